@@ -1,1 +1,1 @@
-"""Conversations and what is kept of them: turns, checkpoints, feedback, exports, further questions."""
+"""Conversations and their data: turns, checkpoints, feedback, exports, follow-ups."""

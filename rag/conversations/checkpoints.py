@@ -1,4 +1,4 @@
-"""Where conversations are kept between questions: SQLite in the data folder, or the Postgres of DATABASE_URL."""
+"""Storage of conversations between questions: SQLite in the data folder, or the Postgres of DATABASE_URL."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _DELETE_SECONDS: Final = 10.0
 
 
 class Checkpoints:
-    """Makes the checkpointer when it is first needed. Safe to share between threads."""
+    """Makes the checkpointer on first use. Safe to share between threads."""
 
     def __init__(
         self, path: Path, postgres: Postgres | None = None, *, days: float = 30, megabytes: float = 500
     ) -> None:
-        """Histories of runs are kept for `days`, and in SQLite within `megabytes`."""
+        """Histories of runs are stored for `days`, and in SQLite up to `megabytes`."""
         self._path = path
         self._database = postgres
         self._days = days
@@ -42,13 +42,15 @@ class Checkpoints:
         self._ready = False
 
     def saver(self) -> BaseCheckpointSaver[Any]:
-        """The checkpointer, one for the process. Its first import takes a moment: call it in a thread."""
+        """Return the process's checkpointer. Its first import takes a moment: call this in a thread."""
         from rag.conversations.saver import ConversationSaver
 
         with self._lock:
             if self._saver is None and self._database:
-                self._postgres = kept = PostgresCheckpoints(self._database)
-                self._saver = ConversationSaver(kept.opened, kept.prune, partial(kept.bound, oldest=self._oldest))
+                self._postgres = postgres = PostgresCheckpoints(self._database)
+                self._saver = ConversationSaver(
+                    postgres.open_saver, postgres.prune, partial(postgres.bound, oldest=self._oldest)
+                )
             elif self._saver is None:
                 bounds = partial(_bound, oldest=self._oldest, megabytes=self._megabytes)
                 self._saver = ConversationSaver(self._sqlite, _prune, bounds)
@@ -58,48 +60,48 @@ class Checkpoints:
         return first_id(time.time() - self._days * 86_400)
 
     def close(self) -> None:
-        """Close the connections to Postgres. Blocks, as `forget`."""
+        """Close the connections to Postgres. Blocks, like `forget`."""
         if self._postgres is not None:
             BACKGROUND.wait(self._postgres.close())
 
     def forget(self, conversation_id: str) -> None:
-        """Remove what is kept of a conversation. Blocks, so it must not be called in the background loop."""
+        """Delete a conversation's checkpoints. Blocks, so it must not be called in the background loop."""
         work = self.saver().adelete_thread(conversation_id)
         asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result(_DELETE_SECONDS)
 
     def values(self, conversation_id: str, namespace: str) -> dict[str, Any]:
-        """What the newest checkpoint of a graph within a run holds; nothing where none is kept. Blocks, as `forget`."""
+        """Return the newest checkpoint's values of a graph within a run, {} if there is none. Blocks, like `forget`."""
         place: Any = {"configurable": {"thread_id": conversation_id, "checkpoint_ns": namespace}}
-        found = BACKGROUND.wait(self.saver().aget_tuple(place))
-        kept = found.checkpoint["channel_values"] if found else {}
-        return {name: value for name, value in kept.items() if not name.startswith("__") and ":" not in name}
+        latest = BACKGROUND.wait(self.saver().aget_tuple(place))
+        values = latest.checkpoint["channel_values"] if latest else {}
+        return {name: value for name, value in values.items() if not name.startswith("__") and ":" not in name}
 
     @asynccontextmanager
     async def _sqlite(self) -> AsyncIterator[BaseCheckpointSaver[Any]]:
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
         async with AsyncSqliteSaver.from_conn_string(str(self._path)) as saver:
-            saver.is_setup = self._ready  # once for the file: it costs more than most of what follows
-            await saver.setup()  # else there is nothing to forget in before the first question
+            saver.is_setup = self._ready  # once per file: it costs more than most of what follows
+            await saver.setup()  # so that `forget` works before the first question
             self._ready = True
             yield saver
 
 
 async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, newest: str) -> None:
-    """SQLite's saver writes the whole state each time: ten kilobytes a turn that nothing reads again."""
+    """Delete earlier states: SQLite's saver writes ten kilobytes a turn that nothing reads again."""
     async with saver.lock:
         for table in ("checkpoints", "writes"):
             await saver.conn.execute(
-                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id NOT IN ({_STAYS})",
+                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id NOT IN ({_IDS_TO_KEEP})",
                 (conversation_id, namespace, newest, conversation_id, namespace),
             )
         await saver.conn.commit()
 
 
 async def _bound(saver: AsyncSqliteSaver, oldest: Callable[[], str], megabytes: float) -> None:
-    """Remove checkpoints with ids below `oldest`, and the first beyond `megabytes`; the newest of a namespace stays.
+    """Delete checkpoints with ids below `oldest`, and the oldest beyond `megabytes`; each namespace keeps its newest.
 
-    What a step wrote may be there before the checkpoint that it belongs to, which is newer than all others then.
+    The writes of a step may be there before their checkpoint, which is then newer than all others.
     """
     limits = {"oldest": oldest(), "most": int(megabytes * 1_000_000)}
     async with saver.lock:
@@ -109,16 +111,16 @@ async def _bound(saver: AsyncSqliteSaver, oldest: Callable[[], str], megabytes: 
 
 
 def first_id(seconds: float) -> str:
-    """The smallest id that a checkpoint made at that Unix time can have: ids are UUIDs of version 6 (RFC 9562)."""
+    """Return the smallest id of a checkpoint made at a Unix time: ids are UUIDs of version 6 (RFC 9562)."""
     ticks = int(seconds * 10_000_000) + 0x01B21DD213814000
     return str(UUID(int=(ticks >> 12) << 80 | 6 << 76 | (ticks & 0xFFF) << 64))
 
 
-_STAYS: Final = f"""
+_IDS_TO_KEEP: Final = f"""
     SELECT ? UNION SELECT checkpoint_id FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND json_extract(CAST(metadata AS TEXT), '$.{HISTORY}')
 """
-"""The newest, and those of runs that keep their history, which a run that keeps none leaves alone."""
+"""The newest, and those of runs with a history, which a run without one does not touch."""
 
 _OUT_OF_BOUNDS: Final = """
     DELETE FROM checkpoints WHERE rowid IN (

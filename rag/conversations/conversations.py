@@ -1,4 +1,4 @@
-"""Conversations: asked, kept, listed, continued, branched, removed. Every read is the owner's alone."""
+"""Conversations: ask, store, list, continue, branch, delete. Everything read is limited to the owner."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from rag.web.url_key import split_url
 log = logging.getLogger(__name__)
 
 WISH: Final = "wish"
-"""The reasoner of an answer to a message that asks nothing, but that something be remembered."""
+"""The reasoner of the answer to a message that only asks to remember something."""
 _REPORTS: Final = frozenset({"save", "remove", "small_talk", "unknown"})
 """Routes of messages that get a report or a reply, not an answer."""
 _WORD: Final = re.compile(r"\w")
-_SPOKEN: Final = frozenset({"answered", "caveat", "conversation"})
+_ANSWER_OUTCOMES: Final = frozenset({"answered", "caveat", "conversation"})
 
 
 @dataclass(frozen=True, slots=True)
 class PageStamp:
-    """Which text of a page an answer was written from."""
+    """The version of a page that an answer was written from."""
 
     version: int
     text_hash: str
@@ -62,12 +62,12 @@ class PageStamp:
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """Everything a question of a conversation is asked with.
+    """Everything needed to ask a question in a conversation.
 
-    `settings` is kept with the turn (mode, strategy, model, scope …; JSON values). `stamps` tells which
-    versions of pages (by url_hash) are in the library now; `likely` how likely passages answer a
-    question. `suggest` proposes further questions once the answer is there; `kept` is told of it, with its turn's id.
-    `dispatch` sets a run on the way that its message goes, and tells of it (JSON values).
+    `settings` is stored with the turn (mode, strategy, model, scope …; JSON values). `stamps` returns the current
+    versions of pages by url_hash; `likely` how likely passages answer a question. `suggest` proposes follow-ups after
+    the answer; `kept` gets the answer with its turn's id. `dispatch` routes a run, and yields reports about it (JSON
+    values).
     """
 
     question: Question
@@ -93,12 +93,12 @@ class TurnHandle:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn as it is shown. A running one has a `run_id` to attach to, an interrupted one what it had written.
+    """A turn as it is shown. A running one has a `run_id` to attach to, an interrupted one its text so far.
 
-    `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
-    `searches` is how many `Conversations.searches` knows. A running one with `waits` goes on at a person's reply.
-    `scores` are the metrics of an answer that was scored. `route` is what was told of its
-    way, empty for a plain question. A `pinned` one is listed above its conversation.
+    `stamps` are the versions of the cited pages; `suggestions` arrive some time after the answer. `searches` is the
+    length of `Conversations.searches`. A running turn with `waits` continues when a person replies. `scores` are the
+    metrics of a scored answer. `route` describes its routing, empty for a plain question. A `pinned` turn is listed
+    above its conversation.
     """
 
     id: str
@@ -121,20 +121,20 @@ class TurnView:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the message is a question for the pages."""
+        """True if the message is a question for the pages."""
         return str(self.route.get("route", "ask")) == "ask"
 
     @property
     def can_regenerate(self) -> bool:
-        """Whether its answer is finished, and answers a question."""
-        report = self.route.get("route") in _REPORTS or (self.answer is not None and self.answer.reasoner == WISH)
-        return self.state == "done" and not report
+        """True if its answer is finished and answers a question."""
+        is_report = self.route.get("route") in _REPORTS or (self.answer is not None and self.answer.reasoner == WISH)
+        return self.state == "done" and not is_report
 
 
 class Conversations:
-    """Safe to share between threads. `owner` is the signed-in person's id, or empty for what all share.
+    """All conversations. Safe to share between threads. `owner` is the signed-in person's id, or "" for shared ones.
 
-    Methods raise RagError("conversation_unknown") for what is not there or somebody else's.
+    Methods raise RagError("conversation_unknown") for a conversation that does not exist or is somebody else's.
     """
 
     def __init__(self, database: Database, runs: Runs, checkpoints: Checkpoints) -> None:
@@ -145,34 +145,34 @@ class Conversations:
         self._runs = runs
         self._checkpoints = checkpoints
         self._process = Process()
-        self._asides: set[Future[None]] = set()
-        self._askings: dict[str, TurnRequest] = {}  # by turn, of those that go on: whoever replied last
+        self._proposals: set[Future[None]] = set()
+        self._requests: dict[str, TurnRequest] = {}  # by running turn: the request of whoever replied last
 
     def close(self) -> None:
-        """Give up what follows answers: once the database is closed, none of it could be kept."""
-        for aside in list(self._asides):
-            aside.cancel()
+        """Cancel the work that follows answers: once the database is closed, its results could not be stored."""
+        for proposal in list(self._proposals):
+            proposal.cancel()
 
     def recover(self) -> int:
-        """Mark the turns of processes that are gone; returns how many. Called once at start."""
-        dead = [turn.id for turn in self._table.running() if not self._is_alive(turn)]
-        self._table.interrupt(dead)
-        return len(dead)
+        """Mark the turns of dead processes as interrupted; return how many. Called once at start."""
+        ids = [turn.id for turn in self._table.running() if not self._is_alive(turn)]
+        self._table.interrupt(ids)
+        return len(ids)
 
-    def ask(self, asking: TurnRequest) -> TurnHandle:
-        """Begin to answer, in a new conversation or the one of `conversation_id`; returns at once.
+    def ask(self, request: TurnRequest) -> TurnHandle:
+        """Begin to answer, in a new conversation or the one of `conversation_id`; return at once.
 
         Raises RagError("turn_running") while the conversation's last question is being answered.
         """
         conversation_id, turn_id, turns = self._add(
-            asking.question, asking.owner, asking.conversation_id, asking.settings
+            request.question, request.owner, request.conversation_id, request.settings
         )
-        return self._begin(asking, conversation_id, turn_id, turns)
+        return self._begin(request, conversation_id, turn_id, turns)
 
     def put(
         self, question: Question, answer: Answer, owner: str, conversation_id: str, settings: Mapping[str, Any]
     ) -> TurnHandle:
-        """Keep a message whose answer is there already; no run makes it. Raises as `ask` does."""
+        """Store a message that has its answer already, without a run. Raises like `ask`."""
         conversation_id, turn_id, _ = self._add(question, owner, conversation_id, settings)
         self._table.finish_turn(turn_id, to_json(answer))
         return TurnHandle(conversation_id, turn_id, "")
@@ -180,7 +180,7 @@ class Conversations:
     def _add(
         self, question: Question, owner: str, conversation_id: str, settings: Mapping[str, Any]
     ) -> tuple[str, str, list[TurnView]]:
-        """Add a turn; returns the ids of its conversation and its own, and the turns before it."""
+        """Add a turn; return the ids of its conversation and itself, and the earlier turns."""
         turns = self.turns(conversation_id, owner) if conversation_id else []
         if turns and turns[-1].state == "running":
             raise RagError("turn_running")
@@ -193,55 +193,55 @@ class Conversations:
         )
         return conversation_id, turn_id, turns
 
-    def reply(self, turn_id: str, reply: Mapping[str, Any], asking: TurnRequest) -> TurnHandle:
-        """Go on with a turn that waits for a person: an answer (JSON values) to each of its `waits`, by their ids.
+    def reply(self, turn_id: str, reply: Mapping[str, Any], request: TurnRequest) -> TurnHandle:
+        """Resume a turn that waits for a person, with a reply (JSON values) to each of its `waits`, by their ids.
 
-        It goes on with the model of `asking`, which is whoever's replies, also where its process has ended meanwhile.
-        Raises RagError("turn_not_waiting") where none of them is answered, or somebody else was first.
+        It continues with the model of `request`, the replying person's, even if its process has ended meanwhile.
+        Raises RagError("turn_not_waiting") if none of them is answered, or somebody else was first.
         """
-        turn, kept = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
-        before = [one for one in self.turns(turn.conversation_id, asking.owner) if one.id != turn_id]
-        here = turn.run_id if self._runs.is_running(turn.run_id) else ""
-        answered = any(wait.id in reply for wait in turn.waits)
-        if kept is None or not answered or not self._table.take_up(turn_id, self._process.name, here):
+        turn, row = self.turn(turn_id, request.owner), self._table.turn(turn_id, request.owner)
+        before = [other for other in self.turns(turn.conversation_id, request.owner) if other.id != turn_id]
+        run_id = turn.run_id if self._runs.is_running(turn.run_id) else ""
+        has_answer = any(wait.id in reply for wait in turn.waits)
+        if row is None or not has_answer or not self._table.take_up(turn_id, self._process.name, run_id):
             raise RagError("turn_not_waiting")
-        if any(isinstance(said, Mapping) and said.get("web") == "conversation" for said in reply.values()):
+        if any(isinstance(value, Mapping) and value.get("web") == "conversation" for value in reply.values()):
             self._table.add_extra(turn_id, {"web_for": turn.conversation_id})
-        if here:
-            self._askings[turn_id] = asking
-            self._runs.reply(here, reply, asking.reasoner, asking.retriever)
-            return TurnHandle(turn.conversation_id, turn_id, here)
-        spans = self._spans.of_turn(turn_id, asking.owner)
-        resumed = Resumed(reply, Spent(**kept.waits["spent"]), spans)
-        return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
+        if run_id:
+            self._requests[turn_id] = request
+            self._runs.reply(run_id, reply, request.reasoner, request.retriever)
+            return TurnHandle(turn.conversation_id, turn_id, run_id)
+        spans = self._spans.of_turn(turn_id, request.owner)
+        resumed = Resumed(reply, Spent(**row.waits["spent"]), spans)
+        return self._begin(request, turn.conversation_id, turn_id, before, resumed)
 
-    def go_on(self, turn_id: str, asking: TurnRequest) -> TurnHandle:
-        """Go on with a turn that was cut off, from its last step; it must be its conversation's last.
+    def go_on(self, turn_id: str, request: TurnRequest) -> TurnHandle:
+        """Resume an interrupted turn from its last step; it must be its conversation's last.
 
-        Raises RagError("turn_not_waiting") for one that cannot, or that somebody else took up.
+        Raises RagError("turn_not_waiting") if that is not possible, or somebody else was first.
         """
-        turn = self.turn(turn_id, asking.owner)
-        turns = self.turns(turn.conversation_id, asking.owner)
-        possible = turn.can_go_on and turns[-1].id == turn_id
-        if not possible or not self._table.take_up(turn_id, self._process.name):
+        turn = self.turn(turn_id, request.owner)
+        turns = self.turns(turn.conversation_id, request.owner)
+        is_possible = turn.can_go_on and turns[-1].id == turn_id
+        if not is_possible or not self._table.take_up(turn_id, self._process.name):
             raise RagError("turn_not_waiting")
-        resumed = Resumed(spans=self._spans.of_turn(turn_id, asking.owner), cut_off=True)
-        return self._begin(asking, turn.conversation_id, turn_id, turns[:-1], resumed)
+        resumed = Resumed(spans=self._spans.of_turn(turn_id, request.owner), cut_off=True)
+        return self._begin(request, turn.conversation_id, turn_id, turns[:-1], resumed)
 
     def question(self, turn_id: str, owner: str = "") -> Question:
-        """What the turn was asked with. Raises RagError("turn_unknown")."""
-        found = self._table.turn(turn_id, owner)
-        if found is None or "asked" not in found.extra:
+        """Return the turn's question as it was asked. Raises RagError("turn_unknown")."""
+        row = self._table.turn(turn_id, owner)
+        if row is None or "asked" not in row.extra:
             raise RagError("turn_unknown")
-        return from_json(Question, found.extra["asked"])
+        return from_json(Question, row.extra["asked"])
 
     def again(self, turn_id: str, mode: str = "", owner: str = "") -> Question:
-        """Return the turn's question to ask it once more, in another `mode` if given, with its scope and options.
+        """Return the turn's question to ask it again, in another `mode` if given, with its scope and options.
 
-        It means what it meant then: its first answer is no context for it. Raises RagError("turn_unknown").
+        Its meaning stays the same: its first answer is no context for it. Raises RagError("turn_unknown").
         """
-        turn, asked = self.turn(turn_id, owner), self.question(turn_id, owner)
-        options, answer = asked.options, turn.answer
+        turn, question = self.turn(turn_id, owner), self.question(turn_id, owner)
+        options, answer = question.options, turn.answer
         standalone = options.standalone or (answer.standalone if answer else "")
         if not standalone and not turn.route and not (answer and searched_with(answer.steps)):
             standalone = turn.question[:MAX_STANDALONE]
@@ -251,26 +251,26 @@ class Conversations:
             standalone=standalone,
             without=(*options.without, "mode") if mode else options.without,
         )
-        before = asked.mode if turn.is_plain else "fast"
-        return replace(asked, text=turn.question, mode=mode or before, options=options)
+        before = question.mode if turn.is_plain else "fast"
+        return replace(question, text=turn.question, mode=mode or before, options=options)
 
     def lets_web(self, conversation_id: str, owner: str = "") -> bool:
-        """Whether the person let the questions of this very conversation go to the web; not those of its branches."""
+        """True if the person allowed web searches for this conversation; its branches do not inherit that."""
         turns = self._table.turns(conversation_id, owner) if conversation_id else []
         return any(turn.extra.get("web_for") == conversation_id for turn in turns)
 
     def ledger(self, conversation_id: str, owner: str = "") -> Sequence[Mapping[str, Any]]:
-        """What the conversation's last report was written from, as its trail has it; empty without one."""
+        """Return the sources of the conversation's last report, as in its trail; empty without one."""
         turns = self._table.turns(conversation_id, owner) if conversation_id else []
-        kept = (turn.answer.get("trail", {}).get("ledger", ()) for turn in reversed(turns))
-        return next(filter(None, kept), ())
+        ledgers = (turn.answer.get("trail", {}).get("ledger", ()) for turn in reversed(turns))
+        return next(filter(None, ledgers), ())
 
     def pin_answer(self, turn_id: str, pinned: bool, owner: str = "") -> None:
-        """List a turn above its conversation, or no longer. Raises RagError("turn_unknown")."""
+        """Pin a turn above its conversation, or unpin it. Raises RagError("turn_unknown")."""
         self._table.add_extra(self.turn(turn_id, owner).id, {"pinned": pinned})
 
     def change(self, turn_id: str, change: Change, owner: str = "") -> None:
-        """Change something of a run that goes on; its nodes read it when they are next at work.
+        """Change something in a running turn; its nodes read the change at their next step.
 
         Raises RagError("turn_unknown") for a turn that has ended.
         """
@@ -279,126 +279,128 @@ class Conversations:
 
     def _begin(
         self,
-        asking: TurnRequest,
+        request: TurnRequest,
         conversation_id: str,
         turn_id: str,
         before: Sequence[TurnView],
         resumed: Resumed = FRESH,
     ) -> TurnHandle:
-        self._askings[turn_id] = asking
+        self._requests[turn_id] = request
         run_id = self._runs.start(
-            asking.question,
-            reasoner=asking.reasoner,
-            retriever=asking.retriever,
+            request.question,
+            reasoner=request.reasoner,
+            retriever=request.retriever,
             history=_exchanges(before),
-            quoter=asking.quoter,
-            owner=asking.owner,
+            quoter=request.quoter,
+            owner=request.owner,
             thread=conversation_id,
             hooks=Hooks(
-                done=lambda answer: self._finish(conversation_id, turn_id, self._askings.pop(turn_id), answer),
+                done=lambda answer: self._finish(conversation_id, turn_id, self._requests.pop(turn_id), answer),
                 text=lambda text: self._table.touch_turn(turn_id, text),
-                waits=lambda waits, spent: self._table.put_aside(turn_id, _aside(waits, spent)),
+                waits=lambda waits, spent: self._table.put_aside(turn_id, _pack_waits(waits, spent)),
                 spans=lambda spans: self._spans.save(turn_id, spans),
                 changes=lambda: self._changes.of_turn(turn_id),
-                dispatch=partial(self._dispatch, conversation_id, turn_id, asking) if asking.dispatch else None,
+                dispatch=partial(self._dispatch, conversation_id, turn_id, request) if request.dispatch else None,
             ),
             resumed=resumed,
         )
         self._table.touch_turn(turn_id, "", run_id=run_id)
         return TurnHandle(conversation_id, turn_id, run_id)
 
-    async def _dispatch(self, conversation_id: str, turn_id: str, asking: TurnRequest, run: Run) -> None:
-        """Set the run on its way; what is told of that is kept with the turn before the run goes on."""
-        assert asking.dispatch is not None
-        async for told in asking.dispatch(run):
-            kept = {"route": told, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
-            await asyncio.to_thread(self._table.add_extra, turn_id, kept)
-            if titles := {row["source"]: row["title"] for row in told.get("saved", ()) if row.get("title")}:
+    async def _dispatch(self, conversation_id: str, turn_id: str, request: TurnRequest, run: Run) -> None:
+        """Route the run, and store its routing with the turn before the run continues."""
+        assert request.dispatch is not None
+        async for routing in request.dispatch(run):
+            extra = {"route": routing, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
+            await asyncio.to_thread(self._table.add_extra, turn_id, extra)
+            if titles := {row["source"]: row["title"] for row in routing.get("saved", ()) if row.get("title")}:
                 name = (
-                    " · ".join(titles.values()) if told["route"] == "save" else title_of(asking.question.text, titles)
+                    " · ".join(titles.values())
+                    if routing["route"] == "save"
+                    else title_of(request.question.text, titles)
                 )
-                before = title_of(asking.question.text)
-                await asyncio.to_thread(self._table.rename, conversation_id, asking.owner, name, before)
-            run.add("route", told)
+                before = title_of(request.question.text)
+                await asyncio.to_thread(self._table.rename, conversation_id, request.owner, name, before)
+            run.add("route", routing)
 
-    def _finish(self, conversation_id: str, turn_id: str, asking: TurnRequest, answer: Answer) -> None:
-        """Store the answer, with the versions of the pages that it cites; then propose what to ask next."""
+    def _finish(self, conversation_id: str, turn_id: str, request: TurnRequest, answer: Answer) -> None:
+        """Store the answer with the versions of the pages that it cites, then propose follow-ups."""
         hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
-        stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
-        kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
-        extra = {"stamps": kept, "searches": len(answer.searches), **({"unread": True} if answer.trail else {})}
+        stamps = request.stamps(hashes) if request.stamps and hashes else {}
+        versions = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
+        extra = {"stamps": versions, "searches": len(answer.searches), **({"unread": True} if answer.trail else {})}
         if not self._table.finish_turn(turn_id, to_json(answer), extra, searches=compress_searches(answer.searches)):
-            self._checkpoints.forget(conversation_id)  # removed while it was answered: nothing of it stays
+            self._checkpoints.forget(conversation_id)  # deleted while it was being answered: nothing of it stays
             return
-        if asking.kept:
-            asking.kept(turn_id, answer)
-        if asking.suggest:
-            prices = asking.question.options.prices
+        if request.kept:
+            request.kept(turn_id, answer)
+        if request.suggest:
+            prices = request.question.options.prices
 
             def keep(extra: Mapping[str, Any]) -> None:
                 self._table.add_extra(turn_id, extra)
 
-            aside = propose(answer, asking.reasoner, asking.likely, keep, prices=prices)
-            self._asides.add(aside)
-            aside.add_done_callback(self._asides.discard)
+            proposal = propose(answer, request.reasoner, request.likely, keep, prices=prices)
+            self._proposals.add(proposal)
+            proposal.add_done_callback(self._proposals.discard)
 
     def conversations(self, library: str, owner: str = "", search: str = "", limit: int = 200) -> list[Conversation]:
-        """The owner's conversations in the library, latest first; `search` looks into questions and answers."""
+        """Return the owner's conversations in the library, latest first; `search` matches questions and answers."""
         return self._table.conversations(library, owner, search, limit)
 
     def branches(self, conversation_id: str, owner: str = "") -> list[Conversation]:
-        """The conversations that go on from a question of this one, asked differently."""
+        """Return the conversations that branch from a question of this one."""
         return self._table.branches(conversation_id, owner)
 
     def unread(self, library: str, owner: str = "") -> list[str]:
-        """The conversations with a report that was finished and not looked at since."""
+        """Return the conversations with a finished report that was not opened since."""
         return self._table.unread(library, owner)
 
     def opened(self, conversation_id: str, owner: str = "") -> None:
-        """What the conversation holds has been looked at."""
+        """Record that the conversation's contents have been read."""
         self._table.opened(conversation_id, owner)
 
     def conversation(self, conversation_id: str, owner: str = "") -> Conversation:
-        found = self._table.conversation(conversation_id, owner)
-        if found is None:
+        row = self._table.conversation(conversation_id, owner)
+        if row is None:
             raise RagError("conversation_unknown")
-        return found
+        return row
 
     def turns(self, conversation_id: str, owner: str = "") -> list[TurnView]:
-        """The turns, oldest first. One whose process is gone is marked as interrupted."""
+        """Return the turns, oldest first. One whose process is gone is marked as interrupted."""
         self.conversation(conversation_id, owner)
         return [self._view(turn) for turn in self._table.turns(conversation_id, owner)]
 
     def newest(self, conversation_id: str, owner: str = "") -> TurnView | None:
-        """The last turn without its answer, for whoever looks often whether there is another, or it has ended."""
+        """Return the last turn without its answer, for frequent checks whether there is another or it has ended."""
         turn = self._table.last_turn(conversation_id, owner)
         return self._view(replace(turn, answer={})) if turn else None
 
     def turn(self, turn_id: str, owner: str = "") -> TurnView:
-        found = self._table.turn(turn_id, owner)
-        if found is None:
+        row = self._table.turn(turn_id, owner)
+        if row is None:
             raise RagError("turn_unknown")
-        return self._view(found)
+        return self._view(row)
 
     def searches(self, turn_id: str, owner: str = "") -> tuple[Retrieval, ...]:
-        """How the passages of a turn's answer were found; of the candidates' texts the openings."""
+        """Return how the passages of a turn's answer were found; candidates' texts are shortened."""
         return decompress_searches(self._table.searches(turn_id, owner))
 
     def spans(self, turn_id: str, owner: str = "") -> list[Span]:
-        """What happened while a turn was answered, for some weeks."""
+        """Return the trace of a turn, which is stored for some weeks."""
         return self._spans.of_turn(turn_id, owner)
 
     def state(self, conversation_id: str, namespace: str, owner: str = "") -> dict[str, Any]:
-        """What a graph within one of its runs knew in the end, by its `checkpoint_ns`; nothing where it is not kept."""
+        """Return the final values of a graph within one of its runs, by its `checkpoint_ns`; empty if not stored."""
         self.conversation(conversation_id, owner)
         return self._checkpoints.values(conversation_id, namespace) if namespace else {}
 
     def cited(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
-        """The owner's turns whose answers cite the page, latest first."""
+        """Return the owner's turns whose answers cite the page, latest first."""
         return [self._view(turn) for turn in self._table.cited(library, owner, url_hash)]
 
     def most_cited(self, library: str, owner: str = "") -> list[str]:
-        """Hashes of the pages that the owner's latest answers cite most."""
+        """Return the hashes of the pages that the owner's latest answers cite most."""
         return self._table.most_cited(library, owner)
 
     def rename(self, conversation_id: str, title: str, owner: str = "") -> None:
@@ -406,38 +408,38 @@ class Conversations:
             raise RagError("conversation_unknown")
 
     def pin(self, conversation_id: str, pinned: bool, owner: str = "") -> None:
-        """Keep it above the others, or no longer. Raises RagError where it is not there."""
+        """Pin a conversation above the others, or unpin it. Raises RagError if it does not exist."""
         if not self._table.pin(conversation_id, owner, pinned):
             raise RagError("conversation_unknown")
 
     def share(self, conversation_id: str, owner: str = "") -> str:
-        """Return the conversation's link, by which `linked` finds it."""
+        """Return the conversation's link, which `linked` resolves."""
         link = self.conversation(conversation_id, owner).link or secrets.token_urlsafe(16)
         self._table.set_link(conversation_id, owner, link)
         return link
 
     def unshare(self, conversation_id: str, owner: str = "") -> None:
-        """Make its link lead nowhere."""
+        """Disable its link."""
         if not self._table.set_link(conversation_id, owner, ""):
             raise RagError("conversation_unknown")
 
     def linked(self, link: str) -> tuple[Conversation, list[TurnView]]:
-        """The conversation with this link and its answered turns, for whoever may read all `linked_libraries`."""
-        found = self._table.linked(link)
-        if found is None:
+        """Return a linked conversation and its answered turns, for people who may read all `linked_libraries`."""
+        conversation = self._table.linked(link)
+        if conversation is None:
             raise RagError("conversation_unknown")
-        turns = [self._view(turn) for turn in self._table.turns(found.id, found.owner)]
-        return found, [turn for turn in turns if turn.answer is not None]
+        turns = [self._view(turn) for turn in self._table.turns(conversation.id, conversation.owner)]
+        return conversation, [turn for turn in turns if turn.answer is not None]
 
     def linked_libraries(self, link: str) -> list[str]:
-        """The libraries that the answers of a linked conversation were written from."""
+        """Return the libraries that the answers of a linked conversation were written from."""
         conversation, turns = self.linked(link)
-        cited = {one.library for turn in turns if turn.answer for one in turn.answer.citations}
-        searched = {name for turn in turns for name in turn.settings.get("scope", {}).get("libraries", ())}
-        return sorted({conversation.library, *cited, *searched} - {""})
+        answer_libraries = {citation.library for turn in turns if turn.answer for citation in turn.answer.citations}
+        scope_libraries = {name for turn in turns for name in turn.settings.get("scope", {}).get("libraries", ())}
+        return sorted({conversation.library, *answer_libraries, *scope_libraries} - {""})
 
     def delete(self, conversation_id: str, owner: str = "") -> None:
-        """Remove it for good: turns, feedback, checkpoints. What runs in it is stopped."""
+        """Delete it permanently: turns, feedback, checkpoints. Its runs are cancelled."""
         for turn in self.turns(conversation_id, owner):
             if turn.state == "running" and self._runs.is_running(turn.run_id):
                 self._runs.cancel(turn.run_id)
@@ -445,25 +447,25 @@ class Conversations:
         self._checkpoints.forget(conversation_id)
 
     def forget_memories(self, library: str) -> None:
-        """Remove the checkpoints of all conversations in a library that is about to go for good."""
+        """Delete the checkpoints of all conversations in a library before it is permanently deleted."""
         for conversation_id in self._table.of_library(library):
             self._checkpoints.forget(conversation_id)
 
     def branch(self, conversation_id: str, turn_id: str, owner: str = "", *, including: bool = True) -> str:
-        """Begin another conversation that goes on from this turn, or from before it; returns its id.
+        """Begin another conversation that continues from this turn, or from before it; return its id.
 
-        The turns are copied; what the model remembers is made anew from them at its first question.
+        The turns are copied; the model's memory is rebuilt from them at the first question.
         """
         source = self.conversation(conversation_id, owner)
         turns = self._table.turns(conversation_id, owner)
         place = next((at for at, turn in enumerate(turns) if turn.id == turn_id), None)
         if place is None:
             raise RagError("turn_unknown")
-        kept = [turn for turn in turns[: place + including] if turn.state != "running"]
-        return self._table.branch(source, kept, source.title, turn_id)
+        selected = [turn for turn in turns[: place + including] if turn.state != "running"]
+        return self._table.branch(source, selected, source.title, turn_id)
 
     def usage(self, conversation_id: str, owner: str = "") -> Usage:
-        """What all its answers used together, the proposed questions included."""
+        """Return the total usage of its answers, including proposed questions."""
         self.conversation(conversation_id, owner)
         turns = self._table.turns(conversation_id, owner)
         answers = [answer_from(turn.answer).usage for turn in turns if turn.answer]
@@ -482,13 +484,13 @@ class Conversations:
             question=turn.question,
             state=turn.state,
             run_id=turn.run_id,
-            answer=_answer(turn),
+            answer=_answer_of(turn),
             settings=extra.get("settings", {}),
-            stamps={key: PageStamp(**kept) for key, kept in extra.get("stamps", {}).items()},
+            stamps={key: PageStamp(**stamp) for key, stamp in extra.get("stamps", {}).items()},
             suggestions=tuple(extra.get("suggestions", ())),
             rating=self._feedback.rating_of(turn.id, turn.owner),
             searches=extra.get("searches", 0),
-            waits=tuple(Wait(**one) for one in turn.waits.get("asks", ())),
+            waits=tuple(Wait(**wait) for wait in turn.waits.get("asks", ())),
             scores=extra.get("scores", {}),
             route=extra.get("route", {}),
             pinned=bool(extra.get("pinned")),
@@ -503,14 +505,14 @@ class Conversations:
         return self._process.may_be_alive(turn.process, turn.seen_at)
 
 
-def _aside(waits: Sequence[Wait], spent: Spent) -> dict[str, Any]:
+def _pack_waits(waits: Sequence[Wait], spent: Spent) -> dict[str, Any]:
     return {"asks": [asdict(wait) for wait in waits], "spent": asdict(spent)}
 
 
-def _answer(turn: Turn) -> Answer | None:
-    """The stored answer; for one that was cut off by the end of its process, what it had written.
+def _answer_of(turn: Turn) -> Answer | None:
+    """Return the stored answer; for one interrupted by the end of its process, its text so far.
 
-    Nothing checked the marks of such a text, so they are not shown.
+    Nothing checked the marks of such a text, so they are removed.
     """
     if turn.answer:
         return answer_from(turn.answer)
@@ -527,23 +529,25 @@ def _mode_of(turn: Turn) -> str:
 
 
 def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
-    """What was said, for a conversation of which the checkpointer knows nothing.
+    """Return the earlier exchanges, for a conversation that the checkpointer does not know.
 
-    What nothing answered stays as a question: the next may point back to it. What was only saved asked nothing.
+    A question without an answer stays: the next may refer to it. Messages that only saved something asked nothing.
     """
-    told = [(turn.answer, str(turn.route.get("route", ""))) for turn in turns if turn.answer is not None]
-    asked = [one for one in told if not question_problem(one[0].question) and one[0].reasoner != WISH]
-    return [_exchange(*one) for one in asked]
+    answers = [(turn.answer, str(turn.route.get("route", ""))) for turn in turns if turn.answer is not None]
+    questions = [pair for pair in answers if not question_problem(pair[0].question) and pair[0].reasoner != WISH]
+    return [_exchange(*pair) for pair in questions]
 
 
 def _exchange(answer: Answer, route: str) -> Exchange:
-    found = answer.mode != "summary" or answer.outcome in _SPOKEN
-    aside = answer.mode in ("save", "remove") or not found or (answer.mode == "tool" and route != "web")
-    return Exchange(answer.question, answer.text if answer.outcome in _SPOKEN else "", answer.standalone, aside)
+    has_answer = answer.mode != "summary" or answer.outcome in _ANSWER_OUTCOMES
+    is_aside = answer.mode in ("save", "remove") or not has_answer or (answer.mode == "tool" and route != "web")
+    return Exchange(
+        answer.question, answer.text if answer.outcome in _ANSWER_OUTCOMES else "", answer.standalone, is_aside
+    )
 
 
 def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the title of a conversation that begins with `message`: a link is named by its page's title, or its site.
+    """Return the title of a conversation that begins with `message`: a link becomes its page's title, or its site.
 
     `titles` are the pages' titles by link.
     """
@@ -560,12 +564,12 @@ def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> 
 
 
 def is_outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:
-    """Of the pages that the turn cites, those that are `newer` now or `gone`, by url_hash."""
-    found = {}
+    """Return the pages cited by the turn that are `newer` now or `gone`, by url_hash."""
+    changes = {}
     for url_hash, stamp in turn.stamps.items():
         current = now.get(url_hash)
         if current is None:
-            found[url_hash] = "gone"
+            changes[url_hash] = "gone"
         elif current.text_hash != stamp.text_hash:
-            found[url_hash] = "newer"
-    return found
+            changes[url_hash] = "newer"
+    return changes

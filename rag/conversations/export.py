@@ -1,7 +1,7 @@
-"""A conversation as a file of its own: Markdown, HTML that needs nothing and runs nothing, Word, or JSON.
+"""Conversations as files: Markdown, self-contained HTML without scripts, Word, or JSON.
 
-A report of research brings what is missing from it, what was struck, and its ledger as an appendix; an answer of a
-search tree brings that.
+The appendix of a research report has its gaps, what was removed from it and its sources; that of an answer from a
+search tree has the tree.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARKS_BEHIND: Final = re.compile(r"(?:\s?\[\d{1,3}\])+")
 _HEADING: Final = re.compile(r"(?m)^ {0,3}#{1,6} +")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!$&])")
 _NO_XML: Final = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What is no character of XML 1.0 (its production 2), and carriage returns, which its readers change."""
+"""Characters that XML 1.0 does not allow (its production 2), and carriage returns, which its readers change."""
 _STYLE: Final = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.6 system-ui,sans-serif;color:#1f2328}"
     "h2{font-size:1.1rem;margin:2.5rem 0 .5rem}.note{color:#57606a;font-size:.9rem}blockquote{margin:.25rem 0 .75rem;"
@@ -44,7 +44,7 @@ _STYLE: Final = (
 def export(
     conversation: Conversation, turns: Sequence[TurnView], kind: str, language: Language = "en"
 ) -> tuple[str | bytes, str]:
-    """The file's content and its media type. Raises RagError("export_format")."""
+    """Return the file's content and its media type. Raises RagError("export_format")."""
     kinds: dict[str, tuple[Callable[[Conversation, Sequence[TurnView], Language], str | bytes], str]] = {
         "md": (_markdown, "text/markdown"),
         "html": (_html, "text/html"),
@@ -54,12 +54,12 @@ def export(
     if kind not in kinds:
         raise RagError("export_format", kind=kind)
     make, media = kinds[kind]
-    made = make(conversation, turns, language)
-    return (without_surrogates(made) if isinstance(made, str) else made), media
+    content = make(conversation, turns, language)
+    return (without_surrogates(content) if isinstance(content, str) else content), media
 
 
 def file_name(conversation: Conversation, kind: str) -> str:
-    """A name that every file system takes."""
+    """Return a name that every file system accepts."""
     words = re.sub(r"[^\w-]+", "-", conversation.title).strip("-_")[:60]
     return f"{words or 'conversation'}.{kind}"
 
@@ -88,46 +88,48 @@ def _json(conversation: Conversation, turns: Sequence[TurnView], _: Language) ->
 
 
 def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: Language) -> str:
-    parts = [f"# {_bare(conversation.title)}", f"*{_words('export_made', language, date=now()[:10])}*"]
+    parts = [f"# {_escape_markdown(conversation.title)}", f"*{_text('export_made', language, date=now()[:10])}*"]
     for turn in turns:
-        parts.append(f"## {_bare(turn.question)}")
+        parts.append(f"## {_escape_markdown(turn.question)}")
         answer = turn.answer
         if answer is None:
-            parts.append(f"*{_words('export_unfinished', language)}*")
+            parts.append(f"*{_text('export_unfinished', language)}*")
             continue
         if answer.standalone:
-            parts.append(f"*{_words('export_standalone', language)}: {_bare(answer.standalone)}*")
-        parts += [f"*{_bare(note)}*" for note in _notes(answer, language)]
+            parts.append(f"*{_text('export_standalone', language)}: {_escape_markdown(answer.standalone)}*")
+        parts += [f"*{_escape_markdown(note)}*" for note in _notes(answer, language)]
         if answer.text:
-            parts.append(tame_markdown(_with_doubts(answer, language)))
+            parts.append(tame_markdown(_mark_doubts(answer, language)))
         parts += _markdown_sources(answer, language)
         for heading, lines in _appendix(answer, language):
             parts.append(f"**{heading}**")
-            parts.append("\n".join(f"{'  ' * depth}- {_bare(line)}" for depth, line in lines))
+            parts.append("\n".join(f"{'  ' * depth}- {_escape_markdown(line)}" for depth, line in lines))
     return "\n\n".join(parts) + "\n"
 
 
 def note(answer: Answer, language: Language = "en") -> str:
-    """Return an answer as a page of Markdown, with its quotes and where they are from."""
-    text = tame_markdown(_with_doubts(answer, language))
-    return "\n\n".join([f"# {_bare(answer.question)}", text, *_markdown_sources(answer, language)]) + "\n"
+    """Return an answer as a page of Markdown, with its quotes and their sources."""
+    text = tame_markdown(_mark_doubts(answer, language))
+    return "\n\n".join([f"# {_escape_markdown(answer.question)}", text, *_markdown_sources(answer, language)]) + "\n"
 
 
 def _markdown_sources(answer: Answer, language: Language) -> list[str]:
     if not answer.citations:
         return []
-    return [f"**{_words('export_sources', language)}**", "\n".join(map(_markdown_source, answer.citations))]
+    return [f"**{_text('export_sources', language)}**", "\n".join(map(_markdown_source, answer.citations))]
 
 
 def _markdown_source(citation: Citation) -> str:
-    title = _bare(_named(citation))
+    title = _escape_markdown(_title_of(citation))
     link = (
-        f"[{title}](<{_safe(citation.url).replace('<', '%3C').replace('>', '%3E')}>)" if _safe(citation.url) else title
+        f"[{title}](<{_web_url(citation.url).replace('<', '%3C').replace('>', '%3E')}>)"
+        if _web_url(citation.url)
+        else title
     )
-    return f"{citation.n}. {link}\n   > {_bare(_quote(citation))}"
+    return f"{citation.n}. {link}\n   > {_escape_markdown(_quote(citation))}"
 
 
-def _bare(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -144,7 +146,7 @@ def _html(conversation: Conversation, turns: Sequence[TurnView], language: Langu
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-        f'<p class="note">{escape(_words("export_made", language, date=now()[:10]))}</p>\n{body}\n</body>\n</html>\n'
+        f'<p class="note">{escape(_text("export_made", language, date=now()[:10]))}</p>\n{body}\n</body>\n</html>\n'
     )
 
 
@@ -152,16 +154,16 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
     parts = [f"<section>\n<h2>{escape(turn.question)}</h2>"]
     answer = turn.answer
     if answer is None:
-        parts.append(f'<p class="note">{escape(_words("export_unfinished", language))}</p>')
+        parts.append(f'<p class="note">{escape(_text("export_unfinished", language))}</p>')
     else:
         if answer.standalone:
-            understood = f"{_words('export_standalone', language)}: {answer.standalone}"
+            understood = f"{_text('export_standalone', language)}: {answer.standalone}"
             parts.append(f'<p class="note">{escape(understood)}</p>')
         parts += [f'<p class="note">{escape(note)}</p>' for note in _notes(answer, language)]
-        parts.append(_html_text(_with_doubts(answer, language), answer, place))
+        parts.append(_html_text(_mark_doubts(answer, language), answer, place))
         if answer.citations:
             sources = "\n".join(_html_source(one, place) for one in answer.citations)
-            parts.append(f"<h3>{escape(_words('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
+            parts.append(f"<h3>{escape(_text('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
         for heading, lines in _appendix(answer, language):
             items = "\n".join(f'<li style="margin-left:{1.5 * depth}rem">{escape(line)}</li>' for depth, line in lines)
             parts.append(f"<h3>{escape(heading)}</h3>\n<ul>\n{items}\n</ul>")
@@ -169,17 +171,17 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
 
 
 def _html_text(text: str, answer: Answer, place: int) -> str:
-    known = {citation.n for citation in answer.citations}
+    numbers = {citation.n for citation in answer.citations}
 
-    def linked(match: re.Match[str]) -> str:
+    def link(match: re.Match[str]) -> str:
         number = int(match[1])
-        return f'<a href="#s{place}-{number}">[{number}]</a>' if number in known else match[0]
+        return f'<a href="#s{place}-{number}">[{number}]</a>' if number in numbers else match[0]
 
-    return as_html(text, lambda words: _MARKS.sub(linked, escape(words)))
+    return as_html(text, lambda words: _MARKS.sub(link, escape(words)))
 
 
 def _html_source(citation: Citation, place: int) -> str:
-    title, url = escape(_named(citation)), _safe(citation.url)
+    title, url = escape(_title_of(citation)), _web_url(citation.url)
     link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{title}</a>' if url else title
     quote = escape(_quote(citation))
     return f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}<blockquote>{quote}</blockquote></li>'
@@ -189,15 +191,15 @@ def _html_source(citation: Citation, place: int) -> str:
 
 
 def _docx(conversation: Conversation, turns: Sequence[TurnView], language: Language) -> bytes:
-    from docx import Document  # half a second, which only who wants such a file waits for
+    from docx import Document  # takes half a second, so only when needed
 
     document = Document()
-    document.add_heading(_printable(conversation.title), 0)
-    document.add_paragraph(_words("export_made", language, date=now()[:10]))
+    document.add_heading(_remove_invalid(conversation.title), 0)
+    document.add_paragraph(_text("export_made", language, date=now()[:10]))
     for turn in turns:
-        document.add_heading(_printable(turn.question), 1)
+        document.add_heading(_remove_invalid(turn.question), 1)
         if turn.answer is None:
-            document.add_paragraph(_words("export_unfinished", language))
+            document.add_paragraph(_text("export_unfinished", language))
         else:
             _docx_answer(document, turn.answer, language)
     file = io.BytesIO()
@@ -207,23 +209,23 @@ def _docx(conversation: Conversation, turns: Sequence[TurnView], language: Langu
 
 def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
     for note in _notes(answer, language):
-        document.add_paragraph(_printable(note))
-    add_to_word(document, _printable(_with_doubts(answer, language)))
+        document.add_paragraph(_remove_invalid(note))
+    add_to_word(document, _remove_invalid(_mark_doubts(answer, language)))
     if answer.citations:
-        document.add_heading(_words("export_sources", language), 2)
+        document.add_heading(_text("export_sources", language), 2)
     for one in answer.citations:
-        document.add_paragraph(_printable(f"[{one.n}] {_named(one)}"))
-        document.add_paragraph(_printable(_quote(one)), style="Quote")
-        document.add_paragraph(_printable(_safe(one.url)))
+        document.add_paragraph(_remove_invalid(f"[{one.n}] {_title_of(one)}"))
+        document.add_paragraph(_remove_invalid(_quote(one)), style="Quote")
+        document.add_paragraph(_remove_invalid(_web_url(one.url)))
     for heading_, lines in _appendix(answer, language):
         document.add_heading(heading_, 2)
         for depth, line in lines:
             style = f"List Bullet {min(3, depth + 1)}" if depth else "List Bullet"
-            document.add_paragraph(_printable(line), style=style)
+            document.add_paragraph(_remove_invalid(line), style=style)
 
 
-def _printable(text: str) -> str:
-    """Without what XML cannot hold."""
+def _remove_invalid(text: str) -> str:
+    """Remove characters that XML does not allow."""
     return _NO_XML.sub("", without_surrogates(text))
 
 
@@ -231,78 +233,76 @@ def _printable(text: str) -> str:
 
 
 def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[tuple[int, str]]]]:
-    """What is told beside an answer's text: what a report lacks, what was struck of it and read for it, or its tree.
+    """Return what follows an answer's text: a report's gaps, what was removed from it and its sources, or the tree.
 
-    Lists of lines, each with how deep it stands.
+    Each is a list of lines with their depth.
     """
     trail = answer.trail
-    gaps = [
-        f"{gap['sub_question']} — {_words(gap['code'], language, **gap['params'])}" for gap in trail.get("gaps", ())
-    ]
+    gaps = [f"{gap['sub_question']} — {_text(gap['code'], language, **gap['params'])}" for gap in trail.get("gaps", ())]
     ledger = [
-        " — ".join(filter(None, (one["title"], one["url"], " … ".join(one["distilled"]), one["fetched_at"])))
-        for one in trail.get("ledger", ())
+        " — ".join(filter(None, (entry["title"], entry["url"], " … ".join(entry["distilled"]), entry["fetched_at"])))
+        for entry in trail.get("ledger", ())
     ]
     uses = [use_line(use, language, answer.text) for use in answer.tools]
-    found = (
+    sections = (
         ("export_tools", uses),
         ("export_gaps", gaps),
         ("export_struck", list(trail.get("struck", ()))),
         ("export_ledger", ledger),
     )
-    flat = [(code, [(0, line) for line in lines]) for code, lines in found]
+    flat = [(code, [(0, line) for line in lines]) for code, lines in sections]
     tree = [line for node in nodes_of(trail.get("tree", ())) for line in _node_lines(node, language)]
-    return [(_words(code, language), lines) for code, lines in (*flat, ("export_tree", tree)) if lines]
+    return [(_text(code, language), lines) for code, lines in (*flat, ("export_tree", tree)) if lines]
 
 
 def _node_lines(node: TreeNode, language: Language) -> Iterator[tuple[int, str]]:
-    """A question of a search tree, and under it its passages with their verdicts."""
-    state = _words(f"tree_{node.state}", language, number=node.same_as)
+    """Yield a question of a search tree, and below it its passages with their verdicts."""
+    state = _text(f"tree_{node.state}", language, number=node.same_as)
     yield node.depth, f"{node.number}. {node.question} — {state}"
     for row in node.judged:
-        lacks = f"{_words('tree_lacks', language)}: {row['missing']}" if row["missing"] else ""
+        lacks = f"{_text('tree_lacks', language)}: {row['missing']}" if row["missing"] else ""
         parts = (row["title"], row["quote"] or row["reason"], lacks, row["url"])
         yield node.depth + 1, " — ".join((str(row["score"]), *filter(None, parts)))
 
 
 def _notes(answer: Answer, language: Language) -> list[str]:
-    said = answer.notice and answer.text in (say(answer.notice, one) for one in LANGUAGES)
-    notes = [say(answer.notice, language)] if answer.notice and not said else []
+    is_notice = answer.notice and answer.text in (say(answer.notice, one) for one in LANGUAGES)
+    notes = [say(answer.notice, language)] if answer.notice and not is_notice else []
     if answer.statements and not answer.quoted:
         supported = sum(one.verdict == "supported" for one in answer.statements)
-        judged = any(one.by != "rules" for one in answer.statements)
-        code = "export_checked" if judged else "export_found"
-        notes.append(_words(code, language, supported=supported, count=len(answer.statements)))
+        is_by_model = any(one.by != "rules" for one in answer.statements)
+        code = "export_checked" if is_by_model else "export_found"
+        notes.append(_text(code, language, supported=supported, count=len(answer.statements)))
     return notes
 
 
-def _with_doubts(answer: Answer, language: Language) -> str:
-    """The answer with a word behind each statement that its sources do not bear out, as on the screen."""
+def _mark_doubts(answer: Answer, language: Language) -> str:
+    """Return the answer with a word after each sentence that its sources do not support, as on the screen."""
     text = answer.text
-    for one in sorted(answer.statements, key=lambda one: -one.end):
-        if one.verdict != "supported" or not one.relevant:
-            word = one.verdict if one.verdict != "supported" else "aside"
-            marks = _MARKS_BEHIND.match(text, one.end)
-            at = marks.end() if marks else one.end
-            text = f"{text[:at]} ({_words(f'export_{word}', language)}){text[at:]}"
+    for statement in sorted(answer.statements, key=lambda statement: -statement.end):
+        if statement.verdict != "supported" or not statement.relevant:
+            word = statement.verdict if statement.verdict != "supported" else "aside"
+            marks = _MARKS_BEHIND.match(text, statement.end)
+            at = marks.end() if marks else statement.end
+            text = f"{text[:at]} ({_text(f'export_{word}', language)}){text[at:]}"
     return text
 
 
 def _quote(citation: Citation) -> str:
-    """On one line; a heading of the page without its marks."""
+    """Return the quote on one line, without the marks of the page's headings."""
     return " ".join(_HEADING.sub("", citation.quote).split())
 
 
-def _named(citation: Citation) -> str:
-    """The page's title, with its library where several were searched."""
+def _title_of(citation: Citation) -> str:
+    """Return the page's title, with its library if several were searched."""
     title = citation.title or citation.url
     return f"{title} ({citation.library})" if citation.library else title
 
 
-def _safe(url: str) -> str:
-    """The address if it is one of the web; else nothing, for a file must not run what a page named itself."""
+def _web_url(url: str) -> str:
+    """Return a web address, "" for any other: a file must not run what a page named itself."""
     return url if split_url(url).scheme in ("http", "https") else ""
 
 
-def _words(code: str, language: Language, **params: Any) -> str:
+def _text(code: str, language: Language, **params: Any) -> str:
     return say(Notice(code, params), language)

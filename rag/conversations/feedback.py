@@ -1,7 +1,7 @@
-"""Thumbs, with a reason and a corrected answer; exported as the rows of a test set.
+"""Ratings of answers, with a reason and a corrected answer, exported as the rows of a question set.
 
-A set is two files: `pages.jsonl` {"url", "title", "lang", "text"} and `questions.jsonl` {"id", "question",
-"lang", "answers": [text], "evidence": [{"url", "quote"}]}, as `benchmarks` reads them.
+A set is two files: `pages.jsonl` {"url", "title", "lang", "text"} and `questions.jsonl` {"id", "question", "lang",
+"answers": [text], "evidence": [{"url", "quote"}]}, as `benchmarks` reads them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from rag.text import question_language, split_sentences
 from rag.types import Answer, Page
 
 REASONS: Final = ("wrong", "incomplete", "wrong_source", "not_in_pages", "outdated", "language", "other")
-"""Why an answer was of no use; the screens have a label for each."""
+"""Reasons for a bad rating; the screens have a label for each."""
 
 PageOf = Callable[[str, str], Page | None]
-"""The page of a library, by the names of both."""
+"""Return a page by its library and url_hash."""
 
 
 class Feedback:
-    """What people thought of answers. Safe to share between threads."""
+    """People's ratings of answers. Safe to share between threads."""
 
     def __init__(
         self, database: Database, conversations: Conversations, rated: Callable[[str, int], object] | None = None
@@ -44,10 +44,10 @@ class Feedback:
         comment: str = "",
         correction: str = "",
     ) -> None:
-        """Store what the owner of a turn thought of its answer, in the place of what was said before.
+        """Store the owner's rating of a turn's answer, in place of any earlier one.
 
-        The question, its passages and its settings go with it: the conversation may be deleted.
-        Raises RagError("turn_unknown").
+        The question, its passages and its settings are stored with it, as the conversation may be deleted. Raises
+        RagError("turn_unknown").
         """
         turn = self._conversations.turn(turn_id, owner)
         library = self._conversations.conversation(turn.conversation_id, owner).library
@@ -57,39 +57,39 @@ class Feedback:
             "correction": correction.strip(),
             "question": turn.question,
             "settings": dict(turn.settings),
-            **_of_answer(turn.answer),
+            **_pack_answer(turn.answer),
         }
         self._database.feedback.save(turn_id, library, owner, rating=rating, data=data)
         if self._rated is not None and turn.run_id:
             self._rated(turn.run_id, rating)
 
     def given(self, turn_id: str, owner: str = "") -> dict[str, str]:
-        """The `reason`, `comment` and `correction` that the owner gave, empty where there are none."""
-        said = self._database.feedback.of_turn(turn_id, owner) or {"data": {}}
-        return {name: str(said["data"].get(name, "")) for name in ("reason", "comment", "correction")}
+        """Return the owner's `reason`, `comment` and `correction`, empty if there are none."""
+        row = self._database.feedback.of_turn(turn_id, owner) or {"data": {}}
+        return {name: str(row["data"].get(name, "")) for name in ("reason", "comment", "correction")}
 
     def withdraw(self, turn_id: str, owner: str = "") -> None:
         self._database.feedback.withdraw(turn_id, owner)
 
     def questions(self, library: str, page_of: PageOf | None = None, owner: str | None = None) -> list[dict[str, Any]]:
-        """The rows of `questions.jsonl`, oldest first, with `rating`, `reason` and `settings` beside the usual ones.
+        """Return the rows of `questions.jsonl`, oldest first, with `rating`, `reason` and `settings` added.
 
-        The answer is the correction, else what was quoted in an answer that was found good. Evidence are
-        the quotes of a good answer; for a correction the sentences of the cited pages that hold it. An
-        answer found bad without a correction has neither: it is asked, and not scored. With `owner` it is
-        what that person said, else everybody.
+        The answer is the correction, else the quotes of an answer that was rated good. The evidence is the quotes of
+        a good answer; for a correction, the sentences of the cited pages that contain it. An answer rated bad without
+        a correction has neither: it is asked, and not scored. With `owner`, only that person's ratings, else
+        everybody's.
         """
-        return [_row(kept, page_of) for kept in self._database.feedback.of_library(library, owner)]
+        return [_row(row, page_of) for row in self._database.feedback.of_library(library, owner)]
 
     def pages(self, library: str, page_of: PageOf, owner: str | None = None) -> Iterator[dict[str, str]]:
-        """The rows of `pages.jsonl`: the pages that the answers were written from, as they are now."""
-        said = self._database.feedback.of_library(library, owner)
-        for place in dict.fromkeys(place for kept in said for place in _places(kept)):
+        """Yield the rows of `pages.jsonl`: the pages that the answers were written from, as they are now."""
+        rows = self._database.feedback.of_library(library, owner)
+        for place in dict.fromkeys(place for row in rows for place in _places(row)):
             if (page := page_of(*place)) is not None:
                 yield {"url": page.url, "title": page.title, "lang": page.language, "text": page.text}
 
 
-def _of_answer(answer: Answer | None) -> dict[str, Any]:
+def _pack_answer(answer: Answer | None) -> dict[str, Any]:
     if answer is None:
         return {}
     return {
@@ -105,35 +105,35 @@ def _of_answer(answer: Answer | None) -> dict[str, Any]:
     }
 
 
-def _places(kept: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The pages that an answer was written from: the library of each, and its url_hash."""
-    homes = kept["data"].get("homes", {})
-    return [(homes.get(url_hash, kept["library"]), url_hash) for url_hash in kept["data"].get("pages", ())]
+def _places(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the pages that an answer was written from: the library of each, and its url_hash."""
+    homes = row["data"].get("homes", {})
+    return [(homes.get(url_hash, row["library"]), url_hash) for url_hash in row["data"].get("pages", ())]
 
 
-def _row(kept: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
-    data = kept["data"]
+def _row(row: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
+    data = row["data"]
     question = data.get("standalone") or data.get("question", "")
-    correction, good = data.get("correction", ""), kept["rating"] > 0
-    evidence = list(data.get("evidence", ())) if good and not correction else []
+    correction, is_good = data.get("correction", ""), row["rating"] > 0
+    evidence = list(data.get("evidence", ())) if is_good and not correction else []
     if correction and page_of is not None:
-        evidence = _holding(correction, [page_of(*place) for place in _places(kept)])
-    answers = [correction] if correction else [one["quote"] for one in evidence]
+        evidence = _find_evidence(correction, [page_of(*place) for place in _places(row)])
+    answers = [correction] if correction else [quote["quote"] for quote in evidence]
     return {
-        "id": kept["id"],
+        "id": row["id"],
         "question": question,
         "lang": question_language(question),
         "history": [{"question": earlier, "answer": ""} for earlier in data.get("before", ())],
         "answers": answers,
         "evidence": evidence,
-        "rating": kept["rating"],
+        "rating": row["rating"],
         "reason": data.get("reason", ""),
         "settings": data.get("settings", {}),
     }
 
 
-def _holding(text: str, pages: Sequence[Page | None]) -> list[dict[str, str]]:
-    """The sentences of the pages in which `text` stands."""
+def _find_evidence(text: str, pages: Sequence[Page | None]) -> list[dict[str, str]]:
+    """Return the sentences of the pages that contain `text`."""
     return [
         {"url": page.url, "quote": page.text[start:end]}
         for page in pages

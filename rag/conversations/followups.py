@@ -1,4 +1,4 @@
-"""What to ask next: up to three questions in the question's language that the pages can answer."""
+"""Follow-ups: up to three questions in the question's language that the pages can answer."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ log = logging.getLogger(__name__)
 
 COUNT: Final = 3
 LIKELY: Final = 0.5
-"""How likely the passages must hold the answer of a question that is proposed."""
-_LONGEST: Final = 120  # characters of a question
-_LONGEST_HEADING: Final = 80
+"""Minimum likelihood that the passages answer a proposed question."""
+_MAX_QUESTION: Final = 120  # characters of a question
+_MAX_HEADING: Final = 80
 _HEADING: Final = re.compile(r"^[\s\d.、一二三四五六七八九十()（）]*")
 _MARKUP: Final = re.compile(
     r"^\s*+(?:#{1,6}\s++|[-*+•>]\s++|\d{1,3}[.)、]\s*+)?+(?:\*\*|__)?+(?:(?:Q|问)\d{0,2}[:：.]\s*+)?+"
 )
 _QUESTION: Final = re.compile(r"[^?？.!。！]{4,}+[?？]")
-# In Chinese a question is one without its mark, too; English turns its words round: "Where data lies" asks nothing.
+# Chinese questions need no mark; English ones change the word order: "Where data lies" asks nothing.
 _ASKS: Final = re.compile(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
 Likely = Callable[[str, Sequence[Passage]], float]
@@ -40,7 +40,7 @@ _SECONDS: Final = 60.0
 
 
 async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
-    """Propose up to three questions after `answer`; `likely` says how likely its passages answer one. It may block."""
+    """Propose up to three questions after `answer`; `likely` rates how likely its passages answer one. It may block."""
     if answer.notice and answer.notice.code == "wish_unknown":
         language = "zh" if is_chinese(answer.question) else "en"
         return [say(Notice(f"wish_{place}"), language) for place in ("first", "second", "third")]
@@ -54,50 +54,50 @@ async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = 
         except ModelError as error:
             log.info("the model proposed no questions to ask next (%s)", error.code)
     candidates = [*candidates, *from_headings(question, answer)]
-    return await asyncio.to_thread(_chosen, question, candidates, answer.passages, likely)
+    return await asyncio.to_thread(_select, question, candidates, answer.passages, likely)
 
 
 def from_headings(question: str, answer: Answer) -> list[str]:
     """Return the headings and lines that are questions, in the question's language.
 
-    Those of passages that were not cited come first: they say something new.
+    Those of passages that were not cited come first, since they say something new.
     """
     language = question_language(question)
-    cited = {citation.section for citation in answer.citations}
-    ordered = sorted(answer.passages, key=lambda passage: passage.section in cited)
-    asked = set(terms(question))
-    found: list[str] = []
-    for passage in ordered:
+    cited_sections = {citation.section for citation in answer.citations}
+    passages = sorted(answer.passages, key=lambda passage: passage.section in cited_sections)
+    question_terms = set(terms(question))
+    questions: list[str] = []
+    for passage in passages:
         heading = _HEADING.sub("", passage.section[-1]).strip() if passage.section else ""
-        for one in (heading, *_asked_in(passage)):
-            if not 2 <= len(one) <= _LONGEST_HEADING or set(terms(one)) <= asked:
+        for line in (heading, *_find_questions(passage)):
+            if not 2 <= len(line) <= _MAX_HEADING or set(terms(line)) <= question_terms:
                 continue
-            if _ASKS.search(one) and detect_language(one) == language:
-                found.append(one if one.endswith(("?", "？")) else one + ("？" if language == "zh" else "?"))
-    return list(dict.fromkeys(found))
+            if _ASKS.search(line) and detect_language(line) == language:
+                questions.append(line if line.endswith(("?", "？")) else line + ("？" if language == "zh" else "?"))
+    return list(dict.fromkeys(questions))
 
 
-def _asked_in(passage: Passage) -> list[str]:
-    """Lines of a passage that are one question, as lists of questions and answers have them."""
+def _find_questions(passage: Passage) -> list[str]:
+    """Return the lines of a passage that are one question, as in lists of questions and answers."""
     lines = [line for line in passage.text.splitlines() if line.strip()]
     bare = (_MARKUP.sub("", line).strip().strip("*_ ") for line in lines[:-1])  # the last line has no answer below it
     return [line for line in bare if _QUESTION.fullmatch(line)]
 
 
-def _chosen(question: str, candidates: Sequence[str], passages: Sequence[Passage], likely: Likely | None) -> list[str]:
-    """The first three that are new, short, in the right language, and likely to be answered."""
-    chosen: list[str] = []
-    language, seen = question_language(question), {_same(question)}
+def _select(question: str, candidates: Sequence[str], passages: Sequence[Passage], likely: Likely | None) -> list[str]:
+    """Return the first three that are new, short, in the right language, and likely to be answered."""
+    questions: list[str] = []
+    language, seen = question_language(question), {_normalise(question)}
     for candidate in candidates:
         text = " ".join(candidate.split())
-        if not text or len(text) > _LONGEST or _same(text) in seen or question_language(text) != language:
+        if not text or len(text) > _MAX_QUESTION or _normalise(text) in seen or question_language(text) != language:
             continue
-        seen.add(_same(text))
+        seen.add(_normalise(text))
         if likely is None or _is_likely(likely, text, passages):
-            chosen.append(text)
-        if len(chosen) == COUNT:
+            questions.append(text)
+        if len(questions) == COUNT:
             break
-    return chosen
+    return questions
 
 
 def _is_likely(likely: Likely, question: str, passages: Sequence[Passage]) -> bool:
@@ -108,17 +108,17 @@ def _is_likely(likely: Likely, question: str, passages: Sequence[Passage]) -> bo
         return False
 
 
-def _same(text: str) -> str:
+def _normalise(text: str) -> str:
     return re.sub(r"\W+", "", text).casefold()
 
 
 def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[str]:
-    """Up to three questions that the passages of `answer` answer: the model's, where there is one, else the pages' own.
+    """Return up to three questions that the passages of `answer` answer: a model's if there is one, else the pages'.
 
-    It blocks, for as long as a model takes.
+    Blocks as long as the model takes.
     """
     budget = CallBudget(1, meter=Meter(Prices()))
-    work = asyncio.wait_for(_counted(answer, reasoner, likely, budget), _SECONDS)
+    work = asyncio.wait_for(_suggest_within(answer, reasoner, likely, budget), _SECONDS)
     try:
         return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()
     except TimeoutError:
@@ -128,24 +128,24 @@ def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[st
 def propose(
     answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, *, prices: Prices | None = None
 ) -> Future[None]:
-    """Begin to look for questions to ask next; `keep` gets them, with what they cost, in a thread."""
+    """Start looking for follow-ups; `keep` gets them, with their cost, in a thread."""
     budget = CallBudget(1, meter=Meter(prices or Prices()))
     return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likely, keep, budget), BACKGROUND.loop())
 
 
 async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, budget: CallBudget) -> None:
-    work = asyncio.wait_for(_counted(answer, reasoner, likely, budget), _SECONDS)
-    (found,) = await asyncio.gather(work, return_exceptions=True)
-    if isinstance(found, BaseException):
-        log_problem("no questions to ask next were found", found)
+    work = asyncio.wait_for(_suggest_within(answer, reasoner, likely, budget), _SECONDS)
+    (questions,) = await asyncio.gather(work, return_exceptions=True)
+    if isinstance(questions, BaseException):
+        log_problem("no questions to ask next were found", questions)
         return
-    extra = {"suggestions": found, "suggestion_usage": asdict(budget.meter.usage()) if budget.used else None}
+    extra = {"suggestions": questions, "suggestion_usage": asdict(budget.meter.usage()) if budget.used else None}
     (problem,) = await asyncio.gather(asyncio.to_thread(keep, extra), return_exceptions=True)
     if isinstance(problem, BaseException):
         log_problem("questions to ask next could not be kept", problem)
 
 
-async def _counted(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
+async def _suggest_within(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
     if not isinstance(reasoner, ChatReasoner):
         return await suggestions(answer, reasoner, likely)
     from rag.models.calls import counted

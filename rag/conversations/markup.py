@@ -1,6 +1,6 @@
 """The Markdown of an answer in other forms: HTML, Word, and Markdown that loads and runs nothing.
 
-Headings, lists, tables, emphasis and code stay what they are; raw HTML, images and links become their text.
+Headings, lists, tables, emphasis and code stay; raw HTML, images and links become their text.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from rag.checking.marks import code_spans
 
-BELOW: Final = 2
-"""Levels that an answer's headings stand below those of its conversation: its title, and the question."""
-_LOADS: Final = re.compile(r"<|!(?=\[)|\](?=[(:\[])|[$]|&(?=#?\w+;)")
+HEADING_OFFSET: Final = 2
+"""Levels of headings above those of an answer: the conversation's title, and the question."""
+_ACTIVE_MARKUP: Final = re.compile(r"<|!(?=\[)|\](?=[(:\[])|[$]|&(?=#?\w+;)")
 _HEADING: Final = re.compile(r"(?m)^( {0,3})(#{1,6})(?=[ \t])")
 _FENCE: Final = re.compile(r"(?m)^ {0,3}(`{3,}|~{3,})")
 
@@ -32,28 +32,28 @@ def _parser() -> MarkdownIt:
 
 
 def tame_markdown(text: str) -> str:
-    """The text as it stands, but for what a Markdown reader would load, run or lead away with."""
+    """Escape everything in a text that a Markdown reader would load, run or link."""
     parts, at = [], 0
     for start, end in code_spans(text):
-        parts += [_tamed(text[at:start]), text[start:end]]
+        parts += [_tame(text[at:start]), text[start:end]]
         at = end
-    whole = "".join([*parts, _tamed(text[at:])])
+    whole = "".join([*parts, _tame(text[at:])])
     fences = _FENCE.findall(whole)
     return f"{whole}\n{fences[-1]}" if len(fences) % 2 else whole
 
 
-def _tamed(text: str) -> str:
-    lowered = _HEADING.sub(lambda one: one[1] + "#" * min(6, len(one[2]) + BELOW), text)
-    return _LOADS.sub(r"\\\g<0>", lowered)
+def _tame(text: str) -> str:
+    text_below = _HEADING.sub(lambda match: match[1] + "#" * min(6, len(match[2]) + HEADING_OFFSET), text)
+    return _ACTIVE_MARKUP.sub(r"\\\g<0>", text_below)
 
 
 def as_html(text: str, write: Callable[[str], str]) -> str:
-    """`write` makes HTML of the text between the tags; it escapes it."""
+    """Return HTML; `write` turns the text between the tags into HTML and escapes it."""
     parser = _parser()
     tokens = parser.parse(text)
-    for one in tokens:
-        if one.type.startswith("heading_"):
-            one.tag = f"h{min(6, int(one.tag[1]) + BELOW)}"
+    for token in tokens:
+        if token.type.startswith("heading_"):
+            token.tag = f"h{min(6, int(token.tag[1]) + HEADING_OFFSET)}"
     return _Html(write).render(tokens, parser.options, {})
 
 
@@ -70,7 +70,7 @@ class _Html(RendererHTML):
 
 
 def add_to_word(document: Any, text: str) -> None:
-    """Add the text to a document of python-docx, its headings from the second level on."""
+    """Add the text to a python-docx document, with its headings from the second level on."""
     for node in SyntaxTreeNode(_parser().parse(text)).children:
         _add_block(document, node)
 
@@ -112,7 +112,7 @@ def _add_runs(paragraph: Any, node: SyntaxTreeNode) -> None:
 
 
 def _runs(node: SyntaxTreeNode, marks: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The text of a node in pieces, each with what it is marked as."""
+    """Yield the text of a node in pieces, each with its marks."""
     if node.type in ("softbreak", "hardbreak"):
         yield "\n", marks
     elif node.type in ("text", "code_inline"):

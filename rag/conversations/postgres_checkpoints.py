@@ -1,4 +1,4 @@
-"""Checkpoints in Postgres: LangGraph's saver over a pool of connections, pruned as SQLite's are."""
+"""Checkpoints in Postgres: LangGraph's saver over a connection pool, pruned like SQLite's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PostgresCheckpoints:
-    """The connections, of the event loop that uses them first."""
+    """The connections, bound to the event loop that uses them first."""
 
     def __init__(self, postgres: Postgres) -> None:
         """Create LangGraph's tables in an empty database. Raises StoreError."""
@@ -27,8 +27,8 @@ class PostgresCheckpoints:
         self._pool = postgres.async_pool()
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[AsyncPostgresSaver]:
-        """A saver for one call: each makes its calls one after another, and conversations need not wait for others."""
+    async def open_saver(self) -> AsyncIterator[AsyncPostgresSaver]:
+        """Yield a saver for one call: each makes its calls one after another, so conversations do not share one."""
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
         with self._postgres.failures():
@@ -39,18 +39,18 @@ class PostgresCheckpoints:
         await self._pool.close()
 
     async def prune(self, _: AsyncPostgresSaver, conversation_id: str, namespace: str, newest: str) -> None:
-        """Remove what came before the newest checkpoint of a namespace, but for runs that keep their history."""
-        given = {"thread": conversation_id, "namespace": namespace, "newest": newest}
+        """Delete the checkpoints before a namespace's newest, except those of runs with a history."""
+        parameters = {"thread": conversation_id, "namespace": namespace, "newest": newest}
         async with self._pool.connection() as connection, connection.transaction():
-            await connection.execute(_EARLIER, given)
+            await connection.execute(_EARLIER, parameters)
             for statement in _WITHOUT_CHECKPOINT:
-                await connection.execute(statement, given)
+                await connection.execute(statement, parameters)
 
     async def bound(self, _: AsyncPostgresSaver, oldest: Callable[[], str]) -> None:
-        """Remove checkpoints with smaller ids than the `oldest`; the newest of a namespace always stays."""
+        """Delete checkpoints with ids below `oldest`, except each namespace's newest."""
         async with self._pool.connection() as connection, connection.transaction():
-            gone = await (await connection.execute(_TOO_OLD, {"oldest": oldest()})).fetchall()
-            for thread, namespace in {(one["thread_id"], one["checkpoint_ns"]) for one in gone}:
+            rows = await (await connection.execute(_TOO_OLD, {"oldest": oldest()})).fetchall()
+            for thread, namespace in {(row["thread_id"], row["checkpoint_ns"]) for row in rows}:
                 for statement in _WITHOUT_CHECKPOINT:
                     await connection.execute(statement, {"thread": thread, "namespace": namespace})
 
@@ -84,4 +84,4 @@ _WITHOUT_CHECKPOINT: Final = (
     )
     """,
 )
-"""What a step wrote may be there before its checkpoint, which is newer than all others then."""
+"""The writes of a step may be there before their checkpoint, which is then newer than all others."""

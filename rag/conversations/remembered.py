@@ -1,7 +1,7 @@
-"""What people asked to be remembered in all their conversations: in LangGraph's store, each person's by themselves.
+"""Notes that people ask to be remembered in all conversations: in LangGraph's store, separate for each person.
 
-Who is not signed in is known by their browser, whose notes go after MINUTES without being read: the next one that it
-opens is another.
+A person who is not signed in is identified by their browser. Those notes expire after MINUTES without being read: the
+browser's next session has another id.
 """
 
 from __future__ import annotations
@@ -30,31 +30,33 @@ if TYPE_CHECKING:
 LONGEST: Final = 300  # characters of a note
 MOST: Final = 50  # notes of a person
 MINUTES: Final = 30 * 24 * 60.0
-_TOLD: Final = 2_000  # characters of notes that a model is given
+_MODEL_CHARACTERS: Final = 2_000  # characters of notes that a model gets
 
-_WISH: Final = re.compile(
+_REQUEST: Final = re.compile(
     r"(?:please[ ,]{1,3})?remember(?: that\b|:)[ ,:]{0,3}|(?:请)?(?:帮我)?记住[：:，, ]{0,3}", re.IGNORECASE
 )
-_ASKS: Final = ("?", "？")
+_QUESTION_MARKS: Final = ("?", "？")
 
 
 def note_request(message: str) -> tuple[str, str]:
-    """What a message asks to be remembered, and what it asks beside that; both empty, or the note, for most messages.
+    """Return the note that a message asks to remember, and the question after it; "" and the message if none.
 
-    It must begin with "remember that", "remember:" or "记住". From the first question on it is a question.
+    It must begin with "remember that", "remember:" or "记住". The first question ends the note.
     """
-    found = _WISH.match(message.strip())
-    if found is None:
+    match = _REQUEST.match(message.strip())
+    if match is None:
         return "", message
-    rest = message.strip()[found.end() :]
-    asks = next((start for start, end in split_sentences(rest) if rest[start:end].rstrip().endswith(_ASKS)), len(rest))
-    note = " ".join(rest[:asks].split())
-    return (note[:LONGEST], rest[asks:].strip()) if re.search(r"\w", note) else ("", message)
+    rest = message.strip()[match.end() :]
+    question = next(
+        (start for start, end in split_sentences(rest) if rest[start:end].rstrip().endswith(_QUESTION_MARKS)), len(rest)
+    )
+    note = " ".join(rest[:question].split())
+    return (note[:LONGEST], rest[question:].strip()) if re.search(r"\w", note) else ("", message)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """`at` is when it was first asked for (ISO 8601)."""
+    """A note; `at` is when it was first requested (ISO 8601)."""
 
     id: str
     text: str
@@ -62,16 +64,16 @@ class Note:
 
 
 class Remembered:
-    """Safe to share between threads. `person` is the namespace: nobody reads another's. Methods raise StoreError."""
+    """Notes by `person`: nobody reads another's. Safe to share between threads. Methods raise StoreError."""
 
-    def __init__(self, place: Path | Postgres) -> None:
-        """Keep notes in a SQLite file, or in Postgres."""
-        self._place = place
+    def __init__(self, location: Path | Postgres) -> None:
+        """Store notes in a SQLite file, or in Postgres."""
+        self._location = location
         self._lock = threading.Lock()
-        self._kept: SqliteStore | PostgresStore | None = None
+        self._cached_store: SqliteStore | PostgresStore | None = None
 
     def add(self, person: str, text: str, *, lasting: bool) -> str:
-        """Keep a note, for good where it is `lasting`; returns its id. Raises RagError("remembered_full")."""
+        """Add a note, permanently if `lasting`; return its id. Raises RagError("remembered_full")."""
         if len(self.notes(person)) >= MOST:
             raise RagError("remembered_full", most=MOST)
         note_id = uuid4().hex
@@ -79,71 +81,73 @@ class Remembered:
         return note_id
 
     def change(self, person: str, note_id: str, text: str, *, lasting: bool) -> None:
-        """Give a note another text; an empty one forgets it, and one that is gone stays so."""
+        """Replace a note's text; an empty one deletes the note, and a deleted note stays deleted."""
         text = " ".join(text.split())[:LONGEST]
-        known = next((one for one in self.notes(person) if one.id == note_id), None)
-        if known and text:
-            self._put(person, replace(known, text=text), lasting=lasting)
-        elif known:
+        note = next((other for other in self.notes(person) if other.id == note_id), None)
+        if note and text:
+            self._put(person, replace(note, text=text), lasting=lasting)
+        elif note:
             self.forget(person, note_id)
 
     def forget(self, person: str, note_id: str) -> None:
         with self._store() as store:
-            store.delete(_place(person), note_id)
+            store.delete(_namespace(person), note_id)
 
     def notes(self, person: str) -> list[Note]:
-        """All of a person's, oldest first."""
-        if not person or (isinstance(self._place, Path) and not self._place.exists()):
+        """Return all notes of a person, oldest first."""
+        if not person or (isinstance(self._location, Path) and not self._location.exists()):
             return []
         with self._store() as store:
-            found = store.search(_place(person), limit=MOST)
-        notes = [Note(one.key, str(one.value["text"]), str(one.value["at"])) for one in found]
+            items = store.search(_namespace(person), limit=MOST)
+        notes = [Note(item.key, str(item.value["text"]), str(item.value["at"])) for item in items]
         return sorted(notes, key=lambda note: note.at)
 
     def told(self, person: str) -> list[str]:
-        """The latest of a person's notes, oldest first, as many as a model is given."""
-        kept: list[str] = []
+        """Return the latest of a person's notes, oldest first, as many as a model gets."""
+        texts: list[str] = []
         for note in reversed(self.notes(person)):
-            if sum(map(len, kept)) + len(note.text) > _TOLD:
+            if sum(map(len, texts)) + len(note.text) > _MODEL_CHARACTERS:
                 break
-            kept.insert(0, note.text)
-        return kept
+            texts.insert(0, note.text)
+        return texts
 
     def close(self) -> None:
         with self._lock:
-            if self._kept is not None and isinstance(self._place, Path):  # Postgres's connections are the tables'
-                self._kept.conn.close()
-            self._kept = None
+            if self._cached_store is not None and isinstance(
+                self._location, Path
+            ):  # Postgres connections belong to the tables
+                self._cached_store.conn.close()
+            self._cached_store = None
 
     def _put(self, person: str, note: Note, *, lasting: bool) -> None:
         with self._store() as store:
             store.sweep_ttl()
             value = {"text": note.text, "at": note.at}
-            store.put(_place(person), note.id, value, ttl=None if lasting else MINUTES)
+            store.put(_namespace(person), note.id, value, ttl=None if lasting else MINUTES)
 
     @contextmanager
     def _store(self) -> Iterator[SqliteStore | PostgresStore]:
-        """The store, opened by whoever needs it first: its import takes a moment."""
-        with failures(self._place) if isinstance(self._place, Path) else self._place.failures():
+        """Yield the store, opened on first use because its import takes a moment."""
+        with failures(self._location) if isinstance(self._location, Path) else self._location.failures():
             with self._lock:
-                if self._kept is None:
-                    self._kept = _open(self._place)
-                store = self._kept
+                if self._cached_store is None:
+                    self._cached_store = _open(self._location)
+                store = self._cached_store
             yield store
 
 
-def _open(place: Path | Postgres) -> SqliteStore | PostgresStore:
+def _open(location: Path | Postgres) -> SqliteStore | PostgresStore:
     ttl: TTLConfig = {"default_ttl": None, "refresh_on_read": True}
-    if isinstance(place, Path):
+    if isinstance(location, Path):
         from langgraph.store.sqlite import SqliteStore
 
-        return SqliteStore(connected(place), ttl=ttl)
+        return SqliteStore(connected(location), ttl=ttl)
     from langgraph.store.postgres import PostgresStore
 
-    with place.sole() as connection:
+    with location.sole() as connection:
         PostgresStore(connection).setup()
-    return PostgresStore(place.pool, ttl=ttl)
+    return PostgresStore(location.pool, ttl=ttl)
 
 
-def _place(person: str) -> tuple[str, str]:
+def _namespace(person: str) -> tuple[str, str]:
     return ("remembered", person)

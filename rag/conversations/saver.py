@@ -1,7 +1,7 @@
 """A LangGraph checkpointer that opens its database for each read and write, and closes it again.
 
-Most runs read once and write once (`durability="exit"`), so an open connection would serve no one: it would
-only tie the conversation to one event loop, and its thread would keep a process from ending.
+Most runs read once and write once (`durability="exit"`), so an open connection would be useless: it would only tie
+the conversation to one event loop, and its thread would keep a process from ending.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Bounds = Callable[[Any], Awaitable[None]]
 
 
 class ConversationSaver(BaseCheckpointSaver[str]):
-    """Hands each call on to a saver that `opens` gives.
+    """Passes each call to a saver that `opens` returns.
 
-    `prunes` (saver, thread, namespace, newest checkpoint) removes what came before in that namespace, unless the
-    run keeps its history: a state holds all that is remembered. `bounds` (saver) removes what is too old or too
-    much of the histories, whenever a run begins one.
+    `prunes` (saver, thread, namespace, newest checkpoint) deletes the earlier ones of that namespace, unless the run
+    keeps its history: a state has everything that is remembered. `bounds` (saver) deletes the histories that are too
+    old or too large, whenever a run begins one.
     """
 
     def __init__(self, opens: Opens, prunes: Prunes | None = None, bounds: Bounds | None = None) -> None:
@@ -54,8 +54,8 @@ class ConversationSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         async with self._opens() as saver:
-            async for one in saver.alist(config, filter=filter, before=before, limit=limit):
-                yield one
+            async for item in saver.alist(config, filter=filter, before=before, limit=limit):
+                yield item
 
     async def aput(
         self,
@@ -65,14 +65,14 @@ class ConversationSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         async with self._opens() as saver:
-            written = await saver.aput(config, checkpoint, metadata, new_versions)
-            given = config["configurable"]
-            if self._prunes is not None and not given.get(HISTORY):
-                namespace = str(given.get("checkpoint_ns", ""))
-                await self._prunes(saver, str(given["thread_id"]), namespace, checkpoint["id"])
+            new_config = await saver.aput(config, checkpoint, metadata, new_versions)
+            options = config["configurable"]
+            if self._prunes is not None and not options.get(HISTORY):
+                namespace = str(options.get("checkpoint_ns", ""))
+                await self._prunes(saver, str(options["thread_id"]), namespace, checkpoint["id"])
             elif self._bounds is not None and metadata.get("source") == "input":
                 await self._bounds(saver)
-            return written
+            return new_config
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -85,6 +85,6 @@ class ConversationSaver(BaseCheckpointSaver[str]):
             await saver.adelete_thread(thread_id)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """Versions that both SQLite and Postgres savers write: a count, and a fraction against clashes."""
+        """Return a version that both SQLite and Postgres savers write: a count, and a fraction against clashes."""
         count = 0 if current is None else int(str(current).split(".", 1)[0])
         return f"{count + 1:032}.{random.random():016}"

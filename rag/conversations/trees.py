@@ -1,4 +1,4 @@
-"""The rows of a search tree as its nodes again, for whoever draws or exports them."""
+"""The rows of a search tree as nodes, for drawing and exporting."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A question of the tree; `number` tells in which order they were asked, `same_as` is the number of its twin.
+    """A question of the tree; `number` is its place in the order of asking, `same_as` the number of its twin.
 
-    `row` is any of its rows, for what they have in common; `judged` are those of its passages, best first. `completes`
+    `row` is any of its rows, for the fields they share; `judged` are those of its passages, best first. `completes`
     is the title of the passage that it was asked for, empty at the root.
     """
 
@@ -30,36 +30,38 @@ class TreeNode:
 
 
 def nodes_of(rows: Iterable[Row]) -> list[TreeNode]:
-    """The nodes, each followed by those that were asked for what its passages lack."""
+    """Return the nodes, each followed by those asked for what its passages lack."""
     by_node: dict[str, list[Row]] = {}
     for row in rows:
         by_node.setdefault(row["node"], []).append(row)
-    titles = {(at, row["passage"]): row["title"] or row["url"] for at, own in by_node.items() for row in own}
+    titles = {
+        (at, row["passage"]): row["title"] or row["url"] for at, node_rows in by_node.items() for row in node_rows
+    }
     below: dict[str, list[TreeNode]] = {}
-    for own in by_node.values():
-        below.setdefault(own[0]["parent"], []).append(_node(own, titles))
-    return list(_in_order("", below))
+    for node_rows in by_node.values():
+        below.setdefault(node_rows[0]["parent"], []).append(_node(node_rows, titles))
+    return list(_walk("", below))
 
 
-def _in_order(parent: str, below: Mapping[str, Sequence[TreeNode]]) -> Iterable[TreeNode]:
+def _walk(parent: str, below: Mapping[str, Sequence[TreeNode]]) -> Iterable[TreeNode]:
     for node in below.get(parent, ()):
         yield node
-        yield from _in_order(node.row["node"], below)
+        yield from _walk(node.row["node"], below)
 
 
-def _node(own: Sequence[Row], titles: Mapping[tuple[str, str], str]) -> TreeNode:
-    row = own[0]
-    done: State = "answered" if row["answered"] else "unanswered"
+def _node(rows: Sequence[Row], titles: Mapping[tuple[str, str], str]) -> TreeNode:
+    row = rows[0]
+    outcome: State = "answered" if row["answered"] else "unanswered"
     return TreeNode(
         _number(row["node"]),
         row["depth"],
         row["question"],
-        done if row["status"] == "done" else row["status"],
+        outcome if row["status"] == "done" else row["status"],
         row,
         _number(row["same_as"]),
         _number(row["parent"]),
         titles.get((row["parent"], row["completes"]), ""),
-        [one for one in own if one["passage"]],
+        [other for other in rows if other["passage"]],
     )
 
 

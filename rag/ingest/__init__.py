@@ -1,4 +1,4 @@
-"""From a source to a stored page: fetch, read, chunk, embed, commit.
+"""The way from a source to a stored page: fetch, read, split, embed, commit.
 
-Everything that comes in here is untrusted. What leaves is one text for each page, its chunks and its vectors.
+All input is untrusted. The output is one text per page, its chunks and its vectors.
 """

@@ -1,7 +1,7 @@
-"""Zip archives and folders as many files, each under its path, within bounds that no document needs to pass.
+"""Files of zip archives and folders, each with its path, within limits that no ordinary document reaches.
 
-An archive is read in the app's own process, so nothing is unpacked past a limit: what an entry says of its
-size is checked first, and what it really holds is counted while it is read.
+An archive is read in the app's own process, so nothing is unpacked past a limit: the size that an entry states is
+checked first, and its actual bytes are counted while it is read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rag.text import without_surrogates
 
 _UTF8_FLAG = 0x800
 _UNICODE_PATH = 0x7075
-# Consoles of Windows, each with the charset of the same languages that the detector knows.
+# Code pages of Windows consoles, each with the charset that the detector uses for the same languages.
 _CONSOLES = {"cp850": "cp1252", "cp852": "windows-1250", "cp866": "windows-1251", "cp737": "windows-1253"}
 _COMMON = {"gb2312": "gb18030", "shift_jis": "cp932", "big5": "big5hkscs", "euc-kr": "cp949"}
 _SIGNS = frozenset(["So", "Sm", "Sc", "Sk", "No", "Lo"])
@@ -33,18 +33,18 @@ _WORD = re.compile(r"[^\W\d_]+")
 _RUN = re.compile(rb"[\x80-\xff]+")
 _ENDING = re.compile(rb"\.\w{1,8}$", re.MULTILINE)
 _MAX_SIGNS = 0.1
-_TOO_FEW_BYTES = 4  # two characters: common ones in Chinese are so in Korean too, and Chinese has more readers here
+_TOO_FEW_BYTES = 4  # two characters: those common in Chinese are common in Korean too, and Chinese is likelier here
 
 
 def read_names(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
-    """The path of each entry, as its writer saw it."""
-    names = [_stated_name(entry) for entry in entries]
+    """Return the path of each entry, decoded as its author saw it."""
+    names = [_read_name(entry) for entry in entries]
     codec = _codec_of(b"\n".join(name for name in names if isinstance(name, bytes)))
     return [name if isinstance(name, str) else name.decode(codec, "replace") for name in names]
 
 
-def _stated_name(entry: zipfile.ZipInfo) -> str | bytes:
-    """The name where its charset is stated, by a flag or in Info-ZIP's extra field; else its bytes."""
+def _read_name(entry: zipfile.ZipInfo) -> str | bytes:
+    """Return the name if its charset is stated, by a flag or in Info-ZIP's extra field; else its bytes."""
     if entry.flag_bits & _UTF8_FLAG:
         return entry.filename
     name, extra = entry.filename.encode("cp437", "replace"), entry.extra
@@ -64,14 +64,14 @@ def _codec_of(names: bytes) -> str:
         pass
     east_asian = guess_codec(names)
     is_east_asian = east_asian in EAST_ASIAN and _can_decode(names, east_asian)
-    console = next((page for page in _CONSOLES if _is_of_console(names, page)), "")
+    console = next((page for page in _CONSOLES if _is_console_text(names, page)), "")
     if sum(map(len, _RUN.findall(names))) <= _TOO_FEW_BYTES and _can_decode(names, "gb2312"):
         return "gb18030"
-    if is_east_asian and not (console and _stand_alone(names) and _is_latin(names, east_asian)):
+    if is_east_asian and not (console and _are_isolated(names) and _is_latin(names, east_asian)):
         return east_asian
     if console or _is_latin(names, "gb18030"):
         return console or "cp850"
-    # Of a few characters no more can be said than whether they are common ones.
+    # A few characters only show whether they are common ones.
     return next((codec for common, codec in _COMMON.items() if _can_decode(names, common)), "gb18030")
 
 
@@ -82,20 +82,20 @@ def _can_decode(names: bytes, codec: str) -> bool:
         return False
 
 
-def _stand_alone(names: bytes) -> bool:
-    """Whether most bytes outside ASCII have none of their kind beside them, as accents in words do not."""
+def _are_isolated(names: bytes) -> bool:
+    """True if most bytes outside ASCII have no such neighbour, like accented letters in words."""
     runs = _RUN.findall(names)
     return 2 * sum(len(run) == 1 for run in runs) > sum(map(len, runs))
 
 
 def _is_latin(names: bytes, codec: str) -> bool:
-    """Whether there are more Latin letters in the names, endings aside, than other characters by `codec`."""
+    """True if `codec` gives more Latin letters than characters outside ASCII, file endings aside."""
     text = _ENDING.sub(b"", names).decode(codec, "replace")
     return sum(character > "\x7f" for character in text) < sum(c.isascii() and c.isalpha() for c in text)
 
 
-def _is_of_console(names: bytes, page: str) -> bool:
-    """Whether a console's reading is of letters, cased as words are, which the detector takes for its languages'."""
+def _is_console_text(names: bytes, page: str) -> bool:
+    """True if a console's code page gives letters, cased like words, that the detector takes for its languages."""
     text = names.decode(page, "replace")
     outside = [character for character in text if character > "\x7f"]
     if sum(unicodedata.category(character) in _SIGNS for character in outside) > _MAX_SIGNS * len(outside):
@@ -120,10 +120,10 @@ _SPARE_BYTES = 40 * MEGABYTE
 _TIMES_PACKED = 4
 _ENTRY_MARK = b"PK\x01\x02"
 _ENCRYPTED = 0x1
-# The other methods are undone by zipfile in one step of any size.
+# zipfile decompresses all other methods in one step of any size.
 _METHODS = frozenset([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 _ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".zst")
-# What zipfile and zlib raise for bytes that make no archive: sizes that no file has, names in no charset.
+# Errors of zipfile and zlib for malformed archives: impossible sizes, names in no charset.
 _DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
@@ -134,13 +134,13 @@ _DAMAGE = (
     struct.error,
     zlib.error,
 )
-_LISTED = 200
-_PIECE = 64 * 1024
+_MAX_LISTED = 200
+_PIECE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file of an archive or folder: its path within it, and its bytes or why there are none."""
+    """A file of an archive or folder: its path within it, and its bytes or the error in their place."""
 
     path: str
     data: bytes = b""
@@ -148,43 +148,43 @@ class Member:
 
 
 def total_limit(packed: int) -> int:
-    """How many bytes an archive of `packed` bytes may grow to."""
+    """Return how many bytes an archive of `packed` bytes may expand to."""
     return _SPARE_BYTES + _TIMES_PACKED * packed
 
 
 def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
-    """The files of a zip archive that end in one of `types`, in the order of their paths.
+    """Yield the files of a zip archive that end in one of `types`, in the order of their paths.
 
-    `limit_of` is the largest size by ending. Entries that are refused, or are of other kinds, say why. Raises
+    `limit_of` gives the largest size by ending. Entries that are refused or of other types carry an error. Raises
     IngestError for an archive that is broken or too large as a whole.
     """
-    with _opened(name, data) as archive:
-        entries = _entries(name, archive, types)
-        files = [(path, partial(_content, archive, info, path, f"{name}/{path}")) for path, info in entries]
-        yield from _members(name, files, types, limit_of, total_limit(len(data)))
+    with _open_archive(name, data) as archive:
+        entries = _list_entries(name, archive, types)
+        files = [(path, partial(_read_entry, archive, info, path, f"{name}/{path}")) for path, info in entries]
+        yield from _read_members(name, files, types, limit_of, total_limit(len(data)))
 
 
 def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
-    """The same for a folder and all below it; hidden files and links are passed over.
+    """Yield the files of a folder and its subfolders in the same way, without hidden files and links.
 
     Raises IngestError for a folder with too many files.
     """
-    files = [(path, partial(_file, folder / path)) for path in _paths(folder, types)]
-    yield from _members(str(folder), files, types, limit_of, MAX_FOLDER_BYTES)
+    files = [(path, partial(_read_file, folder / path)) for path in _list_paths(folder, types)]
+    yield from _read_members(str(folder), files, types, limit_of, MAX_FOLDER_BYTES)
 
 
-def _members(
+def _read_members(
     name: str,
     files: Sequence[tuple[str, Callable[[int, int], bytes]]],
     types: tuple[str, ...],
     limit_of: dict[str, int],
     budget: int,
 ) -> Iterator[Member]:
-    """`files` are paths with what reads one within its limit and the budget that all of them have left."""
-    left_out: list[str] = []
+    """Read `files`: paths, each with a reader that takes the file's limit and the budget remaining for all."""
+    skipped: list[str] = []
     for path, read in files:
-        if _is_other(path, types):
-            left_out.append(path)
+        if _is_unsupported(path, types):
+            skipped.append(path)
             continue
         try:
             content = read(limit_of[_ending(path, types)], budget)
@@ -193,11 +193,11 @@ def _members(
             continue
         budget -= len(content)
         yield Member(path, content)
-    yield from _rest(name, left_out, len(left_out) < len(files), types)
+    yield from _report_skipped(name, skipped, len(skipped) < len(files), types)
 
 
-def _opened(name: str, data: bytes) -> zipfile.ZipFile:
-    """The archive, whose list of entries is bounded before it is read: each takes its room in memory."""
+def _open_archive(name: str, data: bytes) -> zipfile.ZipFile:
+    """Open an archive, after limiting the number of its entries, since each takes memory."""
     if data.count(_ENTRY_MARK) > MAX_ENTRIES:
         raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
     try:
@@ -206,31 +206,33 @@ def _opened(name: str, data: bytes) -> zipfile.ZipFile:
         raise IngestError("archive_broken", name=name) from error
 
 
-def _entries(name: str, archive: zipfile.ZipFile, types: tuple[str, ...]) -> list[tuple[str, zipfile.ZipInfo]]:
+def _list_entries(name: str, archive: zipfile.ZipFile, types: tuple[str, ...]) -> list[tuple[str, zipfile.ZipInfo]]:
     files = [info for info in archive.infolist() if info.filename and not info.is_dir()]
     entries = sorted(zip(read_names(files), files, strict=True), key=lambda entry: entry[0])
-    seen = [(path, info) for path, info in entries if not _is_hidden(path)]
-    if sum(not _is_other(path, types) for path, _ in seen) > MAX_FILES:
+    visible = [(path, info) for path, info in entries if not _is_hidden(path)]
+    if sum(not _is_unsupported(path, types) for path, _ in visible) > MAX_FILES:
         raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
-    return seen
+    return visible
 
 
-def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> bytes:
-    """An entry's bytes. Raises IngestError for one that must not be or cannot be read."""
-    _check(info, path, full, limit, budget)
+def _read_entry(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int
+) -> bytes:
+    """Return an entry's bytes. Raises IngestError if it is not allowed or not readable."""
+    _check_entry(info, path, full, limit, budget)
     content = bytearray()
     try:
         with archive.open(info) as stream:
-            while piece := stream.read(_PIECE):
+            while piece := stream.read(_PIECE_BYTES):
                 content += piece
                 if len(content) > min(limit, budget):
-                    raise _too_large(full, limit, budget)
+                    raise _size_error(full, limit, budget)
     except _DAMAGE as error:
         raise IngestError("archive_broken", name=full) from error
     return bytes(content)
 
 
-def _check(info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> None:
+def _check_entry(info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> None:
     pure = PurePosixPath(path.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts or ":" in "".join(pure.parts[:1]):
         raise IngestError("archive_unsafe_name", name=full)
@@ -244,52 +246,52 @@ def _check(info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int)
     if info.file_size > _RATIO_FROM and times > MAX_RATIO:
         raise IngestError("archive_bomb", name=full, times=times)
     if info.file_size > min(limit, budget):
-        raise _too_large(full, limit, budget)
+        raise _size_error(full, limit, budget)
 
 
-def _too_large(full: str, limit: int, budget: int) -> IngestError:
+def _size_error(full: str, limit: int, budget: int) -> IngestError:
     if limit <= budget:
         return IngestError("file_too_large", name=full, limit=limit // MEGABYTE)
     return IngestError("archive_over_budget", name=full)
 
 
-def _paths(folder: Path, types: tuple[str, ...]) -> list[str]:
-    """Paths below `folder`, sorted; links are neither listed nor followed."""
-    found: list[str] = []
-    wanted = 0
-    for place, folders, files in os.walk(folder, followlinks=False):
+def _list_paths(folder: Path, types: tuple[str, ...]) -> list[str]:
+    """Return the paths below `folder`, sorted; links are neither listed nor followed."""
+    paths: list[str] = []
+    count = 0
+    for parent, folders, files in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            full = Path(place) / name
+            full = Path(parent) / name
             if name.startswith(".") or full.is_symlink() or not full.is_file():
                 continue
-            found.append(full.relative_to(folder).as_posix())
-            wanted += not _is_other(name, types)
-            if wanted > MAX_FILES:
+            paths.append(full.relative_to(folder).as_posix())
+            count += not _is_unsupported(name, types)
+            if count > MAX_FILES:
                 raise IngestError("folder_too_many", name=str(folder), limit=MAX_FILES)
-    return sorted(found)
+    return sorted(paths)
 
 
-def _file(path: Path, limit: int, budget: int) -> bytes:
+def _read_file(path: Path, limit: int, budget: int) -> bytes:
     if path.suffix.lower() in _ARCHIVES:
         raise IngestError("archive_nested", name=without_surrogates(str(path)))
     try:
         size = path.stat().st_size
         if size > min(limit, budget):
-            raise _too_large(without_surrogates(str(path)), limit, budget)
+            raise _size_error(without_surrogates(str(path)), limit, budget)
         return path.read_bytes()
     except OSError as error:
         raise IngestError("file_unreadable", name=without_surrogates(str(path))) from error
 
 
-def _rest(name: str, left_out: list[str], found: bool, types: tuple[str, ...]) -> Iterator[Member]:
-    """What is to be said at the end: which files were left out, and whether nothing else was there."""
+def _report_skipped(name: str, skipped: list[str], has_files: bool, types: tuple[str, ...]) -> Iterator[Member]:
+    """Yield an error for each file of another type, and one if there were no other files."""
     readable = ", ".join(types)
-    for path in left_out[:_LISTED]:
+    for path in skipped[:_MAX_LISTED]:
         yield Member(path, broken=IngestError("other_kind", types=readable))
-    if more := left_out[_LISTED:]:
+    if more := skipped[_MAX_LISTED:]:
         yield Member("", broken=IngestError("archive_left_out", name=name, count=len(more), examples=more[0]))
-    if not found:
+    if not has_files:
         yield Member("", broken=IngestError("archive_empty", name=name, types=readable))
 
 
@@ -298,7 +300,7 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(".") and part != ".." for part in parts) or "__MACOSX" in parts
 
 
-def _is_other(path: str, types: tuple[str, ...]) -> bool:
+def _is_unsupported(path: str, types: tuple[str, ...]) -> bool:
     return not path.lower().endswith((*types, *_ARCHIVES))
 
 

@@ -1,4 +1,4 @@
-"""Many sources: what is known is left alone, pages are read, cut and encoded in parallel, and stored one by one."""
+"""Many sources at once: stored pages are skipped, others read, split and encoded in parallel, and stored in turn."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from rag.errors import RagError
-from rag.ingest.duplicates import MOST, Settling
+from rag.ingest.duplicates import MAX_GROUP, Settling
 from rag.ingest.loader import Read
-from rag.ingest.pipeline import Ingestor, named
-from rag.ingest.readahead import Limits, ReadAhead, Taken
-from rag.ingest.results import failure, result, stored_result
+from rag.ingest.pipeline import Ingestor, with_source_name
+from rag.ingest.readahead import Limits, ReadAhead, ReadResult
+from rag.ingest.results import existing_result, failure, result
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.sources import Source, unique_sources
 from rag.store.values import patience, patiently
@@ -36,21 +36,21 @@ def ingest_all(
 ) -> Iterator[Entry]:
     """Yield (position, result) for each source as it is done.
 
-    A source given twice, or known to the library, is not fetched again; `force` reads known ones anew.
-    `decision` is what a person wants with pages that would be held back or are duplicates.
+    A repeated source is not fetched again, nor one that is in the library, unless `force` is set. `decision` is what
+    a person chose for pages that would need review or are duplicates.
     """
     sources = list(unique_sources(sources))
     todo: list[tuple[int, str]] = []
-    for position, key, settled in _dedupe(ingestor, sources, force):
-        if settled is not None:
-            yield position, settled
+    for position, key, row in _dedupe(ingestor, sources, force):
+        if row is not None:
+            yield position, row
         else:
             todo.append((position, key))
     yield from _Batch(ingestor, sources, decision).run([position for position, _ in todo])
 
 
 def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[tuple[int, str, IngestResult | None]]:
-    """Each source's key, and its result where nothing need be read: first among themselves, then one query."""
+    """Return each source's key, and its result if it need not be read: compared with each other, then in one query."""
     keys: dict[str, int] = {}
     rows: list[tuple[int, str, IngestResult | None]] = []
     for position, source in enumerate(sources):
@@ -65,18 +65,18 @@ def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[
         else:
             notice = Notice("same_address", {"url": source.url, "first": sources[twin].name})
             rows.append((position, key, result(source, key, "duplicate", notice)))
-    waiting = [key for position, key, settled in rows if settled is None and not sources[position].record]
-    known = {} if force else ingestor.library.resolve(waiting)
+    waiting = [key for position, key, row in rows if row is None and not sources[position].record]
+    existing = {} if force else ingestor.library.resolve(waiting)
     return [
-        (position, key, settled or _known(sources[position], key, known[key]) if key in known else settled)
-        for position, key, settled in rows
+        (position, key, row or _skip_stored(sources[position], key, existing[key]) if key in existing else row)
+        for position, key, row in rows
     ]
 
 
-def _known(source: Source, key: str, page: Page) -> IngestResult | None:
+def _skip_stored(source: Source, key: str, page: Page) -> IngestResult | None:
     if source.kind != "web":
-        return None  # its text is at hand: whether it changed costs no fetch
-    return stored_result(source, key, page)
+        return None  # its text is at hand, so looking for changes costs no fetch
+    return existing_result(source, key, page)
 
 
 class _Batch:
@@ -86,27 +86,27 @@ class _Batch:
         self._decision: Decision = decision
 
     def run(self, positions: Sequence[int]) -> Iterator[Entry]:
-        """Read and prepare ahead in threads, store here, in the order in which pages are ready."""
+        """Read and prepare ahead in threads, and store here in the order in which pages are ready."""
         ahead: ReadAhead[Read] = ReadAhead(_LIMITS)
         waiting = deque(positions)
-        left = len(positions)
+        remaining = len(positions)
         try:
-            while left:
+            while remaining:
                 while waiting and ahead.has_room():
                     position = waiting.popleft()
                     ahead.begin("", position, "", patiently(partial(self._read, self._sources[position])))
-                if (taken := ahead.take()) is not None:
-                    some = [taken, *ahead.ready(MOST - 1)]
-                    left -= len(some)
-                    yield from zip((one.position for one in some), self._finish(some), strict=True)
+                if (first := ahead.take()) is not None:
+                    batch = [first, *ahead.take_ready(MAX_GROUP - 1)]
+                    remaining -= len(batch)
+                    yield from zip((item.position for item in batch), self._finish(batch), strict=True)
         finally:
             ahead.close()
 
     def _read(self, source: Source) -> Read:
-        """Read a source, again where its failure may pass, and make ready what is to be stored of it."""
-        return self._ingestor.prepare(self._fetched(source), _ignore_stage, decision=self._decision)
+        """Read a source, retrying failures that may pass, and prepare it for storing."""
+        return self._ingestor.prepare(self._fetch(source), _ignore_stage, decision=self._decision)
 
-    def _fetched(self, source: Source) -> Read:
+    def _fetch(self, source: Source) -> Read:
         tries = 0
         while True:
             try:
@@ -118,13 +118,13 @@ class _Batch:
                     raise
                 time.sleep(delay)
 
-    def _finish(self, taken: Sequence[Taken[Read]]) -> list[IngestResult]:
-        """What became of what was read, in its order."""
-        reads = [Settling(one.value, _ignore_stage, self._decision) for one in taken if one.value is not None]
-        outcomes = iter(self._settled(reads))
-        return [self._row(one, one.error or next(outcomes)) for one in taken]
+    def _finish(self, results: Sequence[ReadResult[Read]]) -> list[IngestResult]:
+        """Return the result of each item, in their order."""
+        reads = [Settling(item.value, _ignore_stage, self._decision) for item in results if item.value is not None]
+        outcomes = iter(self._settle(reads))
+        return [self._row(item, item.error or next(outcomes)) for item in results]
 
-    def _settled(self, reads: Sequence[Settling]) -> list[IngestResult | Exception]:
+    def _settle(self, reads: Sequence[Settling]) -> list[IngestResult | Exception]:
         try:
             with patience(math.inf):
                 return [*self._ingestor.settle_all(reads)]
@@ -132,18 +132,18 @@ class _Batch:
             if len(reads) == 1:
                 return [error]
             log.exception("%d pages could not be taken in together", len(reads))
-            return [found for one in reads for found in self._settled([one])]
+            return [outcome for read in reads for outcome in self._settle([read])]
 
-    def _row(self, taken: Taken[Read], outcome: IngestResult | Exception) -> IngestResult:
-        source = self._sources[taken.position]
+    def _row(self, item: ReadResult[Read], outcome: IngestResult | Exception) -> IngestResult:
+        source = self._sources[item.position]
         if isinstance(outcome, IngestResult):
-            return named(outcome, source, taken.began)
+            return with_source_name(outcome, source, item.began)
         if isinstance(outcome, RagError):
             log.info("%s: %s", source.name[:200], outcome, exc_info=outcome.__cause__)
-            return failure(source, outcome, time.monotonic() - taken.began)
+            return failure(source, outcome, time.monotonic() - item.began)
         log.error("%s could not be taken in", source.name[:200], exc_info=outcome)
-        return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - taken.began)
+        return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - item.began)
 
 
 def _ignore_stage(stage: Stage) -> None:
-    """Nobody looks on."""
+    """Ignore the progress, which nobody watches."""

@@ -1,10 +1,9 @@
-"""What changed between two texts of a page, to be read by a person.
+"""Changes between two texts of a page, for people to read.
 
-Sentences and lines are compared first; where some of them were replaced, their words are, or their
-characters in Chinese. The shortest edit script is Myers' (“An O(ND) difference algorithm and its
-variations”, 1986), given up beyond a number of steps: then sentences that occur once in both texts
-hold the two together, and what lies between two of these is compared by itself. So the time is
-bounded, which difflib's is not.
+Sentences and lines are compared first, then the words of those that were replaced (characters in Chinese). The
+shortest edit script is Myers' (“An O(ND) difference algorithm and its variations”, 1986), up to a number of steps:
+beyond it, sentences that occur once in both texts become anchors, and the stretches between anchors are compared
+separately. This limits the time, which difflib does not.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from rag.text import split_sentences
 
 DiffKind = Literal["same", "added", "removed"]
 
-_STEPS = 100_000  # of one comparison; about a tenth of a second
-_ALL_STEPS = 1_500_000  # of a page; beyond, what changed is shown as a whole
-_LEAST_ALIKE = 0.3  # of the longer side; below, a sentence was replaced, not reworded
+_STEPS = 100_000  # per comparison; about a tenth of a second
+_ALL_STEPS = 1_500_000  # per page; beyond it, changes are shown as a whole
+_MIN_ALIKE = 0.3  # of the longer side; below it, a sentence counts as replaced, not reworded
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _TOKEN = re.compile(rf"[{_HAN}]|[^\W{_HAN}]+|\s+|.", re.DOTALL)
 _LINE_END = re.compile(r"(?<=\n)(?=[^\n])")
@@ -31,40 +30,40 @@ _LINE_END = re.compile(r"(?<=\n)(?=[^\n])")
 
 @dataclass(frozen=True, slots=True)
 class DiffPiece:
-    """A stretch of text. The pieces that are not `added` make up the old text, those not `removed` the new one."""
+    """A stretch of text. Pieces that are not `added` make up the old text, those not `removed` the new one."""
 
     kind: DiffKind
     text: str
 
 
 def page_diff(old: str, new: str) -> list[DiffPiece]:
-    """The way from one text to the other, in order; where both changed, what was removed comes first."""
+    """Return the changes from one text to the other, in order; where both changed, removed text comes first."""
     steps = _Steps(_ALL_STEPS)
     pieces: list[DiffPiece] = []
-    for same, removed, added in _blocks(_sentences(old), _sentences(new), steps):
-        pieces += _reworded("".join(removed), "".join(added), steps)
+    for same, removed, added in _blocks(_split(old), _split(new), steps):
+        pieces += _compare_words("".join(removed), "".join(added), steps)
         pieces += [DiffPiece("same", "".join(same))] if same else []
-    return _merged(pieces)
+    return _merge(pieces)
 
 
 class _Steps:
-    """What the comparisons of one page may still take."""
+    """The steps remaining for the comparisons of one page."""
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    def __init__(self, remaining: int) -> None:
+        self.remaining = remaining
 
 
-def _sentences(text: str) -> list[str]:
-    """The text cut before each line and each sentence; together they are the text."""
-    found: list[str] = []
+def _split(text: str) -> list[str]:
+    """Cut the text before each line and each sentence; the pieces add up to the text."""
+    pieces: list[str] = []
     for line in _LINE_END.split(text):
         starts = [0, *(start for start, _ in split_sentences(line)[1:]), len(line)]
-        found += [line[a:b] for a, b in pairwise(starts) if b > a]
-    return found
+        pieces += [line[a:b] for a, b in pairwise(starts) if b > a]
+    return pieces
 
 
-def _reworded(old: str, new: str, steps: _Steps) -> list[DiffPiece]:
-    """A changed stretch, word by word where enough of it stayed."""
+def _compare_words(old: str, new: str, steps: _Steps) -> list[DiffPiece]:
+    """Compare a changed stretch word by word, if enough of it is unchanged."""
     whole = [DiffPiece("removed", old)] if old else []
     whole += [DiffPiece("added", new)] if new else []
     if not old or not new:
@@ -74,50 +73,50 @@ def _reworded(old: str, new: str, steps: _Steps) -> list[DiffPiece]:
         pieces += [DiffPiece("removed", "".join(removed))] if removed else []
         pieces += [DiffPiece("added", "".join(added))] if added else []
         pieces += [DiffPiece("same", "".join(same))] if same else []
-    pieces = _without_crumbs(pieces)
-    stayed = sum(len(piece.text.strip()) for piece in pieces if piece.kind == "same")
-    return pieces if stayed >= _LEAST_ALIKE * max(len(old), len(new)) else whole
+    pieces = _drop_crumbs(pieces)
+    common = sum(len(piece.text.strip()) for piece in pieces if piece.kind == "same")
+    return pieces if common >= _MIN_ALIKE * max(len(old), len(new)) else whole
 
 
-def _without_crumbs(pieces: list[DiffPiece]) -> list[DiffPiece]:
-    """Without matches of a blank, a comma or a character alone between changes, which nobody wants to see."""
-    found: list[DiffPiece] = []
+def _drop_crumbs(pieces: list[DiffPiece]) -> list[DiffPiece]:
+    """Drop matches of a single space, comma or character between changes, which only distract."""
+    result: list[DiffPiece] = []
     for at, piece in enumerate(pieces):
         is_inner = 0 < at < len(pieces) - 1
         if piece.kind == "same" and is_inner and len(piece.text.strip()) < 2:
-            found += [DiffPiece("removed", piece.text), DiffPiece("added", piece.text)]
+            result += [DiffPiece("removed", piece.text), DiffPiece("added", piece.text)]
         else:
-            found.append(piece)
-    return found
+            result.append(piece)
+    return result
 
 
-def _merged(pieces: list[DiffPiece]) -> list[DiffPiece]:
-    """Neighbours of one kind in one piece; between two stretches that stayed, first what went, then what came."""
-    found: list[DiffPiece] = []
+def _merge(pieces: list[DiffPiece]) -> list[DiffPiece]:
+    """Join neighbours of one kind; between two unchanged stretches, removed text comes before added text."""
+    result: list[DiffPiece] = []
     removed = added = same = ""
     for piece in [*pieces, DiffPiece("removed", "")]:
         if piece.kind == "same":
-            found += [DiffPiece("removed", removed)] if removed else []
-            found += [DiffPiece("added", added)] if added else []
+            result += [DiffPiece("removed", removed)] if removed else []
+            result += [DiffPiece("added", added)] if added else []
             removed = added = ""
             same += piece.text
             continue
-        found += [DiffPiece("same", same)] if same else []
+        result += [DiffPiece("same", same)] if same else []
         same = ""
         removed, added = removed + piece.text * (piece.kind == "removed"), added + piece.text * (piece.kind == "added")
-    found += [DiffPiece("removed", removed)] if removed else []
-    return found + ([DiffPiece("added", added)] if added else [])
+    result += [DiffPiece("removed", removed)] if removed else []
+    return result + ([DiffPiece("added", added)] if added else [])
 
 
 def _blocks(
     a: Sequence[str], b: Sequence[str], steps: _Steps
 ) -> Iterator[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
-    """Stretches of (what stayed, what went before it, what came before it), in order."""
+    """Yield stretches of (unchanged, removed before it, added before it), in order."""
     x = y = 0
     run: list[str] = []
     removed: Sequence[str] = ()
     added: Sequence[str] = ()
-    for i, j in _matches(a, b, steps):
+    for i, j in _match(a, b, steps):
         if (i, j) != (x, y):
             if run or removed or added:
                 yield run, removed, added
@@ -129,8 +128,8 @@ def _blocks(
         yield (), a[x:], b[y:]
 
 
-def _matches(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]]:
-    """Pairs of places with equal items, both rising."""
+def _match(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]]:
+    """Return pairs of positions with equal items, both ascending."""
     first, end = 0, 0
     least = min(len(a), len(b))
     while first < least and a[first] == b[first]:
@@ -138,27 +137,27 @@ def _matches(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[in
     while end < least - first and a[-1 - end] == b[-1 - end]:
         end += 1
     left, right = a[first : len(a) - end], b[first : len(b) - end]
-    middle = _shortest_edit(left, right, steps)
+    middle = _find_shortest_edit(left, right, steps)
     if middle is None:
-        middle = _between_anchors(left, right, steps)
-    found = [(at, at) for at in range(first)]
-    found += [(i + first, j + first) for i, j in middle]
-    return found + [(len(a) - at, len(b) - at) for at in range(end, 0, -1)]
+        middle = _match_between_anchors(left, right, steps)
+    pairs = [(at, at) for at in range(first)]
+    pairs += [(i + first, j + first) for i, j in middle]
+    return pairs + [(len(a) - at, len(b) - at) for at in range(end, 0, -1)]
 
 
-def _between_anchors(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]]:
-    anchors = _anchors(a, b)
-    found: list[tuple[int, int]] = []
+def _match_between_anchors(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]]:
+    anchors = _find_anchors(a, b)
+    pairs: list[tuple[int, int]] = []
     for (i, j), (k, m) in pairwise([(-1, -1), *anchors, (len(a), len(b))]):
         if anchors:
-            found += [(i + 1 + x, j + 1 + y) for x, y in _matches(a[i + 1 : k], b[j + 1 : m], steps)]
+            pairs += [(i + 1 + x, j + 1 + y) for x, y in _match(a[i + 1 : k], b[j + 1 : m], steps)]
         if k < len(a):
-            found.append((k, m))
-    return found
+            pairs.append((k, m))
+    return pairs
 
 
-def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """The longest rising row of items that occur once in both: patience sorting."""
+def _find_anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the longest ascending series of items that occur once in both, by patience sorting."""
     once_a, once_b = Counter(a), Counter(b)
     places = {item: at for at, item in enumerate(b) if once_b[item] == 1}
     pairs = [(at, places[item]) for at, item in enumerate(a) if once_a[item] == 1 and item in places]
@@ -173,19 +172,19 @@ def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
         else:
             tails[depth], ends[depth] = j, number
         back.append(ends[depth - 1] if depth else -1)
-    found: list[tuple[int, int]] = []
+    anchors: list[tuple[int, int]] = []
     at = ends[-1] if ends else -1
     while at >= 0:
-        found.append(pairs[at])
+        anchors.append(pairs[at])
         at = back[at]
-    return found[::-1]
+    return anchors[::-1]
 
 
-def _shortest_edit(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]] | None:
-    """The matches of the shortest edit script; None when there are not steps enough to find it."""
+def _find_shortest_edit(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tuple[int, int]] | None:
+    """Return the matches of the shortest edit script; None if the steps run out."""
     reach: dict[int, int] = {1: 0}
     trace: list[dict[int, int]] = []
-    least = steps.left - _STEPS
+    least = steps.remaining - _STEPS
     for edits in range(len(a) + len(b) + 1):
         trace.append(dict(reach))
         for k in range(-edits, edits + 1, 2):
@@ -195,17 +194,17 @@ def _shortest_edit(a: Sequence[str], b: Sequence[str], steps: _Steps) -> list[tu
             while x < len(a) and x - k < len(b) and a[x] == b[x - k]:
                 x += 1
             reach[k] = x
-            steps.left -= 1 + x - begin
+            steps.remaining -= 1 + x - begin
             if x >= len(a) and x - k >= len(b):
-                return _walked_back(trace, len(a), len(b))
-        steps.left -= len(reach) // 4
-        if steps.left < max(0, least):
+                return _walk_back(trace, len(a), len(b))
+        steps.remaining -= len(reach) // 4
+        if steps.remaining < max(0, least):
             return None
     return []
 
 
-def _walked_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    pairs: list[tuple[int, int]] = []
     for edits in range(len(trace) - 1, -1, -1):
         reach, k = trace[edits], x - y
         down = k == -edits or (k != edits and reach[k - 1] < reach[k + 1])
@@ -214,7 +213,7 @@ def _walked_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int,
         start_y = start_x - before
         while x > start_x and y > start_y and x > 0 and y > 0:
             x, y = x - 1, y - 1
-            found.append((x, y))
+            pairs.append((x, y))
         if edits:
             x, y = start_x, start_y
-    return found[::-1]
+    return pairs[::-1]

@@ -1,12 +1,12 @@
-"""Whether a page that was read is in the library already, under another address or in nearly the same words.
+"""Detection of pages that are already in the library, under another address or in nearly the same words.
 
-From the surest sign to the least: an address known to lead to a stored page; a permanent redirect; a
-canonical link on the same host; an address that differs in http or www alone; the same text; nearly the
-same text. Sites err with canonical links (to their home page, or to the first page of a list), so one
-counts only where the texts are alike. Until the address that it names was read it is a claim: kept with
-the page, so that the two are known as one whichever comes first, and no reason to leave that address alone.
+Evidence, strongest first: an address known to lead to a stored page; a permanent redirect; a canonical link on the
+same host; an address that differs only in http or www; the same text; nearly the same text. Sites get canonical links
+wrong (they name the home page, or the first page of a list), so one counts only if the texts are alike. Until the
+address that it names has been read, it is a claim: stored with the page, so that the two are matched whichever comes
+first, but no reason to skip that address.
 
-New pages none of which can be what another repeats or gives way to (`independent_groups`) are stored together.
+New pages of which none can repeat or replace another (`independent_groups`) are stored together.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ Lookup: TypeAlias = "Library | PrefetchedLookup"
 """Read access to the stored pages, by address and by text; a page comes without its text."""
 
 ALIKE = 0.5
-"""Two addresses that are said to be of one page are believed from this similarity of the texts on."""
+"""Minimum similarity of the texts for two addresses to count as one page."""
 RELATED = 0.2
-"""An upload that has less in common with the document of its name is another document."""
-_LIKES = 3
-"""Pages with one text that are looked at when a stored page shows that text too."""
+"""Minimum similarity of an upload and the document with its name; below it, they are two documents."""
+_MAX_SIMILAR = 3
+"""Maximum number of similar pages to compare when a stored page shows their text too."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
 _PAGE_PATH = re.compile(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[\d.]*+[^/:\[\]\d.][^/:]*+/.*)", re.DOTALL)
-MOST = 32
-"""Pages of a group: what a kill in its midst may leave to be done again."""
+MAX_GROUP = 32
+"""Maximum number of pages in a group, all of which a crash may leave to be done again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A stored page that the one read repeats. `is_alias` tells that its address leads to that page."""
+    """A stored page that a new one repeats. `is_alias` means that the new page's address leads to it."""
 
     reason: str
     page: Page
@@ -59,8 +59,8 @@ class Duplicate:
         return Notice(self.reason, {**params, "percent": min(99, round(100 * self.similarity))})
 
     @property
-    def gives_way(self) -> bool:
-        """Whether the stored page came first, under another address than its own, which is that of the page read."""
+    def is_replaceable(self) -> bool:
+        """True if the stored page came first, under an address that is not its own: that is the new page's."""
         return self.reason == "canonical_first"
 
     @property
@@ -70,7 +70,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What spoke against storing a page, if a person decides so, as of some moment (`Library.as_of`) of its library."""
+    """An objection to storing a page, if any, for a person's decision and a state of the library (`Library.as_of`)."""
 
     objection: Notice | Duplicate | None
     decision: Decision
@@ -78,21 +78,25 @@ class Judged:
 
 
 def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
-    """The stored page that `page`, not stored itself, repeats; None when it is new.
+    """Return the stored page that `page`, not stored itself, repeats; None if it is new.
 
-    `moved_to` is where its address redirects to for good, `canonical` what it says its address is.
+    `moved_to` is where its address redirects permanently, `canonical` the address that it names as its own.
     """
-    canonical = believable(canonical, page.url)
+    canonical = check_canonical(canonical, page.url)
     twins = twin_addresses(page.url)
-    named = [page.url_hash, *(url_hash(one) for one in (moved_to, canonical) if one), *map(url_hash, twins)]
-    known = library.resolve(named)
-    if found := _same_address(library, page, known, moved_to, canonical, twins):
-        return found
-    return next(_same_words(library, page), None)
+    hashes = [
+        page.url_hash,
+        *(url_hash(address) for address in (moved_to, canonical) if address),
+        *map(url_hash, twins),
+    ]
+    existing = library.resolve(hashes)
+    if duplicate := _find_same_address(library, page, existing, moved_to, canonical, twins):
+        return duplicate
+    return next(_find_similar(library, page), None)
 
 
 def with_own_name(library: Lookup, read: Read) -> Read:
-    """An upload as the next text of the document of its name, or under a number of its own beside another one."""
+    """Return an upload as the next version of the document with its name, or numbered if that is another document."""
     page = read.page
     while read.source.is_upload and (other := library.known([page.url_hash]).get(page.url_hash)):
         if (
@@ -106,61 +110,64 @@ def with_own_name(library: Lookup, read: Read) -> Read:
     return read if page is read.page else replace(read, page=page)
 
 
-def _same_words(library: Lookup, page: Page) -> Iterator[Duplicate]:
-    """The other pages with the text of `page`, then those with nearly that text, the nearest first."""
-    for one in library.same_text(page.text_hash):
-        if one.url_hash != page.url_hash:
-            yield Duplicate("same_text", one, False)
-    for one, similarity in library.near_texts(sign(page.text)):
-        if one.url_hash != page.url_hash and one.text_hash != page.text_hash:
-            yield Duplicate("near_text", one, False, similarity)
+def _find_similar(library: Lookup, page: Page) -> Iterator[Duplicate]:
+    """Yield the other pages with the text of `page`, then those with nearly that text, the nearest first."""
+    for other in library.same_text(page.text_hash):
+        if other.url_hash != page.url_hash:
+            yield Duplicate("same_text", other, False)
+    for other, similarity in library.near_texts(sign(page.text)):
+        if other.url_hash != page.url_hash and other.text_hash != page.text_hash:
+            yield Duplicate("near_text", other, False, similarity)
 
 
-def replaced_page(library: Lookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
-    """The other stored page that the site shows by now in the place of the stored `before`; None where there is none.
+def find_replacement(library: Lookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
+    """Return the other stored page that the site now shows in place of the stored `before`; None if there is none.
 
-    `page` is what was read, `final_url` where redirects ended. Pages that were alike before were taken in
-    knowingly and may go on being alike.
+    `page` is the text just read, `final_url` the end of redirects. Pages that were alike before were added knowingly
+    and may stay alike.
     """
-    for found in (*_arrived_at(library, before, final_url), *islice(_same_words(library, page), _LIKES)):
-        if not _were_alike(library, before, found.page):
-            return found
+    for duplicate in (
+        *_find_redirect_target(library, before, final_url),
+        *islice(_find_similar(library, page), _MAX_SIMILAR),
+    ):
+        if not _were_alike(library, before, duplicate.page):
+            return duplicate
     return None
 
 
-def _arrived_at(library: Lookup, before: Page, final_url: str) -> Iterator[Duplicate]:
+def _find_redirect_target(library: Lookup, before: Page, final_url: str) -> Iterator[Duplicate]:
     key = url_hash(final_url) if final_url else before.url_hash
     other = library.resolve([key]).get(key)
     if other is not None and other.url_hash != before.url_hash:
         yield Duplicate("now_elsewhere", other, False)
 
 
-def _were_alike(library: Lookup, one: Page, other: Page) -> bool:
-    """Whether the two, as they are stored, have or once had nearly the same text."""
-    ours, theirs = library.versions(one.url_hash), library.versions(other.url_hash)
+def _were_alike(library: Lookup, page: Page, other: Page) -> bool:
+    """True if the two stored pages have or once had nearly the same text."""
+    ours, theirs = library.versions(page.url_hash), library.versions(other.url_hash)
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
         return True
     return any(likeness(ours[-1].text, version.text) >= THRESHOLD for version in reversed(theirs)) if ours else False
 
 
-def _same_address(
+def _find_same_address(
     library: Lookup,
     page: Page,
-    known: dict[str, Page],
+    existing: dict[str, Page],
     moved_to: str,
     canonical: str,
     twins: dict[str, str],
 ) -> Duplicate | None:
-    if moved_to and (other := known.get(url_hash(moved_to))):
+    if moved_to and (other := existing.get(url_hash(moved_to))):
         return Duplicate("moved_address", other, True)
-    signs = [(page.url_hash, "alias_address", ALIKE)]
-    signs += [(url_hash(canonical), "canonical_alias", ALIKE)] if canonical else []
-    claimed = library.claimants([key for key, _, _ in signs])
-    signs += [(url_hash(address), reason, THRESHOLD) for address, reason in twins.items()]
+    clues = [(page.url_hash, "alias_address", ALIKE)]
+    clues += [(url_hash(canonical), "canonical_alias", ALIKE)] if canonical else []
+    claims = library.claimants([key for key, _, _ in clues])
+    clues += [(url_hash(address), reason, THRESHOLD) for address, reason in twins.items()]
     candidates: list[tuple[Page, str, float]] = []
-    for key, reason, least in signs:
-        candidates += [(known[key], reason, least)] if key in known else []
-        ways = [(other, _gives_way(other) and not canonical) for other in claimed.get(key, [])]
+    for key, reason, least in clues:
+        candidates += [(existing[key], reason, least)] if key in existing else []
+        ways = [(other, _can_be_replaced(other) and not canonical) for other in claims.get(key, [])]
         candidates += [(other, "canonical_first" if way else reason, least) for other, way in ways]
     texts = library.texts([other.url_hash for other, _, _ in candidates])
     for other, reason, least in candidates:
@@ -170,28 +177,28 @@ def _same_address(
     return None
 
 
-def _gives_way(stored: Page) -> bool:
-    """A page with earlier texts stays where these are, whatever address it names."""
+def _can_be_replaced(stored: Page) -> bool:
+    """True unless the page has earlier versions, which stay at their address, whatever canonical link it has."""
     return stored.version == 1
 
 
 def aliases_of(page: Page, *, moved_to: str = "") -> tuple[str, ...]:
-    """The other addresses that are known to lead to a page which is no duplicate, spelled as their keys."""
+    """Return the other addresses known to lead to a page that is no duplicate, spelled as their keys."""
     key = url_key(moved_to) if moved_to else ""
     return (key,) if key and key != url_key(page.url) else ()
 
 
 def claim_of(page: Page, canonical: str) -> str:
-    """The address that a page says is its own, spelled as its key; "" for one that cannot be or is known to lead to it.
+    """Return the address that a page names as its own, spelled as its key; "" if not credible or already an alias.
 
-    Nobody has seen that this is so before the address was read itself.
+    It is unconfirmed until the address itself has been read.
     """
-    key = url_key(canonical) if believable(canonical, page.url) else ""
+    key = url_key(canonical) if check_canonical(canonical, page.url) else ""
     return "" if key in page.aliases or len(key) > MAX_LENGTH else key
 
 
 def with_alias(page: Page, address: str) -> Page:
-    """The stored page with one more address that leads to it."""
+    """Return the stored page with one more address that leads to it."""
     key = url_key(address)
     if key == url_key(page.url) or key in page.aliases:
         return page
@@ -199,11 +206,11 @@ def with_alias(page: Page, address: str) -> Page:
 
 
 def without_alias(page: Page, address: str) -> Page:
-    return replace(page, aliases=tuple(one for one in page.aliases if one != url_key(address)))
+    return replace(page, aliases=tuple(alias for alias in page.aliases if alias != url_key(address)))
 
 
-def believable(canonical: str, url: str) -> str:
-    """The canonical address, or "" for one that cannot be: the site's root, or a list's page that names another."""
+def check_canonical(canonical: str, url: str) -> str:
+    """Return the canonical address, or "" if it is not credible: the site's root, or another page of a list."""
     if not canonical or url_key(canonical) == url_key(url):
         return ""
     theirs, ours = split_url(url_key(canonical)), split_url(url_key(url))
@@ -211,17 +218,17 @@ def believable(canonical: str, url: str) -> str:
         return ""
     if theirs.path == "/" and not theirs.query and ours.path != "/":
         return ""
-    return "" if _paging(ours.path, ours.query) != _paging(theirs.path, theirs.query) else canonical
+    return "" if _page_markers(ours.path, ours.query) != _page_markers(theirs.path, theirs.query) else canonical
 
 
-def _paging(path: str, query: str) -> Sequence[object]:
-    """Which page of a list an address asks for."""
+def _page_markers(path: str, query: str) -> Sequence[object]:
+    """Return the parts of an address that say which page of a list it is."""
     steps = [(name, value) for name, value in parse_qsl(query) if name.lower() in _PAGING]
     return [*steps, *_PAGE_PATH.findall(path)]
 
 
 def twin_addresses(url: str) -> dict[str, str]:
-    """The addresses that differ in http or www alone, with the reason's code; none of a file, a port or a bare IP."""
+    """Return the addresses that differ only in http or www, with the reason's code; none for files, ports and IPs."""
     match = _ADDRESS.fullmatch(url_key(url))
     if match is None:
         return {}
@@ -236,7 +243,7 @@ def twin_addresses(url: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """What was read, and what `Ingestor.settle` is told beside it."""
+    """A page that was read, with the other arguments of `Ingestor.settle`."""
 
     read: Read
     on_stage: OnStage
@@ -244,78 +251,80 @@ class Settling:
     online: bool = False
 
 
-def independent_groups(given: Sequence[Settling]) -> Iterator[list[int]]:
-    """The places of those that can go together, in their order: new pages none of which can be another's duplicate."""
+def independent_groups(settlings: Sequence[Settling]) -> Iterator[list[int]]:
+    """Yield positions that can be stored together, in order: new pages of which none can repeat another."""
     group: list[int] = []
-    taken: set[Hashable] = set()
-    for at, one in enumerate(given):
-        signs = _signs(one.read)
-        if group and (not signs or signs & taken or len(group) == MOST):
+    seen: set[Hashable] = set()
+    for at, settling in enumerate(settlings):
+        identifiers = _identifiers(settling.read)
+        if group and (not identifiers or identifiers & seen or len(group) == MAX_GROUP):
             yield group
-            group, taken = [], set()
+            group, seen = [], set()
         group.append(at)
-        taken |= signs
-        if not signs:
+        seen |= identifiers
+        if not identifiers:
             yield group
             group = []
     if group:
         yield group
 
 
-def _signs(read: Read) -> set[Hashable]:
-    """What two pages share where one may repeat the other; none for a page that was looked at again."""
+def _identifiers(read: Read) -> set[Hashable]:
+    """Return what two pages have in common if one may repeat the other; nothing for a re-checked page."""
     if read.known is not None:
         return set()
-    named: set[Hashable] = {*_names(read)}
-    return named if read.source.kind == "import" else {*named, read.page.text_hash, *sign(read.page.text).bands.indices}
+    hashes: set[Hashable] = {*_address_hashes(read)}
+    return (
+        hashes if read.source.kind == "import" else {*hashes, read.page.text_hash, *sign(read.page.text).bands.indices}
+    )
 
 
-def _names(read: Read) -> list[str]:
-    """The hashes of all addresses by which the page may be in the library, its own first."""
+def _address_hashes(read: Read) -> list[str]:
+    """Return the hashes of all addresses under which the page may be stored, its own first."""
     own = read.page.url_hash
     if read.source.kind == "import":
         return [own]
     url = read.page.url
-    others = (read.moved_to, believable(read.canonical, url), *twin_addresses(url))
-    return [own, *(url_hash(one) for one in others if one)]
+    others = (read.moved_to, check_canonical(read.canonical, url), *twin_addresses(url))
+    return [own, *(url_hash(address) for address in others if address)]
 
 
 class PrefetchedLookup:
-    """The library as it is before a group of new pages is stored, looked up for all of them at the first question.
+    """The library as it is before a group of new pages is stored, queried for all of them on first use.
 
-    Once it `is_stale`, and for whatever was not foreseen, the library is asked.
+    Once it `is_stale`, and for anything not foreseen, the library itself is queried.
     """
 
     def __init__(self, library: Library, reads: Sequence[Read]) -> None:
         self.is_stale = False
         self._library = library
-        self._names = frozenset(name for read in reads for name in _names(read))
-        self._resolved = library.resolve(list(self._names))
-        self._web = [read.page for read in reads if read.source.kind != "import"]
+        self._hashes = frozenset(name for read in reads for name in _address_hashes(read))
+        self._resolved = library.resolve(list(self._hashes))
+        self._pages = [read.page for read in reads if read.source.kind != "import"]
 
     @cached_property
-    def _claimed(self) -> dict[str, list[Page]]:
-        return self._library.claimants(list(self._names), most=MOST * len(self._web)) if self._web else {}
+    def _claims(self) -> dict[str, list[Page]]:
+        return self._library.claimants(list(self._hashes), most=MAX_GROUP * len(self._pages)) if self._pages else {}
 
     @cached_property
-    def _same(self) -> dict[str, list[Page]]:
-        found: dict[str, list[Page]] = {page.text_hash: [] for page in self._web}
-        for one in self._library.same_texts(list(found)) if found else []:
-            found[one.text_hash].append(one)
-        return found
+    def _same_pages(self) -> dict[str, list[Page]]:
+        by_text: dict[str, list[Page]] = {page.text_hash: [] for page in self._pages}
+        for page in self._library.same_texts(list(by_text)) if by_text else []:
+            by_text[page.text_hash].append(page)
+        return by_text
 
     @cached_property
-    def _near(self) -> dict[Signature, list[tuple[Page, float]]]:
-        signatures = list({sign(page.text) for page in self._web})
+    def _near_pages(self) -> dict[Signature, list[tuple[Page, float]]]:
+        signatures = list({sign(page.text) for page in self._pages})
         return dict(zip(signatures, self._library.near_texts_of(signatures), strict=True))
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        return {one: page for one, page in self.resolve(url_hashes).items() if page.url_hash == one}
+        return {key: page for key, page in self.resolve(url_hashes).items() if page.url_hash == key}
 
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        if self.is_stale or not self._names.issuperset(url_hashes):
+        if self.is_stale or not self._hashes.issuperset(url_hashes):
             return self._library.resolve(url_hashes)
-        return {one: self._resolved[one] for one in url_hashes if one in self._resolved}
+        return {key: self._resolved[key] for key in url_hashes if key in self._resolved}
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
         return self._library.texts(url_hashes)
@@ -324,16 +333,16 @@ class PrefetchedLookup:
         return self._library.versions(url_hash)
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = 0) -> dict[str, list[Page]]:
-        if self.is_stale or not self._names.issuperset(url_hashes):
+        if self.is_stale or not self._hashes.issuperset(url_hashes):
             return self._library.claimants(url_hashes)
-        return {one: self._claimed[one] for one in url_hashes if one in self._claimed}
+        return {key: self._claims[key] for key in url_hashes if key in self._claims}
 
     def same_text(self, text_hash: str) -> list[Page]:
-        if self.is_stale or text_hash not in self._same:
+        if self.is_stale or text_hash not in self._same_pages:
             return self._library.same_text(text_hash)
-        return self._same[text_hash]
+        return self._same_pages[text_hash]
 
     def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
-        if self.is_stale or signature not in self._near:
+        if self.is_stale or signature not in self._near_pages:
             return self._library.near_texts(signature)
-        return self._near[signature]
+        return self._near_pages[signature]

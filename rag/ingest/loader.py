@@ -1,4 +1,4 @@
-"""A source, and what reading it gives: a page with its text, not stored yet."""
+"""Sources, and the pages read from them, which are not stored yet."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ OnStage = Callable[[Stage], object]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One thing to take in. `name` is how the person gave it, `url` the address it is known by.
+    """An item to import. `name` is what the person called it, `url` the address it is known by.
 
-    With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read. `is_upload` tells
-    of a file that nothing but its name is known of. `content_type` is the header that a server sent with `data`.
+    With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read. `is_upload`
+    marks a file known only by its name. `content_type` is the header that a server sent with `data`.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What reading a source gave. `known` is the stored page that was looked at again, if one was.
+    """The result of reading a source. `known` is the stored page in a re-check.
 
-    `page` is the page with its text; it is `known` where the site said that nothing changed
-    (`not_modified`) or did not give the page (`error`). `links` are the addresses in it, where asked for.
-    `final_url` is where redirects ended; `moved_to` and `canonical` are other addresses of the page.
-    `prepared` are its chunks with their vectors, once they are made, and `judged` what spoke against it then.
+    `page` is the page with its text; it is `known` if the site reported no change (`not_modified`) or did not return
+    the page (`error`). `links` are the addresses in it, if requested. `final_url` is the end of redirects; `moved_to`
+    and `canonical` are other addresses of the page. `prepared` has its chunks and vectors once they are made, and
+    `judged` the objection to it at that time.
     """
 
     source: Source
@@ -70,27 +70,27 @@ class Read:
 
 
 class Reader:
-    """Reads sources; safe to share between threads."""
+    """Reads sources. Safe to share between threads."""
 
     def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
         self._fetcher = fetcher
         self._parser = parser
 
     def read(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
-        """See `rag.ingest.pipeline.Ingestor.read`; `key` is the source's url_hash."""
+        """Read a source as described in `rag.ingest.pipeline.Ingestor.read`; `key` is its url_hash."""
         record = source.record
         if isinstance(record.get("text"), str):
-            return _read(source, key, known, Extracted("", "", "", "", record["text"]))
+            return _make_read(source, key, known, Extracted("", "", "", "", record["text"]))
         if record:
             kind = "html" if "html" in record else "markdown"
             on_stage("reading")
             body = record[kind].encode("utf-8", "replace")
-            return _read(source, key, known, self._parse(body, f"text/{kind}", "utf-8", source.url))
+            return _make_read(source, key, known, self._parse(body, f"text/{kind}", "utf-8", source.url))
         if source.data is not None:
             on_stage("reading")
             essence, charset = parse_content_type(source.content_type)
             kind = media_type(source.data, essence, source.name, charset)
-            return _read(source, key, known, self._parse(source.data, kind, charset, source.url))
+            return _make_read(source, key, known, self._parse(source.data, kind, charset, source.url))
         try:
             return self._read_web(source, key, on_stage, known, links)
         except IngestError as error:
@@ -100,17 +100,17 @@ class Reader:
 
     def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
         on_stage("fetching")
-        # Without a text that can be kept there is nothing for "not modified" to be about.
-        is_kept = known is not None and known.reading >= READING and not links
-        etag, last_modified = (known.etag, known.last_modified) if known and is_kept else ("", "")
+        # "Not modified" is of use only if the stored text can stay.
+        is_reusable = known is not None and known.reading >= READING and not links
+        etag, last_modified = (known.etag, known.last_modified) if known and is_reusable else ("", "")
         fetched = self._fetcher.fetch(source.url, etag=etag, last_modified=last_modified)
         if fetched.status == 304 and known is not None:
             return Read(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
         on_stage("reading")
         extracted = self._parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
-        found = self._links(fetched) if links else ()
-        read = _read(source, key, known, extracted, fetched)
-        return replace(read, links=found)
+        addresses = self._links(fetched) if links else ()
+        read = _make_read(source, key, known, extracted, fetched)
+        return replace(read, links=addresses)
 
     def _parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
         return self._parser.parse(body, content_type, charset, url)
@@ -118,12 +118,14 @@ class Reader:
     def _links(self, fetched: Fetched) -> tuple[str, ...]:
         if "html" not in fetched.content_type:
             return ()
-        made = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
-        return tuple(made["links"])
+        output = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
+        return tuple(output["links"])
 
 
-def _read(source: Source, key: str, known: Page | None, extracted: Extracted, fetched: Fetched | None = None) -> Read:
-    page = _page(source, key, extracted)
+def _make_read(
+    source: Source, key: str, known: Page | None, extracted: Extracted, fetched: Fetched | None = None
+) -> Read:
+    page = _make_page(source, key, extracted)
     if fetched is None:
         return Read(source, page, known, extracted)
     page = replace(page, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
@@ -138,12 +140,12 @@ def _read(source: Source, key: str, known: Page | None, extracted: Extracted, fe
     )
 
 
-def _page(source: Source, key: str, extracted: Extracted) -> Page:
+def _make_page(source: Source, key: str, extracted: Extracted) -> Page:
     record: Any = source.record
     text = extracted.text
     if not text.strip():
         raise IngestError("no_text", url=source.url)
-    language = _primary(str(record.get("lang") or extracted.language)) or detect_language(text)
+    language = _primary_language(str(record.get("lang") or extracted.language)) or detect_language(text)
     url = without_tracking(source.url)
     title = str(record.get("title") or extracted.title or url).strip()
     return Page(
@@ -162,7 +164,7 @@ def _page(source: Source, key: str, extracted: Extracted) -> Page:
     )
 
 
-def _primary(tag: str) -> str:
-    """The primary language of a BCP 47 tag, or "" for what is none."""
+def _primary_language(tag: str) -> str:
+    """Return the primary language of a BCP 47 tag, or "" if it is invalid."""
     first = tag.replace("_", "-").partition("-")[0].strip().lower()
     return first if first.isascii() and first.isalpha() and 2 <= len(first) <= 8 else ""

@@ -1,4 +1,4 @@
-"""Addresses in pasted text, however they were written down there."""
+"""Addresses in pasted text, in whatever form they are written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_URLS = 200
 _MAX_TEXT = 1_000_000
 _MAX_ADDRESS = 4096
 
-# What no address holds unescaped: white space, quotes, angle brackets, the punctuation of Chinese text.
+# Never unescaped in an address: white space, quotes, angle brackets, Chinese punctuation.
 _END = (
     '\\s<>"`\u00ab\u00bb\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u3008-\u3011\u3014-\u301b'
     "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d"
@@ -20,7 +20,7 @@ _END = (
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _BARE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?::[0-9]{1,5})?"
 _SCHEME = "[A-Za-z][A-Za-z0-9+-]{1,15}:"
-# What is meant as an address and is none, in a text or on a line of its own, is found too: its row says so.
+# Malformed addresses, within a text or alone on a line, match too, so that their rows can report them.
 _CANDIDATE = re.compile(
     rf"(?P<full>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^{_END}]{{1,{_MAX_ADDRESS}}})"
     rf"|(?P<slip>(?<![\w@.:-]){_SCHEME}/(?!/)[^{_END}]{{1,{_MAX_ADDRESS}}})"
@@ -29,92 +29,92 @@ _CANDIDATE = re.compile(
     rf"|(?P<glued>(?<=[{_CJK}]){_BARE}(?![A-Za-z0-9@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)",
     re.MULTILINE,
 )
-# Where one address is stuck to the next; after "=" or "/" it belongs to the first (archives, redirects).
-# A run of marks is looked at from its first one only, or a long one would take its length squared.
+# Where one address runs into the next; after "=" or "/" it belongs to the first (archives, redirects).
+# A run of marks is tried from its first one only, or a long one would take quadratic time.
 _NEXT = re.compile(r"(?<![=/%&])(?:(?<![,;|])|(?<=[=/%&][,;|]))[,;|]*+(?=https?://)", re.IGNORECASE)
 _TRAILING = ".,;:!?'*~|(&[{"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-_STUCK_TEXT = re.compile(rf"(?<=[A-Za-z0-9])[{_CJK}]")
+_ATTACHED_TEXT = re.compile(rf"(?<=[A-Za-z0-9])[{_CJK}]")
 _TITLED_BY_PATH = re.compile(
     r"/(?:wiki|item|tags?|topic|search|zh|zh-(?:cn|tw|hans|hant))/[^/?#]*$|[?&#]", re.IGNORECASE
 )
-_USUAL = (
+_USUAL_ENDINGS = (
     "com|org|net|edu|gov|mil|int|info|io|ai|dev|app|co|cn|hk|tw|jp|kr|sg|uk|us|eu|de|fr|es|it|nl|se|no|fi|ch|at|be"
     "|ru|ua|br|in|au|ca|nz|tv|me|blog|wiki|site|online|tech|cloud|news|xyz|top|page|example"
 )
-_FILE = "|".join(ending.lstrip(".") for ending in ENDINGS) + (
+_FILE_ENDINGS = "|".join(ending.lstrip(".") for ending in ENDINGS) + (
     "|php|py|js|ts|css|jsonl?|xml|ya?ml|toml|doc|ppt|png|jpe?g|gif|svg|zip|gz|exe|sh|bat|log|ini|cfg|lock"
 )
-_USUAL_DOMAIN = re.compile(rf"(?:www\.\S+|\S+\.(?:{_USUAL}))(?::[0-9]+)?", re.IGNORECASE)
-_FILE_NAME = re.compile(rf"\S+\.(?:{_FILE})", re.IGNORECASE)
-# A list of bare domains with nothing but a mark between them.
+_USUAL_DOMAIN = re.compile(rf"(?:www\.\S+|\S+\.(?:{_USUAL_ENDINGS}))(?::[0-9]+)?", re.IGNORECASE)
+_FILE_NAME = re.compile(rf"\S+\.(?:{_FILE_ENDINGS})", re.IGNORECASE)
+# Bare domains with only a mark between them.
 _NEXT_DOMAIN = re.compile(
-    rf"(?<![,;|])[,;|]++(?=(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_USUAL})(?:[/?#:,;|]|$))", re.IGNORECASE
+    rf"(?<![,;|])[,;|]++(?=(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_USUAL_ENDINGS})(?:[/?#:,;|]|$))", re.IGNORECASE
 )
 
 
 def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int]:
-    """The addresses in `pasted` in order, each page once, and how many more there were past `limit`.
+    """Return the addresses in `pasted` in order, each page once, and how many more there are beyond `limit`.
 
-    Without a limit the whole of a text is read, else its first million characters.
+    With a limit, only the first million characters of a text are read.
 
-    A bare domain gets `https://`. Other schemes and slips such as `htp:/…` are found too, so that the guard can say
+    A bare domain gets `https://`. Other schemes and typos such as `htp:/…` are included, so that the guard can say
     why it refuses them.
     """
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for match in _CANDIDATE.finditer(pasted if limit is None else pasted[:_MAX_TEXT]):
-        for address in _addresses(match):
-            found.setdefault(url_key(address), address)
-    urls = list(found.values())
+        for address in _extract_addresses(match):
+            by_key.setdefault(url_key(address), address)
+    urls = list(by_key.values())
     return urls[:limit], max(0, len(urls) - (limit or len(urls)))
 
 
 def located_urls(text: str) -> list[tuple[int, int, str]]:
-    """The web addresses in a short text, and from where to where each stands there as it is written."""
-    found = []
+    """Return the web addresses in a short text, each as (start, end, address)."""
+    spans = []
     for match in _CANDIDATE.finditer(text[:_MAX_TEXT]):
         end = match.start()
-        for address in _addresses(match):
-            written = address if address in match.group() else address.partition("://")[2]
-            start = max(end, text.find(written, end, match.end()))
+        for address in _extract_addresses(match):
+            spelling = address if address in match.group() else address.partition("://")[2]
+            start = max(end, text.find(spelling, end, match.end()))
             if address.lower().startswith(("http://", "https://")):
-                end = start + len(written) if text.startswith(written, start) else match.end()
-                found.append((start, end, address))
-    return found
+                end = start + len(spelling) if text.startswith(spelling, start) else match.end()
+                spans.append((start, end, address))
+    return spans
 
 
-def _addresses(match: re.Match[str]) -> list[str]:
+def _extract_addresses(match: re.Match[str]) -> list[str]:
     if match["alone"]:
         return [match["alone"]]
     if match["slip"]:
-        return [_trimmed(match["slip"], match.string[match.start() - 1 : match.start()] == "'")]
+        return [_trim(match["slip"], match.string[match.start() - 1 : match.start()] == "'")]
     if match["full"]:
         whole = html.unescape(match["full"]) if "&amp;" in match["full"] else match["full"]
         quote = match.string[match.start() - 1 : match.start()] == "'"
         pieces = [part for piece in _NEXT.split(whole) for part in _NEXT_DOMAIN.split(piece)]
-        return [address for piece in pieces if (address := _completed(_trimmed(piece, quote)))]
+        return [address for piece in pieces if (address := _add_scheme(_trim(piece, quote)))]
     pieces = _NEXT_DOMAIN.split(match["bare"] or match["glued"])
-    return [address for piece in pieces if (address := _completed(_trimmed(piece, False)))]
+    return [address for piece in pieces if (address := _add_scheme(_trim(piece, False)))]
 
 
-def _completed(address: str) -> str:
-    """`address` with a scheme, or nothing when it is no address."""
+def _add_scheme(address: str) -> str:
+    """Return `address` with a scheme, or "" if it is not an address."""
     if "://" in address[:20]:
         return address if address.partition("://")[2] else ""
     return f"https://{address}" if _is_domain(address) else ""
 
 
-def _trimmed(address: str, quoted: bool) -> str:
-    """`address` without what the sentence around it added: text stuck to it, brackets, punctuation."""
-    if quoted:
+def _trim(address: str, in_quotes: bool) -> str:
+    """Remove what the surrounding sentence added to `address`: attached text, brackets, punctuation."""
+    if in_quotes:
         address = address.partition("'")[0]
-    address = _without_stuck_text(address)
+    address = _cut_attached_text(address)
     address = address[: _first_unmatched(address)]
     return address.rstrip(_TRAILING)
 
 
 def _first_unmatched(address: str) -> int:
-    """Where the first bracket closes that was not opened within the address, or its end."""
+    """Return the position of the first bracket that closes without being opened in the address, or its length."""
     open_brackets: list[str] = []
     for place, character in enumerate(address):
         if character in _CLOSERS.values():
@@ -126,15 +126,15 @@ def _first_unmatched(address: str) -> int:
     return len(address)
 
 
-def _without_stuck_text(address: str) -> str:
-    """Cut where Chinese follows Latin: text usually, but not in titles (`/wiki/C语言`) and queries."""
-    for match in _STUCK_TEXT.finditer(address):
+def _cut_attached_text(address: str) -> str:
+    """Cut where Chinese follows Latin: this is usually text, but not in titles (`/wiki/C语言`) and queries."""
+    for match in _ATTACHED_TEXT.finditer(address):
         if not _TITLED_BY_PATH.search(address[: match.start()]):
             return address[: match.start()]
     return address
 
 
 def _is_domain(address: str) -> bool:
-    """Whether a text with dots is meant as an address: its ending is a usual one, or a path follows."""
+    """True if a text with dots is meant as an address: its ending is a usual one, or a path follows."""
     host, slash, _ = re.sub(r"[?#]", "/", address, count=1).partition("/")
     return bool(_USUAL_DOMAIN.fullmatch(host) or (slash and not _FILE_NAME.fullmatch(host)))

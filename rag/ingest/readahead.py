@@ -1,6 +1,6 @@
-"""Reading ahead: threads read what is asked for while the caller works on what was read before.
+"""Reading ahead: threads read items while the caller works on earlier ones.
 
-Groups take turns, for being read and for being handed out, so that one long list holds up no other.
+Groups take turns at being read and at being returned, so that one long list does not delay others.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ MEGABYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is read ahead of its turn: `readers` threads, `ahead` things begun and not handed out yet.
+    """Limits on reading ahead: `readers` threads, and `ahead` items begun and not returned yet.
 
-    Of these at most `per_host` wait for one host, and nothing more is begun while what is ready
-    takes `megabytes`.
+    Of these, at most `per_host` wait for one host, and no more are begun while items that are ready take `megabytes`.
     """
 
     readers: int = READERS
@@ -36,8 +35,8 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken(Generic[V]):
-    """Something read for `group`, or the error that came instead; `began` as time.monotonic tells it."""
+class ReadResult(Generic[V]):
+    """An item read for `group`, or the error raised instead; `began` is a value of time.monotonic."""
 
     group: str
     position: int
@@ -46,7 +45,7 @@ class Taken(Generic[V]):
     error: Exception | None
 
     def result(self) -> V:
-        """The value. Raises the error if there is one."""
+        """Return the value. Raises the error if there is one."""
         if self.error is not None:
             raise self.error
         assert self.value is not None
@@ -62,7 +61,7 @@ class _Task(Generic[V]):
 
 
 class Turns(Generic[T]):
-    """Queues by group that are emptied one from each in turn."""
+    """Queues by group, emptied one item from each group in turn."""
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[T]] = {}
@@ -70,32 +69,32 @@ class Turns(Generic[T]):
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
 
-    def put(self, group: str, one: T) -> None:
-        self._queues.setdefault(group, deque()).append(one)
+    def put(self, group: str, item: T) -> None:
+        self._queues.setdefault(group, deque()).append(item)
 
     def pop(self) -> T:
-        """The next of the group whose turn it is. Raises StopIteration when nothing waits."""
+        """Return the next item of the group whose turn it is. Raises StopIteration if all queues are empty."""
         group = next(iter(self._queues))
         queue = self._queues.pop(group)
-        one = queue.popleft()
+        item = queue.popleft()
         if queue:  # back to the end of the line
             self._queues[group] = queue
-        return one
+        return item
 
     def drop(self, group: str) -> list[T]:
         return list(self._queues.pop(group, ()))
 
 
 class ReadAhead(Generic[V]):
-    """Runs tasks in threads of its own and hands out what they return. One caller at a time takes."""
+    """Runs tasks in its own threads and returns their results. Only one caller may take results at a time."""
 
     def __init__(self, limits: Limits | None = None, size: Callable[[V], int] = lambda value: 0) -> None:
-        """`size` tells how many bytes a value holds."""
+        """`size` returns the number of bytes of a value."""
         self._limits = limits or Limits()
         self._size = size
         self._changed = threading.Condition()
         self._waiting: Turns[_Task[V]] = Turns()
-        self._ready: Turns[tuple[Taken[V], int]] = Turns()
+        self._ready: Turns[tuple[ReadResult[V], int]] = Turns()
         self._bytes = 0
         self._reading = 0
         self._idle = 0
@@ -105,14 +104,14 @@ class ReadAhead(Generic[V]):
         self._closed = False
 
     def has_room(self, host: str = "") -> bool:
-        """Whether another thing may be begun, from `host` if it comes from one."""
+        """True if another item may be begun, from `host` if it comes from one."""
         with self._changed:
-            begun = len(self._waiting) + self._reading + len(self._ready)
-            full = begun >= self._limits.ahead or self._bytes >= self._limits.megabytes * 1_000_000
-            return not full and not (host and self._hosts[host] >= self._limits.per_host)
+            count = len(self._waiting) + self._reading + len(self._ready)
+            is_full = count >= self._limits.ahead or self._bytes >= self._limits.megabytes * 1_000_000
+            return not is_full and not (host and self._hosts[host] >= self._limits.per_host)
 
     def begin(self, group: str, position: int, host: str, read: Callable[[], V]) -> None:
-        """Have `read` called in a thread; what it returns or raises comes out of `take`."""
+        """Call `read` in a thread; `take` returns its value or error."""
         with self._changed:
             self._waiting.put(group, _Task(group, position, host, read))
             self._hosts[host] += 1
@@ -121,49 +120,49 @@ class ReadAhead(Generic[V]):
                 threading.Thread(target=self._work, name=f"read-{self._threads}", daemon=True).start()
             self._changed.notify_all()
 
-    def take(self, timeout: float | None = None) -> Taken[V] | None:
-        """What is ready, as soon as something is; None after `timeout` seconds, `wake` or `close`."""
+    def take(self, timeout: float | None = None) -> ReadResult[V] | None:
+        """Return a result as soon as one is ready; None after `timeout` seconds, `wake` or `close`."""
         end = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             while not len(self._ready) and not self._woken and not self._closed:
-                left = None if end is None else end - time.monotonic()
-                if left is not None and left <= 0:
+                remaining = None if end is None else end - time.monotonic()
+                if remaining is not None and remaining <= 0:
                     return None
-                self._changed.wait(left)
+                self._changed.wait(remaining)
             self._woken = False
             if self._closed or not len(self._ready):
                 return None
-            taken, size = self._ready.pop()
+            result, size = self._ready.pop()
             self._bytes -= size
-            return taken
+            return result
 
-    def ready(self, most: int) -> list[Taken[V]]:
-        """What more is ready now, at most so much."""
-        found: list[Taken[V]] = []
+    def take_ready(self, most: int) -> list[ReadResult[V]]:
+        """Return further results that are ready now, at most `most`."""
+        results: list[ReadResult[V]] = []
         with self._changed:
-            while len(found) < most and len(self._ready) and not self._closed:
-                taken, size = self._ready.pop()
+            while len(results) < most and len(self._ready) and not self._closed:
+                result, size = self._ready.pop()
                 self._bytes -= size
-                found.append(taken)
-        return found
+                results.append(result)
+        return results
 
     def wake(self) -> None:
-        """Let `take` return: there is other news."""
+        """Make a waiting `take` return."""
         with self._changed:
             self._woken = True
             self._changed.notify_all()
 
     def drop(self, group: str) -> list[int]:
-        """Forget what of `group` is not being read at this moment; returns its positions."""
+        """Discard the items of `group` that are not being read right now; return their positions."""
         with self._changed:
             waiting, ready = self._waiting.drop(group), self._ready.drop(group)
             for task in waiting:
                 self._hosts[task.host] -= 1
             self._bytes -= sum(size for _, size in ready)
-            return [task.position for task in waiting] + [taken.position for taken, _ in ready]
+            return [task.position for task in waiting] + [result.position for result, _ in ready]
 
     def close(self) -> None:
-        """Begin nothing more; what is being read ends by itself, and nobody waits for it."""
+        """Begin nothing more; items that are being read finish, but nobody waits for them."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -174,15 +173,15 @@ class ReadAhead(Generic[V]):
             value, fault = None, None
             try:
                 value = task.read()
-            except Exception as error:  # noqa: BLE001 - the thread's edge: whoever takes it gets it raised
+            except Exception as error:  # noqa: BLE001 - the thread's edge: raised again for whoever takes the result
                 fault = error
-            taken = Taken(task.group, task.position, began, value, fault)
+            result = ReadResult(task.group, task.position, began, value, fault)
             size = self._size(value) if value is not None else 0
             with self._changed:
                 self._reading -= 1
                 self._hosts[task.host] -= 1
                 self._bytes += size
-                self._ready.put(task.group, (taken, size))
+                self._ready.put(task.group, (result, size))
                 self._changed.notify_all()
 
     def _next(self) -> _Task[V] | None:

@@ -1,7 +1,4 @@
-"""The rows that tell what became of sources, for those who asked for them.
-
-And what another look at a page that is stored comes to: nothing new, no answer, gone, or back.
-"""
+"""Result rows of sources, and the outcomes of re-checks: nothing new, no answer, gone, or back."""
 
 from __future__ import annotations
 
@@ -23,14 +20,14 @@ if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
 _PREVIEW = 600  # characters
-_LEFT_OUT = frozenset(["other_kind", "archive_left_out"])
+_SKIPPED_CODES = frozenset(["other_kind", "archive_left_out"])
 PATIENCE = 3
 """Failures in a row after which a page counts as gone."""
-_OURS = frozenset(["blocked", "cancelled"])  # what this program refuses says nothing about the page
-_OUR_CAUSES = frozenset(["parse_timeout", "parse_failed", "reader_missing"])  # nor does what it cannot manage
-_NO_ANSWER = frozenset(["unresolved", "unreachable", "timeout"])  # perhaps for lack of a network on this side
+_OWN_REFUSALS = frozenset(["blocked", "cancelled"])  # refusals by this program say nothing about the page
+_OWN_CAUSES = frozenset(["parse_timeout", "parse_failed", "reader_missing"])  # nor do its own failures
+_NO_ANSWER = frozenset(["unresolved", "unreachable", "timeout"])  # this machine may be offline
 UNHEARD = "page_unheard"
-"""The reason of a row whose page did not answer, as nothing else did before it."""
+"""The reason of a row whose page did not answer, if nothing else had answered before."""
 
 
 def result(
@@ -41,8 +38,8 @@ def result(
     return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
 
 
-def read_in_part(row: IngestResult, read: Read) -> IngestResult:
-    """The row of a file that was stored, with the numbers of its pages that could not be read, if there are any."""
+def add_unread_pages(row: IngestResult, read: Read) -> IngestResult:
+    """Add the numbers of a file's pages that could not be read to its row, if there are any."""
     unread = read.extracted.unread if read.extracted else ()
     if not unread:
         return row
@@ -51,7 +48,7 @@ def read_in_part(row: IngestResult, read: Read) -> IngestResult:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Sorted numbers as `2, 5-7`."""
+    """Format sorted numbers as `2, 5-7`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -62,49 +59,49 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResult:
-    """The row of a source that could not be taken in, or is of a kind that nobody expects to be."""
-    status: IngestStatus = "skipped" if error.code in _LEFT_OUT else "failed"
+    """Return the row of a source that failed, or that is skipped because of its type."""
+    status: IngestStatus = "skipped" if error.code in _SKIPPED_CODES else "failed"
     return result(source, "", status, error.notice, seconds=seconds)
 
 
-def held_result(read: Read, notice: Notice, status: IngestStatus = "held") -> IngestResult:
-    """The row of a page that is not taken in unless a person says so."""
+def review_result(read: Read, notice: Notice, status: IngestStatus = "held") -> IngestResult:
+    """Return the row of a page that is stored only if a person says so."""
     row = result(read.source, read.page.url_hash, status, notice)
     return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
 
 
 def duplicate_result(read: Read, duplicate: Duplicate) -> IngestResult:
-    """The row of a page that was read and is here already."""
+    """Return the row of a page that was read and is already stored."""
     row = result(read.source, read.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
     return replace(row, preview=_preview(read.page.text), choices=duplicate.choices)
 
 
-def stored_result(source: Source, key: str, known: Page) -> IngestResult:
-    """The row of an address whose page is stored, as itself or as another one that it leads to, and is left alone."""
-    if known.url_hash != key:
-        duplicate = Duplicate("alias_address", known, True)
-        row = result(source, key, "duplicate", duplicate.notice, chunks=known.chunks)
+def existing_result(source: Source, key: str, page: Page) -> IngestResult:
+    """Return the row of an address that is not read, as its page, or another one it leads to, is stored."""
+    if page.url_hash != key:
+        duplicate = Duplicate("alias_address", page, True)
+        row = result(source, key, "duplicate", duplicate.notice, chunks=page.chunks)
         return replace(row, choices=duplicate.choices)
-    notice = Notice("already_here", {"title": known.title, "added": known.added_at[:10]})
-    return result(source, key, "unchanged", notice, chunks=known.chunks)
+    notice = Notice("already_here", {"title": page.title, "added": page.added_at[:10]})
+    return result(source, key, "unchanged", notice, chunks=page.chunks)
 
 
 def _preview(text: str) -> str:
-    """The beginning of a text, for a person to judge it by."""
+    """Return the beginning of a text, for a person to judge it by."""
     if len(text) <= _PREVIEW:
         return text
     return text[:_PREVIEW].rsplit(None, 1)[0] + " …"
 
 
 def is_answer(error: IngestError) -> bool:
-    """Whether a site has said something, if not what was hoped for."""
-    return error.code not in _OURS | _NO_ANSWER
+    """True if a site answered, even if with an error."""
+    return error.code not in _OWN_REFUSALS | _NO_ANSWER
 
 
-def still_there(library: Library, before: Page, seen: Page | None = None, claim: str | None = None) -> Notice:
-    """Note that the page's site answered with what is stored; `seen` is the page as it was read, if it was.
+def mark_present(library: Library, before: Page, seen: Page | None = None, claim: str | None = None) -> Notice:
+    """Record that the page's site answered with the stored text; `seen` is the page as it was read, if it was.
 
-    `claim` is as `Library.update_record` takes it. Returns what to say of it.
+    `claim` is as in `Library.update_record`. Returns the message about it.
     """
     page = replace(before, checked_at=now(), failures=0, status="active")
     if seen is not None:
@@ -119,12 +116,12 @@ def still_there(library: Library, before: Page, seen: Page | None = None, claim:
 def mark_missing(
     library: Library, before: Page, error: IngestError, *, online: bool = False
 ) -> tuple[IngestStatus, Notice]:
-    """Note that a stored page could not be read: gone at once where its site says so, else after PATIENCE times.
+    """Record that a stored page could not be read: gone at once if its site says so, else after PATIENCE times.
 
-    That nothing answers counts only where something else did (`online`): else this machine may be offline.
+    A missing answer counts only if something else answered (`online`): otherwise this machine may be offline.
     """
     params = error.notice.params
-    if error.code in _OURS or (error.code == "unreadable" and error.notice.cause in _OUR_CAUSES):
+    if error.code in _OWN_REFUSALS or (error.code == "unreadable" and error.notice.cause in _OWN_CAUSES):
         return "failed", error.notice
     why = because(error.code, **params)
     if error.code in _NO_ANSWER and not online:
@@ -144,16 +141,16 @@ def mark_missing(
 
 
 def mark_moved(library: Library, before: Page) -> None:
-    """Note that a page's address leads to another stored page by now: it is no longer there itself."""
+    """Record that a page's address now leads to another stored page: the page itself is gone."""
     library.update_record(replace(before, checked_at=now(), failures=0, status="gone"))
 
 
 def mark_checked(library: Library, before: Page) -> None:
-    """Note that a page's site answered, with something that is not to be stored."""
+    """Record that a page's site answered, with something that is not to be stored."""
     library.update_record(replace(before, checked_at=now(), failures=0))
 
 
 def due(pages: Sequence[Page], before: str) -> list[Page]:
-    """The web pages that were last looked at before a moment (ISO 8601, UTC), the longest ago first."""
-    waiting = [page for page in pages if page.source == "web" and (page.checked_at or page.added_at) < before]
-    return sorted(waiting, key=lambda page: (page.checked_at or page.added_at, page.url_hash))
+    """Return the web pages last checked before a moment (ISO 8601, UTC), the longest ago first."""
+    selected = [page for page in pages if page.source == "web" and (page.checked_at or page.added_at) < before]
+    return sorted(selected, key=lambda page: (page.checked_at or page.added_at, page.url_hash))

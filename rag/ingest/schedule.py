@@ -1,4 +1,4 @@
-"""Pages that are looked at again every so many hours, by a thread of its own."""
+"""Regular re-checks of pages, every so many hours, started by their own thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 FEWEST_HOURS = 1
 MOST_HOURS = 24 * 366
-_LONGEST_SLEEP = 300.0  # the clock of a machine that slept, or was set, is looked at again after so long
+_LONGEST_SLEEP = 300.0  # so that a machine that slept, or whose clock was set, catches up
 _SHORTEST_SLEEP = 1.0
 
 
@@ -29,13 +29,13 @@ class Rechecks(Protocol):
     def recheck(
         self, library: str, url_hashes: Sequence[str] | None = None, site: str | None = None, *, owner: str = ""
     ) -> str:
-        """Queue another look at pages; returns the job's id."""
+        """Queue a re-check of pages; return the job's id."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """A schedule with the job that it started last, None before the first or when that was removed."""
+    """A schedule with the last job that it started, None before the first or if that was deleted."""
 
     schedule: Schedule
     last: Job | None
@@ -56,7 +56,7 @@ class Schedules:
         *,
         has_library: Callable[[str], bool] = lambda name: True,
     ) -> None:
-        """Of a library that `has_library` denies, times pass and nothing is started."""
+        """If `has_library` is false for a library, its schedules move on without starting anything."""
         self._database = database
         self._table = database.schedules
         self._jobs = jobs
@@ -67,7 +67,7 @@ class Schedules:
         self._thread = threading.Thread(target=self._watch, name="schedules", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch the time; what came due meanwhile is started once."""
+        """Begin to watch the time; re-checks that became due meanwhile start once."""
         self._thread.start()
 
     def close(self) -> None:
@@ -84,68 +84,68 @@ class Schedules:
         url_hashes: Sequence[str] = (),
         owner: str = "",
     ) -> str:
-        """Look again at all pages of the library, at those of `site`, or at those chosen; returns the schedule's id.
+        """Re-check all pages of the library, those of `site`, or the given ones; return the schedule's id.
 
-        There is one schedule for the same pages: setting it again changes its hours, and the time runs
-        anew. Raises StoreError("schedule_too_often").
+        There is one schedule for the same pages: setting it again changes its hours and restarts the interval. Raises
+        StoreError("schedule_too_often").
         """
         _check_hours(every_hours)
         scope: Scope = "pages" if url_hashes else "site" if site else "all"
-        chosen = tuple(sorted(set(url_hashes)))
+        hashes = tuple(sorted(set(url_hashes)))
         next_at = _text(self._clock() + timedelta(hours=every_hours))
         with self._database.transaction(alone=f"schedules of {library}"):
-            same = [
-                one.id
-                for one in self._table.schedules(library)
-                if (one.scope, one.site, one.url_hashes) == (scope, site, chosen)
+            matches = [
+                schedule.id
+                for schedule in self._table.schedules(library)
+                if (schedule.scope, schedule.site, schedule.url_hashes) == (scope, site, hashes)
             ]
-            if same:
-                self._table.change(same[0], every_hours, next_at)
-                schedule_id = same[0]
+            if matches:
+                self._table.change(matches[0], every_hours, next_at)
+                schedule_id = matches[0]
             else:
                 schedule_id = self._table.add(
-                    library, owner, scope, site=site, url_hashes=chosen, every=every_hours, next_at=next_at
+                    library, owner, scope, site=site, url_hashes=hashes, every=every_hours, next_at=next_at
                 )
         self._news.set()
         return schedule_id
 
     def remove(self, schedule_id: str) -> None:
-        """Raises StoreError("schedule_unknown")."""
+        """Delete a schedule. Raises StoreError("schedule_unknown")."""
         self.library_of(schedule_id)
         self._table.remove(schedule_id)
         self._news.set()
 
     def library_of(self, schedule_id: str) -> str:
         """Return the library whose pages are re-checked. Raises StoreError("schedule_unknown")."""
-        if (found := self._table.schedule(schedule_id)) is None:
+        if (schedule := self._table.schedule(schedule_id)) is None:
             raise StoreError("schedule_unknown")
-        return found.library
+        return schedule.library
 
     def schedules(self, library: str) -> list[ScheduleView]:
-        """Those of the library, oldest first, each with what it did last."""
+        """Return the library's schedules, oldest first, each with its last job."""
         rows = self._table.schedules(library)
         return [ScheduleView(row, self._database.jobs.job(row.last_job) if row.last_job else None) for row in rows]
 
     def start_due(self) -> list[str]:
-        """Start what is due, once each, however often its time has passed; returns the ids of the jobs."""
+        """Start each due re-check once, however often its time has passed; return the ids of the jobs."""
         moment = self._clock()
         return [job for one in self._table.due(_text(moment)) if (job := self._start(one, moment)) is not None]
 
     def _start(self, schedule: Schedule, moment: datetime) -> str | None:
-        """The job, or None while the last one still runs, when another process was first, or without the library."""
-        there = self._has_library(schedule.library)
+        """Return the job's id; None if the last one still runs, another process was first, or there is no library."""
+        exists = self._has_library(schedule.library)
         last = self._database.jobs.state(schedule.last_job) if schedule.last_job else None
         with self._database.transaction():
             if not self._table.claim(schedule, _text(_next_time(schedule, moment))):
                 return None
-            if not there:
+            if not exists:
                 return None
             if last in ("running", "paused"):
                 log.info("schedule %s: the last re-check has not ended, so this one is left out", schedule.id)
                 return None
-            chosen = schedule.url_hashes if schedule.scope == "pages" else None
+            hashes = schedule.url_hashes if schedule.scope == "pages" else None
             site = schedule.site if schedule.scope == "site" else None
-            job_id = self._jobs.recheck(schedule.library, chosen, site, owner=schedule.owner)
+            job_id = self._jobs.recheck(schedule.library, hashes, site, owner=schedule.owner)
             self._table.started(schedule.id, job_id, _text(moment))
         return job_id
 
@@ -154,7 +154,7 @@ class Schedules:
             try:
                 self.start_due()
                 wait = self._seconds_to_next()
-            except RagError as error:  # a full or busy disk: the time is not lost, only late
+            except RagError as error:  # a full or busy disk: the re-check is late, not lost
                 log.warning("schedules: %s", error)
                 wait = _LONGEST_SLEEP
             self._news.wait(wait)
@@ -162,12 +162,12 @@ class Schedules:
 
     def _seconds_to_next(self) -> float:
         first = self._table.next_time()
-        left = (_moment(first) - self._clock()).total_seconds() if first else _LONGEST_SLEEP
-        return min(max(left, _SHORTEST_SLEEP), _LONGEST_SLEEP)
+        seconds = (_moment(first) - self._clock()).total_seconds() if first else _LONGEST_SLEEP
+        return min(max(seconds, _SHORTEST_SLEEP), _LONGEST_SLEEP)
 
 
 def _next_time(schedule: Schedule, moment: datetime) -> datetime:
-    """The first time after `moment` that is a whole number of periods after the one that was set."""
+    """Return the first time after `moment` that is a whole number of periods after the one that was set."""
     due, period = _moment(schedule.next_at), timedelta(hours=schedule.every_hours)
     return due + ((moment - due) // period + 1) * period
 

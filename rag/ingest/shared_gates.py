@@ -1,4 +1,4 @@
-"""The gates before web servers, for several processes with one database."""
+"""Limits on requests to web servers, shared by several processes with one database."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rag.errors import FetchError
 from rag.store.sql.host_table import HostTable
 from rag.web.connections import MAX_PAUSE, Host, HostGates
 
-_LOOK_AGAIN: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 
 
 class SharedHostGates(HostGates):
-    """A request has its turn in this process first, and then among all: `limit` and delays hold for them together.
+    """Gates in which a request waits its turn in this process first, and then among all: limits and delays are shared.
 
     Raises StoreError when the database fails.
     """
@@ -33,7 +33,7 @@ class SharedHostGates(HostGates):
             while (slot := self._hosts.take(name, self.limit, delay, at_once=redirected)) is None:
                 if self.is_closed or stopped():
                     raise FetchError("cancelled", url=url)
-                time.sleep(_LOOK_AGAIN)
+                time.sleep(_POLL_SECONDS)
             try:
                 yield waited + time.monotonic() - began
             finally:

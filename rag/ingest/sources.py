@@ -1,4 +1,4 @@
-"""What a person can hand in: an address, a file, or pages that are text already: the rows of a JSONL file."""
+"""Inputs that a person can add: an address, a file, or pages that are already text, as the rows of a JSONL file."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ MAX_DOCUMENT_BYTES = 25_000_000
 MAX_ARCHIVE_BYTES = 100_000_000
 _DOCUMENTS = tuple(ending for ending, kind in ENDINGS.items() if kind in FILES)
 FILE_TYPES = (*ENDINGS, ".jsonl")
-_TOGETHER = tuple(ending for ending in FILE_TYPES if ENDINGS.get(ending) != PICTURE)
-"""What is taken from folders and archives: the pictures there belong to pages."""
+_MEMBER_TYPES = tuple(ending for ending in FILE_TYPES if ENDINGS.get(ending) != PICTURE)
+"""File types read from folders and archives: the pictures there belong to pages."""
 _ARCHIVE = ".zip"
 _LIMITS = {ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENTS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)}
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _NAMES = ("title", "lang")
 _TEXTS = ("text", "html", "markdown")
 _LINE_END = re.compile(r"\r\n?|\n")
-_ESCAPED = 6  # characters of a line for a byte of text: \u0041
-_BESIDE = 65_536  # characters for all that is not the text
+_ESCAPE_LENGTH = 6  # characters in a line for a byte of text: \u0041
+_OTHER_FIELDS = 65_536  # characters for everything but the text
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBounds:
-    """How much is read of a JSONL file: of each record's text in bytes of UTF-8, and records."""
+    """Limits on reading a JSONL file: bytes of UTF-8 in each record's text, and records."""
 
     size: int = 1_000_000
     records: int = 100_000
 
     @property
     def line(self) -> int:
-        """Characters that a line may have."""
-        return _ESCAPED * self.size + _BESIDE
+        """The maximum number of characters of a line."""
+        return _ESCAPE_LENGTH * self.size + _OTHER_FIELDS
 
 
 BOUNDS: Final = RecordBounds()
@@ -61,7 +61,7 @@ def web_source(url: str) -> Source:
 
 
 def file_sources(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> list[Source]:
-    """The sources in an uploaded or local file: the files of a .zip, the rows of a .jsonl, else the file itself.
+    """Return the sources in an uploaded or local file: the files of a .zip, the rows of a .jsonl, or the file itself.
 
     `url` is where the file came from; without one it is known by its name, as `file:///name`.
     """
@@ -69,8 +69,8 @@ def file_sources(name: str, data: bytes, url: str = "", bounds: RecordBounds = B
 
 
 def sources_in(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
-    """The same one by one, as they are asked for."""
-    name = normalize("NFC", without_surrogates(name)).strip()  # macOS takes letters apart in its names
+    """Yield the same sources one at a time."""
+    name = normalize("NFC", without_surrogates(name)).strip()  # macOS decomposes letters in its file names
     address = url or f"file:///{quote(name.replace(chr(92), '/').lstrip('/'))}"
     for source in _sources_at(address, name, data, bounds):
         yield replace(source, is_upload=not url) if source.kind == "file" else source
@@ -92,29 +92,29 @@ def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> I
 
 
 def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
-    """The sources in a file or folder on this machine, known by their full paths."""
+    """Return the sources in a file or folder on this machine, known by their full paths."""
     full, path = full_path(path).absolute(), without_surrogates(path)
     address = Path(normalize("NFC", str(full))).as_uri()
     try:
         if full.is_dir():
             return [
                 source
-                for member in folder_members(full, _TOGETHER, _LIMITS)
+                for member in folder_members(full, _MEMBER_TYPES, _LIMITS)
                 for source in _member_sources(member, path, address, bounds)
             ]
         if full.exists() and not full.is_file():
-            raise IngestError("file_irregular", name=path)  # to open a pipe is to wait for whoever writes to it
+            raise IngestError("file_irregular", name=path)  # opening a pipe would wait for its writer
         if full.stat().st_size > (limit := file_limit(path)):
             return [Source(path, address, "file", broken=too_large(path, limit))]
         return file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else address, bounds)
-    except (OSError, ValueError):  # ValueError for a name that no file can have
+    except (OSError, ValueError):  # ValueError for an impossible file name
         return [Source(path, address, "file", broken=IngestError("file_unreadable", name=path))]
     except IngestError as error:
         return [Source(path, address, "file", broken=error)]
 
 
 def full_path(path: str) -> Path:
-    """`path` with the home folder that it may begin with; a name that begins like one is left as it is."""
+    """Expand the home folder at the start of `path`; a name that only looks like one stays as it is."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -122,23 +122,23 @@ def full_path(path: str) -> Path:
 
 
 def unique_sources(sources: Iterable[Source]) -> Iterator[Source]:
-    """The same sources, but each with an address of its own where files of one name differ in what they hold.
+    """Yield the same sources, with different addresses for files that have one name but different content.
 
-    The second is `file:///name?2`, and so on in their order; the same file given twice keeps one address.
+    The second is `file:///name?2`, and so on in order; a file given twice has one address.
     """
-    given: dict[str, list[bytes]] = {}
+    by_url: dict[str, list[bytes]] = {}
     for source in sources:
         if source.data is not None and source.url.startswith("file:"):
-            texts, digest = given.setdefault(source.url, []), sha256(source.data).digest()
-            if digest not in texts:
-                texts.append(digest)
-            number = texts.index(digest) + 1
+            digests, digest = by_url.setdefault(source.url, []), sha256(source.data).digest()
+            if digest not in digests:
+                digests.append(digest)
+            number = digests.index(digest) + 1
             source = replace(source, url=source.url if number == 1 else f"{source.url}?{number}")
         yield source
 
 
 def file_limit(name: str) -> int:
-    """The largest file in bytes under this name; a .jsonl holds many pages and has no limit of its own."""
+    """Return the maximum size in bytes of a file with this name; a .jsonl has many pages and no limit."""
     lower = name.lower()
     if lower.endswith(".jsonl"):
         return sys.maxsize
@@ -152,14 +152,14 @@ def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds)
         yield Source(name, address, "file", broken=too_large(name, MAX_ARCHIVE_BYTES))
         return
     try:
-        for member in zip_members(name, data, _TOGETHER, _LIMITS):
+        for member in zip_members(name, data, _MEMBER_TYPES, _LIMITS):
             yield from _member_sources(member, name, address, bounds)
     except IngestError as error:
         yield Source(name, address, "file", broken=error)
 
 
 def _member_sources(member: Member, name: str, address: str, bounds: RecordBounds) -> Iterator[Source]:
-    """The sources in a file of an archive or folder, which is known by the whole's address and its path."""
+    """Yield the sources in a file of an archive or folder, known by the address of the whole and its path."""
     if not member.path:
         yield Source(name, address, "file", broken=member.broken)
         return
@@ -177,7 +177,7 @@ def too_large(name: str, limit: int) -> IngestError:
 
 
 def example_sources() -> list[Source]:
-    """The sample pages, under the addresses that examples/pages.json gives them."""
+    """Return the sample pages, under their addresses in examples/pages.json."""
     rows: list[Mapping[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))
     return [
         source
@@ -187,12 +187,12 @@ def example_sources() -> list[Source]:
 
 
 def text_lines(text: str) -> list[str]:
-    """The lines of a text. Unlike `str.splitlines` this leaves U+2028 and its like, which JSON may hold, in place."""
+    """Split a text into lines. Unlike `str.splitlines` this keeps U+2028 and the like, which JSON may contain."""
     return _LINE_END.split(text)
 
 
 def record_lines(file: BinaryIO, bounds: RecordBounds) -> Iterator[str]:
-    """The lines of a file, one at a time; of one that is longer than a record may be, the beginning alone."""
+    """Yield the lines of a file, one at a time; of a line longer than a record may be, only the beginning."""
     text = TextIOWrapper(file, "utf-8-sig", "replace", newline=None)
     while line := text.readline(bounds.line + 1):
         yield line.removesuffix("\n")
@@ -203,9 +203,9 @@ def record_lines(file: BinaryIO, bounds: RecordBounds) -> Iterator[str]:
 def record_sources(
     lines: Iterable[str], name: str, bounds: RecordBounds = BOUNDS, *, first: int = 1
 ) -> Iterator[Source]:
-    """One source for each line {"url", "title", "lang"?, "text" | "html" | "markdown"}; a broken one says so.
+    """Yield a source for each line {"url", "title", "lang"?, "text" | "html" | "markdown"}, with an error if broken.
 
-    What follows the last record that is read is one broken source. `first` is the number of the first line.
+    Everything after the last record that is read is one broken source. `first` is the number of the first line.
     """
     count = 0
     for number, line in enumerate(lines, first):
@@ -213,28 +213,28 @@ def record_sources(
             continue
         count += 1
         if count > bounds.records:
-            yield _broken("records_left_out", name, number, limit=f"{bounds.records:,}")
+            yield _make_broken("records_left_out", name, number, limit=f"{bounds.records:,}")
             return
-        yield _source(line, name, number, bounds)
+        yield _parse_line(line, name, number, bounds)
 
 
-def _source(line: str, name: str, number: int, bounds: RecordBounds) -> Source:
-    record = _record(line) if len(line) <= bounds.line else {}
+def _parse_line(line: str, name: str, number: int, bounds: RecordBounds) -> Source:
+    record = _parse_record(line) if len(line) <= bounds.line else {}
     if record is None:
-        return _broken("record_broken", name, number)
+        return _make_broken("record_broken", name, number)
     if not record or any(len(record[key].encode()) > bounds.size for key in _TEXTS if key in record):
-        return _broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
+        return _make_broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
     if not is_web_address(record["url"]):
-        return _broken("record_address", name, number, url=shown(record["url"]), longest=f"{MAX_LENGTH:,}")
+        return _make_broken("record_address", name, number, url=shown(record["url"]), longest=f"{MAX_LENGTH:,}")
     return Source(record["url"], record["url"], "import", record=record)
 
 
-def _broken(code: str, name: str, number: int, **params: str) -> Source:
+def _make_broken(code: str, name: str, number: int, **params: str) -> Source:
     return Source(f"{name}:{number}", "", "import", broken=IngestError(code, name=name, line=number, **params))
 
 
-def _record(line: str) -> Mapping[str, Any] | None:
-    """What is read of a line's object, without broken characters; None for a line that is no page."""
+def _parse_record(line: str) -> Mapping[str, Any] | None:
+    """Return the fields of a line's object that are used, without broken characters; None if it is no page."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -242,8 +242,8 @@ def _record(line: str) -> Mapping[str, Any] | None:
     if not isinstance(record, dict) or not isinstance(record.get("url"), str) or not record["url"].strip():
         return None
     texts = [record[key] for key in _TEXTS if key in record]
-    named = all(isinstance(record.get(key, ""), str | None) for key in _NAMES)
-    if not named or not texts or not all(isinstance(text, str) for text in texts):
+    has_names = all(isinstance(record.get(key, ""), str | None) for key in _NAMES)
+    if not has_names or not texts or not all(isinstance(text, str) for text in texts):
         return None
-    kept = ("url", *_NAMES, *_TEXTS)
-    return {key: without_surrogates(record[key]) for key in kept if isinstance(record.get(key), str)}
+    keys = ("url", *_NAMES, *_TEXTS)
+    return {key: without_surrogates(record[key]) for key in keys if isinstance(record.get(key), str)}

@@ -1,6 +1,6 @@
-"""Chunkers: each one file and one row here; `tests/contracts/test_chunking.py` holds them to the contract.
+"""Chunkers: one file and one row here for each; `tests/contracts/test_chunking.py` checks them against the contract.
 
-Hands on `CHUNKERS`, `get_chunker` and `embedded_text`. Imports of the splitters are late, for they are heavy.
+Exports `CHUNKERS`, `get_chunker` and `embedded_text`. Splitter packages are imported late because they are heavy.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ __all__ = ["CHUNKERS", "Chunker", "SentenceVectors", "embedded_text", "get_chunk
 
 
 def get_chunker(name: str = "semantic", maximum: float = MAXIMUM) -> Chunker:
-    """A chunker for chunks of at most `maximum`. Raises KeyError for a name that is not in CHUNKERS."""
+    """Return a chunker for chunks of up to `maximum`. Raises KeyError for a name that is not in CHUNKERS."""
     return CHUNKERS[name](maximum)

@@ -1,7 +1,7 @@
-"""What a chunker is, and the units that it puts together: sentences, table rows, code blocks, headings.
+"""The chunker protocol, and the units that chunkers combine: sentences, table rows, code blocks, headings.
 
-A unit has its heading path and is never cut, so what holds for units (verbatim, in order, within the maximum) holds
-for chunks.
+A unit has its heading path and is never cut, so what is true of units (verbatim, in order, within the maximum) is
+true of chunks.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
 
 CRUMB = 40
-"""Sentences and rows of one block that are together no longer than this are one unit."""
+"""Maximum total length of sentences or rows of one block that form one unit."""
 
 MAX_TITLE = 200
-"""A heading's characters in a heading path, which is stored and indexed with each chunk below it."""
+"""Maximum characters of a heading in a heading path, which is stored and indexed with each chunk below it."""
 
 Kind = Literal["text", "heading", "row", "code"]
 
@@ -35,9 +35,9 @@ Kind = Literal["text", "heading", "row", "code"]
 class Unit:
     """A span `text[start:end]` that no chunker cuts.
 
-    `extra` is what its Chinese characters weigh above their number. `paragraph` tells that a blank
-    line, a heading or another kind of block comes before it; `header` is the span of the table header
-    that a row belongs to. `asks` marks a question.
+    `extra` is the weight of its Chinese characters beyond their number. `paragraph` is true after a blank line, a
+    heading or another kind of block; `header` is the span of the table header that a row belongs to. `asks` is true
+    for a question.
     """
 
     start: int
@@ -55,19 +55,19 @@ class Unit:
 
 
 def span_size(units: Sequence[Unit]) -> float:
-    """The length of the slice that neighbouring `units` make, white space between them included."""
+    """Return the length of the slice of neighbouring `units`, including white space between them."""
     return units[-1].end - units[0].start + sum(unit.extra for unit in units)
 
 
 def split_units(text: str, maximum: float) -> list[Unit]:
-    """Cut `text` into units of at most `maximum` Latin characters' worth, in order, covering all but white space."""
+    """Cut `text` into units of up to `maximum` Latin characters' worth, in order, covering all but white space."""
     units: list[Unit] = []
     path: list[tuple[int, str]] = []
     for kind, start, end in _blocks(text):
-        if kind == "heading" and (heading := _heading(text[start:end].strip())):
+        if kind == "heading" and (heading := _parse_heading(text[start:end].strip())):
             path = [*(step for step in path if step[0] < heading[0]), heading]
         section = tuple(title for _, title in path if title)
-        header = _table_header(text, start, end) if kind == "row" else None
+        header = _find_table_header(text, start, end) if kind == "row" else None
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
             own = None if header is None or a < header[1] else header
             asks = text[a:b].rstrip().endswith(("?", "？"))
@@ -79,8 +79,8 @@ def split_units(text: str, maximum: float) -> list[Unit]:
     return units
 
 
-def _heading(line: str) -> tuple[int, str] | None:
-    """The level and the title of a heading, without its marks; None for marks alone."""
+def _parse_heading(line: str) -> tuple[int, str] | None:
+    """Return the level and title of a heading, without its marks; None for marks alone."""
     match = _HEADING.match(line)
     if match is None:
         return None
@@ -89,26 +89,31 @@ def _heading(line: str) -> tuple[int, str] | None:
     return len(match[1]), title[: cluster_end(title, 0, MAX_TITLE)].rstrip()
 
 
-def _belong_together(one: Unit, other: Unit) -> bool:
-    """Whether two units are so short that looking for a cut between them is not worth its time."""
-    same = one.kind == other.kind and one.header == other.header and not other.paragraph
-    return same and other.end - one.start <= CRUMB
+def _belong_together(unit: Unit, following: Unit) -> bool:
+    """True if the two units are so short that a cut between them is not worth considering."""
+    is_alike = unit.kind == following.kind and unit.header == following.header and not following.paragraph
+    return is_alike and following.end - unit.start <= CRUMB
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
-    """Runs of lines of one kind: paragraphs, headings, tables, fenced code."""
+    """Yield runs of lines of one kind: paragraphs, headings, tables, fenced code."""
     kind: Kind | None = None
     begin, at, fence = 0, 0, ""
     for line in text.splitlines(keepends=True):
-        here = _line_kind(line, fence)
+        line_kind = _line_kind(line, fence)
         opens = _FENCE.match(line)
         if opens and (not fence or opens[1] == fence):
             fence = "" if fence else opens[1]
-        starts_new = here != kind or here == "heading" or here is None or (kind == "code" and opens and bool(fence))
+        starts_new = (
+            line_kind != kind
+            or line_kind == "heading"
+            or line_kind is None
+            or (kind == "code" and opens and bool(fence))
+        )
         if starts_new:
             if kind is not None:
                 yield kind, begin, at
-            begin, kind = at, here
+            begin, kind = at, line_kind
         at += len(line)
     if kind is not None:
         yield kind, begin, at
@@ -132,7 +137,7 @@ def _pieces(text: str, kind: Kind, start: int, end: int, maximum: float) -> Iter
     else:
         spans = _lines(text, start, end)
     for a, b in spans:
-        yield from _fitting(text, a, b, maximum)
+        yield from _cut_to_fit(text, a, b, maximum)
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -144,13 +149,13 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _fitting(text: str, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
+def _cut_to_fit(text: str, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
     """Cut a span that is too long at the last clause mark or space that fits, else between any two characters."""
     while end - start > maximum or weigh(text[start:end]) > maximum:
-        room = _room(text, start, end, maximum)
-        cut = max(text.rfind(mark, start + room // 2, start + room) + len(mark.rstrip(" ")) for mark in _SOFT_ENDS)
-        if cut <= start + room // 2:
-            cut = start + room
+        length = _fitting_length(text, start, end, maximum)
+        cut = max(text.rfind(mark, start + length // 2, start + length) + len(mark.rstrip(" ")) for mark in _SOFT_ENDS)
+        if cut <= start + length // 2:
+            cut = start + length
         cut = cluster_end(text, start, cut)
         yield start, start + len(text[start:cut].rstrip())
         start = cut
@@ -160,8 +165,8 @@ def _fitting(text: str, start: int, end: int, maximum: float) -> Iterator[tuple[
         yield start, end
 
 
-def _room(text: str, start: int, end: int, maximum: float) -> int:
-    """How many code points from `start` weigh at most `maximum`; at least one."""
+def _fitting_length(text: str, start: int, end: int, maximum: float) -> int:
+    """Return how many code points from `start` weigh up to `maximum`; at least one."""
     low, high = 1, min(end - start, int(maximum))
     while low < high:
         middle = (low + high + 1) // 2
@@ -169,8 +174,8 @@ def _room(text: str, start: int, end: int, maximum: float) -> int:
     return low
 
 
-def _table_header(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The header row (with its rule, where it has one) of a table that lies at `text[start:end]`."""
+def _find_table_header(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return the header row (with its rule, if it has one) of the table at `text[start:end]`."""
     lines = _lines(text, start, end)
     if len(lines) < 3:
         return None
@@ -183,15 +188,15 @@ SentenceVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 MAXIMUM = 900.0
-"""How large a chunk may be, in Latin characters' worth, where nothing else is said: one number for all of them."""
+"""Default maximum size of a chunk, in Latin characters' worth: one number for all chunkers."""
 MAX_CONTEXT = 600
 
 
 class Chunker(Protocol):
     """Cuts a page's text into chunks: verbatim slices, in order, none over `maximum`, no unit cut.
 
-    `maximum` counts Latin characters' worth (see `weigh`). Chunks cover the text but for
-    white space; an empty text gives none.
+    `maximum` counts Latin characters' worth (see `weigh`). Chunks cover the text except white space; an empty text
+    has none.
     """
 
     name: str
@@ -201,7 +206,7 @@ class Chunker(Protocol):
 
 
 def make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
-    """The chunk of neighbouring `units`; its section is the one that most of its text stands under."""
+    """Return the chunk of neighbouring `units`; its section is that of most of its text."""
     start, end = units[0].start, units[-1].end
     weight: Counter[tuple[str, ...]] = Counter()
     for unit in units:
@@ -210,14 +215,14 @@ def make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
 
 
 def _context(text: str, header: tuple[int, int] | None) -> str:
-    """The table header, or as many of its cells as MAX_CONTEXT holds: it is indexed with each piece of the table."""
+    """Return the table header, or the cells that fit MAX_CONTEXT: it is indexed with each part of the table."""
     if header is None:
         return ""
     start, end = header
     if end - start <= MAX_CONTEXT:
         return text[start:end]
-    kept = text[start : cluster_end(text, start, start + MAX_CONTEXT)]
-    return kept[: kept.rfind("|") + 1] or kept
+    head = text[start : cluster_end(text, start, start + MAX_CONTEXT)]
+    return head[: head.rfind("|") + 1] or head
 
 
 def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
@@ -225,10 +230,9 @@ def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
 
 
 def embedded_text(title: str, chunk: Chunk) -> str:
-    """What is embedded and indexed for a chunk: page title, heading path and table header before its text.
+    """Return the text that is embedded and indexed for a chunk: page title, heading path, table header, then its text.
 
-    The text that is shown stays the slice alone. Headings that the slice itself begins with are
-    not said twice.
+    Only the slice is shown to people. Headings at the beginning of the slice are not repeated.
     """
     head = [title.strip()]
     head += [step for step in chunk.section if step and step != title.strip() and step not in chunk.text[:300]]

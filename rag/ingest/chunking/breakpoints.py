@@ -1,7 +1,7 @@
-"""SemanticChunker's own breakpoints: a cut wherever the distance lies above a percentile of the page's distances.
+"""SemanticChunker's own breakpoints: a cut wherever the distance is above a percentile of the page's distances.
 
-The default, `semantic`, departs from it: how large these chunks become is left to chance between one
-sentence and the maximum, and retrieval is the worse for it (docs/decisions/0003-chunking.md).
+The default, `semantic`, differs: here chunk sizes vary at random between one sentence and the maximum, which makes
+retrieval worse (docs/decisions/0003-chunking.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BreakpointChunker:
-    """SemanticChunker's cuts over cheap static vectors; what is still above the maximum is filled up part by part."""
+    """SemanticChunker's cuts over cheap static vectors; what is still above the maximum is split further."""
 
     name = "breakpoints"
 
@@ -32,7 +32,7 @@ class BreakpointChunker:
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         units = split_units(text, self.maximum)
-        # A heading is no sentence: alone it is as far from its text as from any other.
+        # A heading is not a sentence: alone it is as far from its text as from any other.
         pieces = list(bind_headings(units, self.maximum))
         fill = RecursiveChunker(self.maximum).fill
         if len(units) > MAX_UNITS or len(pieces) < 3:
@@ -45,7 +45,7 @@ class BreakpointChunker:
 
 
 def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
-    """langchain-experimental's SemanticChunker over static vectors, with its defaults."""
+    """Return langchain-experimental's SemanticChunker over static vectors, with its defaults."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from langchain_experimental.text_splitter import SemanticChunker
@@ -53,17 +53,17 @@ def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
 
 
 def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Unit]]:
-    """Runs of units that end after each piece whose flag is set; shape of `after` is (pieces - 1,)."""
+    """Return runs of units that end after each piece whose flag is set; shape of `after` is (pieces - 1,)."""
     runs: list[list[Unit]] = [list(pieces[0])]
-    for piece, ended in zip(pieces[1:], after, strict=True):
-        if ended:
+    for piece, is_end in zip(pieces[1:], after, strict=True):
+        if is_end:
             runs.append([])
         runs[-1].extend(piece)
     return runs
 
 
 class _Static:
-    """Shows static sentence vectors to SemanticChunker, which asks nothing else of an Embeddings."""
+    """Adapter of static sentence vectors for SemanticChunker, which calls nothing else of an Embeddings."""
 
     def __init__(self, vectors: SentenceVectors) -> None:
         self._vectors = vectors

@@ -1,4 +1,4 @@
-"""A fixed size: sentence after sentence until the next does not fit, whatever the text is about."""
+"""Chunks of a fixed size: sentence after sentence until the next does not fit, whatever the topic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rag.types import Chunk
 
 
 class FixedChunker:
-    """Chunks of one size, less what the next sentence is too long by. Paragraphs and sections do not count."""
+    """Chunks of one size, minus the space too short for the next sentence. Paragraphs and sections do not count."""
 
     name = "fixed"
 

@@ -1,4 +1,4 @@
-"""Small chunks to be found by, large ones to be read: each knows the section that it is a part of."""
+"""Small chunks for searching, large ones for reading: each small one knows the section that it is a part of."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rag.types import Chunk
 class ParentChunker:
     """Small chunks whose `parent` is the section around them, or the part of it that is not too large.
 
-    Parents cover the page without overlap. `rag.retrieval.context` hands them on in the place of what was found.
+    Parents cover the page without overlap. `rag.retrieval.context` returns them in place of the chunks found.
     """
 
     name = "parent"
 
     def __init__(self, maximum: float = MAXIMUM, size: float = 0.0, parent: float = 0.0) -> None:
-        """`size` is what chunks are filled up to; one sentence or code block may be larger, up to `maximum`.
+        """Chunks are filled up to `size`; one sentence or code block may be larger, up to `maximum`.
 
-        Where nothing is said it is four ninths of the maximum, and `parent` five thirds.
+        The defaults are four ninths of the maximum for `size`, and five thirds for `parent`.
         """
         self.maximum = maximum
         self.size = size or round(maximum * 4 / 9)

@@ -1,4 +1,4 @@
-"""Filling up: paragraphs together while they fit, and sentences where a paragraph alone does not."""
+"""Filling: paragraphs are combined while they fit, and sentences where a single paragraph does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rag.types import Chunk
 
 
 class RecursiveChunker:
-    """Chunks as large as the maximum lets them be, cut between paragraphs where possible."""
+    """Chunks as large as the maximum allows, cut between paragraphs where possible."""
 
     name = "recursive"
 
@@ -20,7 +20,7 @@ class RecursiveChunker:
         return make_chunks(text, self.fill(split_units(text, self.maximum)))
 
     def fill(self, units: Sequence[Unit]) -> list[list[Unit]]:
-        """Neighbouring units in groups, each as large as the maximum lets it be."""
+        """Group neighbouring units, each group as large as the maximum allows."""
         pieces: list[list[Unit]] = []
         for paragraph in _paragraphs(units):
             fits = span_size(paragraph) <= self.maximum
@@ -29,41 +29,41 @@ class RecursiveChunker:
 
 
 def pack(pieces: Iterable[list[Unit]], maximum: float) -> list[list[Unit]]:
-    """Neighbouring pieces in groups of at most `maximum`, none of them cut; one that is larger stands alone."""
+    """Group neighbouring pieces up to `maximum`, cutting none of them; a larger piece forms a group alone."""
     groups: list[list[Unit]] = []
     size = 0.0
     for piece in pieces:
-        added = span_size(piece)
+        length = span_size(piece)
         gap = piece[0].start - groups[-1][-1].end if groups else 0
-        if groups and size + gap + added <= maximum:
+        if groups and size + gap + length <= maximum:
             groups[-1].extend(piece)
-            size += gap + added
+            size += gap + length
         else:
             groups.append(list(piece))
-            size = added
+            size = length
     return groups
 
 
 def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]:
-    """The units one by one, but headings, and a table's header, with what they stand above while that fits."""
-    held: list[Unit] = []
+    """Yield the units one by one, but headings, and a table's header, with what is below them as far as it fits."""
+    group: list[Unit] = []
     size = 0.0
     for i, unit in enumerate(units):
-        grown = size + (unit.start - held[-1].end if held else 0) + unit.size
-        if held and grown > maximum:
-            yield held
-            held, grown = [], unit.size
-        held.append(unit)
-        size = grown
-        if not _leads(unit, units[i + 1] if i + 1 < len(units) else None):
-            yield held
-            held, size = [], 0.0
-    if held:
-        yield held
+        length = size + (unit.start - group[-1].end if group else 0) + unit.size
+        if group and length > maximum:
+            yield group
+            group, length = [], unit.size
+        group.append(unit)
+        size = length
+        if not _is_introduction(unit, units[i + 1] if i + 1 < len(units) else None):
+            yield group
+            group, size = [], 0.0
+    if group:
+        yield group
 
 
-def _leads(unit: Unit, following: Unit | None) -> bool:
-    """Return whether `unit` only introduces the next one: a heading, a table's header, a question above its answer."""
+def _is_introduction(unit: Unit, following: Unit | None) -> bool:
+    """True if `unit` only introduces the next one: a heading, a table's header, a question above its answer."""
     is_header = unit.kind == "row" and unit.header is None and following is not None and following.header is not None
     is_question = unit.asks and following is not None and not following.paragraph
     return unit.kind == "heading" or is_header or is_question

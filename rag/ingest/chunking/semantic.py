@@ -1,9 +1,9 @@
-"""Splitting by meaning: SemanticChunker's distances between neighbouring sentences, under size bounds.
+"""Splitting by meaning: SemanticChunker's distances between neighbouring sentences, with limits on the size.
 
-SemanticChunker alone cuts wherever a distance exceeds a percentile, which gives chunks of any size
-and embeds every sentence three times over. Here its distances come from static word vectors, which
-cost less than a hundredth of an encoding, and the cuts are chosen by dynamic programming: together they
-lie where the distances are large while every chunk stays within the maximum and near the target.
+SemanticChunker alone cuts wherever a distance exceeds a percentile, which makes chunks of any size and embeds every
+sentence three times. Here the distances come from static word vectors, which cost less than a hundredth of an
+encoding, and dynamic programming chooses the cuts: where distances are large, with every chunk within the maximum and
+near the target.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARAGRAPH_GAIN = 0.6
 HEADING_GAIN = 4.0
 MEANING_GAIN = 0.15
 MAX_UNITS = 50_000
-"""Pages of more units than this, a long book's worth, are filled up instead: the time stays in seconds."""
+"""Pages with more units than this, a long book's worth, are filled up instead, which takes only seconds."""
 
 
 class SemanticSplitter:
@@ -32,7 +32,7 @@ class SemanticSplitter:
     name = "semantic"
 
     def __init__(self, maximum: float = MAXIMUM, target: float = 0.0) -> None:
-        """`target` is what a chunk should have, seven ninths of the maximum where nothing is said."""
+        """`target` is the preferred size of a chunk, by default seven ninths of the maximum."""
         self.maximum = maximum
         self.target = target or round(maximum * 7 / 9)
 
@@ -42,13 +42,13 @@ class SemanticSplitter:
             return []
         if len(units) > MAX_UNITS:
             return make_chunks(text, RecursiveChunker(self.maximum).fill(units))
-        gains = self._gains([text[u.start : u.end] for u in units], units, vectors)
+        gains = self._score_cuts([text[u.start : u.end] for u in units], units, vectors)
         cuts = best_cuts(units, gains, self.maximum, self.target)
         bounds = [0, *cuts, len(units)]
         return make_chunks(text, [units[a:b] for a, b in pairwise(bounds)])
 
-    def _gains(self, sentences: list[str], units: Sequence[Unit], vectors: SentenceVectors) -> NDArray[np.float64]:
-        """What a cut before each unit is worth, shape (n,), in units of the size penalty."""
+    def _score_cuts(self, sentences: list[str], units: Sequence[Unit], vectors: SentenceVectors) -> NDArray[np.float64]:
+        """Return the gain of a cut before each unit, shape (n,), in units of the size penalty."""
         gains = np.zeros(len(units))
         if len(units) > 2:
             distances = semantic_distances(vectors(sentences))
@@ -64,24 +64,24 @@ class SemanticSplitter:
 
 
 def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Cosine distances between neighbours, shape (n - 1,), each sentence seen with the ones beside it.
+    """Return cosine distances between neighbours, shape (n - 1,), each sentence combined with those around it.
 
-    sums: (n, m). What SemanticChunker computes with a buffer of one sentence; there each sentence is embedded
-    three times, with its neighbours, where here the vectors of the three are added up.
+    sums: (n, m). This is what SemanticChunker computes with a buffer of one sentence; it embeds each sentence three
+    times, with its neighbours, whereas here the vectors of the three are added up.
     """
-    seen = sums.copy()
-    seen[1:] += sums[:-1]
-    seen[:-1] += sums[1:]
-    seen = normalised(seen)
-    distances: NDArray[np.float64] = 1.0 - np.einsum("ij,ij->i", seen[:-1], seen[1:], dtype=np.float64)
+    vectors = sums.copy()
+    vectors[1:] += sums[:-1]
+    vectors[:-1] += sums[1:]
+    vectors = normalised(vectors)
+    distances: NDArray[np.float64] = 1.0 - np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
     return distances
 
 
 def best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:
-    """Indices of the units that begin a new chunk, chosen to maximise gains less size penalties.
+    """Return the indices of the units that begin a new chunk, chosen to maximise gains less size penalties.
 
-    Dynamic programming over cut positions; O(n · m) for n units, at most m of which fit a chunk.
-    A chunk of size s costs ((s - target) / target) ** 2. A single unit always fits.
+    Dynamic programming over cut positions; O(n · m) for n units, at most m of which fit a chunk. A chunk of size s
+    costs ((s - target) / target) ** 2. A single unit always fits.
     """
     n = len(units)
     best, back = [0.0] + [float("inf")] * n, [0] * (n + 1)

@@ -1,8 +1,8 @@
-"""Finding the pages of a site: robots.txt, sitemaps, feeds, and the links of pages.
+"""Discovery of a site's pages by robots.txt, sitemaps, feeds, and the links of pages.
 
-A job of a site is a plan and its pages; every page it is given may bring more:
+A site job is a plan and its pages; every page may add more:
 
-    robots = Robots(fetcher)                                  # one for all jobs: it keeps the rules of sites
+    robots = Robots(fetcher)                                  # one for all jobs: it caches sites' rules
     plan = SitePlan(start, "crawl", prefix="/docs/", max_depth=3, max_pages=200)   # or "sitemap", "feed"
     frontier = Frontier(plan, robots, known=pages_of_the_job)  # known is empty for a new job
     pages = begin(plan, fetcher, parser, frontier)             # a new job's first pages; raises IngestError
@@ -10,8 +10,8 @@ A job of a site is a plan and its pages; every page it is given may bring more:
         … read the page; links = parser.run("links", body, url=final_url, charset=charset)["links"]
         pages += frontier.expand(page, links)                  # only new ones, within the plan and robots.txt
 
-The fetcher itself keeps to the limits of each host. `frontier.holds(final_url)` tells whether a
-redirect led out of the plan.
+The fetcher itself respects the limits of each host. `frontier.contains(final_url)` is false for a
+redirect that left the plan.
 """
 
 from rag.ingest.discovery.frontier import Frontier, SiteKind, SitePlan, begin

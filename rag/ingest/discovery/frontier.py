@@ -1,4 +1,4 @@
-"""The pages that an import of a site reads next, found by its sitemaps, its feed or the links of its pages."""
+"""The next pages that an import of a site reads, found in its sitemaps, its feed or the links of its pages."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 
 MAX_FILES = 50
 MAX_NESTING = 3
-_MAX_FETCHED = 10 * 1024 * 1024
+_MAX_SITEMAP_BYTES = 10 * 1024 * 1024
 _USUAL_PLACES = ("/sitemap.xml", "/sitemap_index.xml")
-_LOOKS_LIKE_ONE = re.compile(r"(?:sitemap[^/]*|\.xml(?:\.gz)?)$", re.IGNORECASE)
+_SITEMAP_PATH = re.compile(r"(?:sitemap[^/]*|\.xml(?:\.gz)?)$", re.IGNORECASE)
 
 Admits = Callable[[str], bool]
 
@@ -39,24 +39,24 @@ def sitemap_pages(
     admits: Admits | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[FoundPage]:
-    """At most `limit` pages that the sitemaps of the site of `start` name and `admits` takes, each once.
+    """Return at most `limit` pages that the site's sitemaps name and `admits` accepts, each once.
 
-    `start` may be a sitemap itself; else those that robots.txt names are read, or those at the usual
-    places. Without `admits` it takes the pages of the same site. A sitemap that cannot be read is left
-    out. Raises IngestError("sitemap_missing") when there is none, and what robots.txt raises.
+    `start` may be a sitemap itself; otherwise those named by robots.txt are read, or those at the usual places.
+    Without `admits`, pages of the same site are accepted. A sitemap that cannot be read is skipped. Raises
+    IngestError("sitemap_missing") if there is none, and the errors of robots.txt.
     """
-    takes = admits or (lambda url: same_site(start, url))
-    for places in _places(robots, start):
-        hunt = _Hunt(fetcher, parser, start, limit, takes, stopped)
-        hunt.read(places)
-        if hunt.files:
-            return list(hunt.found.values())
+    accepts = admits or (lambda url: same_site(start, url))
+    for places in _list_places(robots, start):
+        search = _SitemapSearch(fetcher, parser, start, limit, accepts, stopped)
+        search.read(places)
+        if search.files:
+            return list(search.found.values())
     raise IngestError("sitemap_missing", url=shown(start))
 
 
 @dataclass
-class _Hunt:
-    """One search through a site's sitemaps; `files` counts those that were read."""
+class _SitemapSearch:
+    """A search through a site's sitemaps; `files` counts those that were read."""
 
     fetcher: Fetcher
     parser: Parser
@@ -68,61 +68,61 @@ class _Hunt:
     files: int = 0
 
     def read(self, places: list[str]) -> None:
-        """Read `places` and what their indexes name, the outer ones first."""
+        """Read `places` and the sitemaps that their indexes name, the outer ones first."""
         waiting = deque((place, 1) for place in places)
         seen = set(places)
-        tried = 0
-        while waiting and tried < MAX_FILES and len(self.found) < self.limit and not self.stopped():
+        count = 0
+        while waiting and count < MAX_FILES and len(self.found) < self.limit and not self.stopped():
             place, nesting = waiting.popleft()
-            tried += 1
+            count += 1
             for inner in self._read_one(place):
                 if inner not in seen and nesting < MAX_NESTING:
                     seen.add(inner)
                     waiting.append((inner, nesting + 1))
 
     def _read_one(self, place: str) -> list[str]:
-        """Keep the pages of one sitemap; returns the sitemaps that it names on hosts that may speak for it."""
+        """Add the pages of one sitemap; return the sitemaps that it names on hosts allowed to describe it."""
         try:
-            fetched = self.fetcher.fetch(place, raw=_MAX_FETCHED, stopped=self.stopped)
-            made = self.parser.run("sitemap", fetched.body, url=fetched.final_url)
+            fetched = self.fetcher.fetch(place, raw=_MAX_SITEMAP_BYTES, stopped=self.stopped)
+            content = self.parser.run("sitemap", fetched.body, url=fetched.final_url)
         except IngestError as error:
             log.info("sitemap %s: %s", shown(place), error)
             return []
-        if made["sitemaps"] or made["pages"]:
+        if content["sitemaps"] or content["pages"]:
             self.files += 1
-        for url, modified in made["pages"]:
+        for url, modified in content["pages"]:
             if len(self.found) >= self.limit:
                 break
             address = page_address(url)
             if address not in self.found and self.admits(address):
                 self.found[address] = FoundPage(address, modified=modified)
-        return [inner for inner in made["sitemaps"] if same_site(inner, place) or same_site(inner, self.start)]
+        return [inner for inner in content["sitemaps"] if same_site(inner, place) or same_site(inner, self.start)]
 
 
-def _places(robots: Robots, start: str) -> list[list[str]]:
-    """Where to look, one list after the other until one holds a sitemap."""
-    named = [place for address in robots.sitemaps(start) if (place := web_address(start, address))][:MAX_FILES]
+def _list_places(robots: Robots, start: str) -> list[list[str]]:
+    """Return the places to look in, one list after the other until one has a sitemap."""
+    from_robots = [place for address in robots.sitemaps(start) if (place := web_address(start, address))][:MAX_FILES]
     usual = [join_url(start, place) for place in _USUAL_PLACES]
-    given = [[start]] if _LOOKS_LIKE_ONE.search(split_url(start).path) else []
-    return [*given, *([named] if named else []), usual]
+    direct = [[start]] if _SITEMAP_PATH.search(split_url(start).path) else []
+    return [*direct, *([from_robots] if from_robots else []), usual]
 
 
-_MAX_BYTES = 5 * 1024 * 1024
-_MAX_TRIED = 3
+_MAX_FEED_BYTES = 5 * 1024 * 1024
+_MAX_FEEDS = 3
 
 
 def read_feed(fetcher: Fetcher, parser: Parser, url: str) -> list[FoundPage]:
-    """The pages of the feed at `url`, or of the first that works of those which the page at `url` names.
+    """Return the pages of the feed at `url`, or of the first feed that works of those named by the page at `url`.
 
-    Raises IngestError: what fetching raises, and "feed_missing".
+    Raises IngestError: errors of fetching, and "feed_missing".
     """
-    fetched = fetcher.fetch(url, raw=_MAX_BYTES)
+    fetched = fetcher.fetch(url, raw=_MAX_FEED_BYTES)
     if pages := _pages(parser, fetched):
         return pages
-    named = parser.run("links", fetched.body, url=fetched.final_url, charset=fetched.charset)["feeds"]
-    for address in named[:_MAX_TRIED]:
+    feeds = parser.run("links", fetched.body, url=fetched.final_url, charset=fetched.charset)["feeds"]
+    for address in feeds[:_MAX_FEEDS]:
         try:
-            if pages := _pages(parser, fetcher.fetch(address, raw=_MAX_BYTES)):
+            if pages := _pages(parser, fetcher.fetch(address, raw=_MAX_FEED_BYTES)):
                 return pages
         except IngestError as error:
             log.info("feed %s: %s", shown(address), error)
@@ -137,13 +137,13 @@ def _pages(parser: Parser, fetched: Fetched) -> list[FoundPage]:
 SiteKind = Literal["sitemap", "crawl", "feed"]
 
 MIN_VARIANTS = 20
-_SHARE_OF_VARIANTS = 4  # one path with ever other parameters gets a quarter of the pages at most
-_REMEMBERED = 50_000
+_SHARE_OF_VARIANTS = 4  # one path with ever-changing parameters gets at most a quarter of the pages
+_MAX_RECENT = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """What the person asked for; plain data that a job keeps."""
+    """A person's choices for a site, as plain data stored with a job."""
 
     start: str
     kind: SiteKind
@@ -156,20 +156,20 @@ class SitePlan:
         return SiteScope(self.start, self.prefix, self.max_depth, self.max_pages)
 
     def as_options(self) -> dict[str, Any]:
-        """The plan as JSON can carry it."""
+        """Return the plan as JSON values."""
         return {name: getattr(self, name) for name in ("start", "kind", "prefix", "max_depth", "max_pages")}
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> Self:
-        """The plan out of `as_options`."""
+        """Return the plan from the output of `as_options`."""
         return cls(**options)
 
 
 class Frontier:
-    """Takes what pages link to and says which of it is new and within the plan. For one thread.
+    """Filter of links for those that are new and within the plan. For one thread.
 
-    `known` are the pages that the job has already: with them a job goes on after a restart where it was.
-    The same pages in the same order give the same answer.
+    `known` are the pages that the job has already: with them it resumes after a restart. The same pages in the same
+    order give the same result.
     """
 
     def __init__(self, plan: SitePlan, robots: Robots, known: Iterable[FoundPage] = ()) -> None:
@@ -178,72 +178,72 @@ class Frontier:
         self._start = page_address(plan.start)
         self.robots = robots
         self._seen: set[str] = set()
-        self._judged: set[str] = set()
+        self._recent: set[str] = set()
         self._variants: Counter[str] = Counter()
         for page in known:
-            self._keep(page_address(page.url))
+            self._add(page_address(page.url))
 
     @property
     def is_empty(self) -> bool:
-        """Whether the job has no page yet."""
+        """True if the job has no page yet."""
         return not self._seen
 
     @property
     def is_full(self) -> bool:
-        """Whether the plan's number of pages is reached."""
+        """True if the plan's number of pages is reached."""
         return len(self._seen) >= self.plan.max_pages
 
     def expand(self, page: FoundPage, links: Iterable[str]) -> list[FoundPage]:
-        """The new pages among the `links` of `page`, one link deeper; none unless the plan is to crawl."""
+        """Return the new pages among the `links` of `page`, one link deeper; none unless the plan is a crawl."""
         if self.plan.kind != "crawl":
             return []
         return self.admit(FoundPage(link, page.depth + 1) for link in links)
 
     def admit(self, pages: Iterable[FoundPage]) -> list[FoundPage]:
-        """Those of `pages` that are new and within the plan, and that robots.txt lets programs read."""
+        """Return those of `pages` that are new, within the plan and allowed by robots.txt."""
         new = []
         for page in pages:
             if self.is_full:
                 break
-            if page.url in self._judged or page.depth > self.plan.max_depth:
+            if page.url in self._recent or page.depth > self.plan.max_depth:
                 continue
             self._remember(page.url)
             address = page_address(page.url)
-            if address not in self._seen and self._takes(address, page.depth):
-                self._keep(address)
+            if address not in self._seen and self._admits(address, page.depth):
+                self._add(address)
                 new.append(FoundPage(address, page.depth, page.modified))
         return new
 
-    def would_take(self, url: str) -> bool:
-        """Whether `url` is new and within the plan, its depth aside."""
+    def can_admit(self, url: str) -> bool:
+        """True if `url` is new and within the plan, whatever its depth."""
         address = page_address(url)
-        return address not in self._seen and self._takes(address, 0)
+        return address not in self._seen and self._admits(address, 0)
 
-    def holds(self, url: str) -> bool:
-        """Whether a page that a redirect ended at still belongs to the plan."""
+    def contains(self, url: str) -> bool:
+        """True if a page at the end of a redirect still belongs to the plan."""
         return self.plan.kind == "feed" or self._scope.holds(url)
 
-    def _takes(self, address: str, depth: int) -> bool:
+    def _admits(self, address: str, depth: int) -> bool:
         if self.plan.kind == "feed":
-            within = not is_trap(address)
-        else:  # the start of a crawl leads to its pages even if it is not one of them
-            starts = self.plan.kind == "crawl" and address == self._start and depth == 0
-            within = starts or self._scope.admits(address, depth)
-        return within and self._has_room(address) and self.robots.allowed(address)
+            is_within = not is_trap(address)
+        else:  # the start of a crawl may link to its pages without being one of them
+            is_start = self.plan.kind == "crawl" and address == self._start and depth == 0
+            is_within = is_start or self._scope.admits(address, depth)
+        return is_within and self._has_room(address) and self.robots.allowed(address)
 
     def _has_room(self, address: str) -> bool:
-        """Whether the path of `address` has not yet come with too many different queries."""
+        """True if the path of `address` has not had too many different queries yet."""
         path, _, query = address.partition("?")
         allowance = max(MIN_VARIANTS, self.plan.max_pages // _SHARE_OF_VARIANTS)
         return self.plan.kind != "crawl" or not query or self._variants[path] < allowance
 
     def _remember(self, url: str) -> None:
-        """Judge an address once only: the links of a site's menu are on each of its pages."""
-        if len(self._judged) >= _REMEMBERED:
-            self._judged.clear()
-        self._judged.add(url)
+        """Remember an address so that it is judged only once: a site's menu links are on each of its pages."""
+        if len(self._recent) >= _MAX_RECENT:
+            self._recent.clear()
+        self._recent.add(url)
 
-    def _keep(self, address: str) -> None:
+    def _add(self, address: str) -> None:
         self._seen.add(address)
         path, _, query = address.partition("?")
         if query:
@@ -253,13 +253,13 @@ class Frontier:
 def begin(
     plan: SitePlan, fetcher: Fetcher, parser: Parser, frontier: Frontier, stopped: Callable[[], bool] = lambda: False
 ) -> list[FoundPage]:
-    """The pages that a job of `plan` begins with, kept in `frontier`: those that it does not hold yet.
+    """Return the first pages of a job of `plan`, added to `frontier`: those that it does not contain yet.
 
-    Raises IngestError when it ends up without any: what robots.txt says of the start, "sitemap_missing",
-    "sitemap_empty", "feed_missing", "feed_empty", and what fetching raises.
+    Raises IngestError if there are none at all: errors of robots.txt for the start, "sitemap_missing",
+    "sitemap_empty", "feed_missing", "feed_empty", and errors of fetching.
     """
     fetcher.check(plan.start)
-    # The start of a site need not be a page that may be read: only that its rules can be had matters.
+    # The start of a site need not be a readable page: it only matters that its rules are available.
     frontier.robots.check(join_url(plan.start, "/robots.txt") if plan.kind == "sitemap" else plan.start)
     if plan.kind == "crawl":
         return frontier.admit([FoundPage(plan.start)])
@@ -268,9 +268,11 @@ def begin(
         if frontier.is_empty:
             raise IngestError("feed_empty", url=shown(plan.start))
         return pages
-    takes = frontier.would_take
-    found = sitemap_pages(fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=takes, stopped=stopped)
-    pages = frontier.admit(found)
+    admits = frontier.can_admit
+    candidates = sitemap_pages(
+        fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=admits, stopped=stopped
+    )
+    pages = frontier.admit(candidates)
     if frontier.is_empty:
         host = split_url(plan.start).hostname or ""
         raise IngestError("sitemap_empty", host=shown(host), prefix=shown(plan.scope.folder))

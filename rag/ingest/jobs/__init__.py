@@ -1,6 +1,6 @@
-"""Imports that outlive the tab that asked for them, a crash and a restart.
+"""Imports that survive a closed tab, a crash and a restart.
 
-A job and its items rest in the database; one worker takes them in, jobs in turn, and tells how far it is.
+Jobs and their items are stored in the database; one worker processes them, jobs in turn, and records the progress.
 """
 
 from rag.ingest.jobs.external import ExternalJobs

@@ -1,4 +1,4 @@
-"""Imports whose items other processes work on, under a lease of the process that hands them out."""
+"""Imports whose items are processed by others, under a lease of the process that distributes them."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag.errors import StoreError
-from rag.ingest.jobs.steps import cancelled
+from rag.ingest.jobs.steps import make_cancellation
 from rag.ingest.jobs.worker import RENEW_SECONDS
 from rag.process import Process
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import NewItem
 from rag.types import IngestResult
 
-_LOOK_AGAIN = 1.0  # seconds
+_POLL_SECONDS = 1.0
 
 
 class ExternalJobs:
-    """Bulk jobs: what is left of one goes on when it is begun again with the same inputs."""
+    """Bulk jobs: an unfinished one resumes when it is begun again with the same inputs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, library: str, inputs: Sequence[str], find: Callable[[], Sequence[NewItem]]) -> str:
-        """The id of the library's unfinished job for `inputs`, or else of a new one with the items of `find`."""
+        """Return the id of the library's unfinished job for `inputs`, or of a new one with the items of `find`."""
         jobs = self._database.jobs
         for job in jobs.unfinished_bulk(library):
             if job.options.get("inputs") == [*inputs]:
                 jobs.set_state(job.id, "running", of=["paused"])
                 return job.id
-        items = find()  # which reads files for long, and so before there is a transaction
+        items = find()  # takes long to read files, so before the transaction
         return jobs.create(library, "", items, bulk=True, title=inputs[0], options={"inputs": [*inputs]})
 
     @contextmanager
     def lease(self, job_id: str) -> Iterator[Lease]:
-        """Work on a job alone. Raises StoreError("bulk_busy") where another process does."""
+        """Reserve a job for this process. Raises StoreError("bulk_busy") if another one works on it."""
         process, ended = Process(), threading.Event()
         jobs = self._database.jobs
         token = jobs.lease(process.name, lambda name: process.may_be_alive(name, time.time()), job_id).get(job_id)
@@ -48,7 +48,7 @@ class ExternalJobs:
 
         def renew() -> None:
             while not ended.wait(RENEW_SECONDS):
-                with suppress(StoreError):  # what fails now is tried again before the lease ends
+                with suppress(StoreError):  # a failure is retried before the lease ends
                     lease.renew()
 
         thread = threading.Thread(target=renew, name="lease", daemon=True)
@@ -63,7 +63,7 @@ class ExternalJobs:
 
 @dataclass(frozen=True)
 class Lease:
-    """What the process that has a job may do with it."""
+    """Operations on a job for the process that has it."""
 
     _database: Database
     job_id: str
@@ -73,31 +73,31 @@ class Lease:
         self._database.jobs.holds(self.job_id, self._token)
 
     def open_items(self) -> dict[int, Mapping[str, Any]]:
-        """The payloads of the items without a result, by position."""
+        """Return the payloads of the items without a result, by position."""
         items = self._database.items
-        found = {item.position: items.payload(self.job_id, item.position) for item in items.open(self.job_id)}
-        return {position: packed[0] for position, packed in found.items() if packed}
+        payloads = {item.position: items.payload(self.job_id, item.position) for item in items.open(self.job_id)}
+        return {position: payload[0] for position, payload in payloads.items() if payload}
 
     def finish(self, position: int, result: IngestResult, pages: Sequence[IngestResult] = ()) -> None:
-        """Store an item's result, with those of some of its pages, all or nothing.
+        """Store an item's result, with those of some of its pages, in one transaction.
 
-        Raises StoreError("bulk_busy") if another process has the job by now.
+        Raises StoreError("bulk_busy") if another process has taken over the job.
         """
         database = self._database
         with database.transaction(alone=self.job_id):
             if database.jobs.state(self.job_id) is None:
-                return  # somebody deleted it
+                return  # it was deleted
             if not database.jobs.holds(self.job_id, self._token):
                 raise StoreError("bulk_busy")
             if database.items.finish(self.job_id, position, result):
                 database.items.append(self.job_id, [NewItem(page.source, page.url, result=page) for page in pages])
 
     def goes_on(self) -> bool:
-        """Return whether to go on, after waiting while the job is paused; end a cancelled one."""
+        """Return whether to continue, after waiting while the job is paused; end a cancelled one."""
         while (state := self._database.jobs.state(self.job_id)) == "paused":
-            time.sleep(_LOOK_AGAIN)
+            time.sleep(_POLL_SECONDS)
         if state == "cancelled":
-            self._database.items.skip_open(self.job_id, cancelled)
+            self._database.items.skip_open(self.job_id, make_cancellation)
         return state == "running"
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The sites that jobs walk through: what they begin with, and what their pages lead to."""
+"""Sites that jobs walk through: their first pages, and the pages that these link to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag.web.fetch import Fetcher
 
 
 class Sites:
-    """What all walks share: who fetches and parses, and what the sites' robots.txt say."""
+    """The fetcher, the parser and the robots.txt rules that all walks share."""
 
     def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
         self._fetcher = fetcher
@@ -19,12 +19,12 @@ class Sites:
         self._robots = Robots(fetcher)
 
     def walk(self, plan: SitePlan, known: Iterable[FoundPage]) -> Walk:
-        """A walk by `plan`, or the rest of one that has found the `known` pages."""
+        """Return a walk by `plan`, or the rest of one that has found the `known` pages."""
         return Walk(plan, Frontier(plan, self._robots, known), self._fetcher, self._parser)
 
 
 class Walk:
-    """One job's way through a site; safe to share between threads. Methods raise IngestError."""
+    """One job's walk through a site; safe to share between threads. Methods raise IngestError."""
 
     def __init__(self, plan: SitePlan, frontier: Frontier, fetcher: Fetcher, parser: Parser) -> None:
         self._plan = plan
@@ -34,20 +34,20 @@ class Walk:
         self._lock = threading.Lock()
 
     def begin(self, stopped: Callable[[], bool]) -> list[FoundPage]:
-        """The pages to begin with. What an earlier call found is not found again."""
+        """Return the first pages, without those that an earlier call returned."""
         with self._lock:
             return begin(self._plan, self._fetcher, self._parser, self._frontier, stopped)
 
-    def follows(self, depth: int) -> bool:
-        """Whether the links of a page that is `depth` links away from the start are followed."""
+    def can_follow(self, depth: int) -> bool:
+        """True if links are followed from a page that is `depth` links away from the start."""
         return self._plan.kind == "crawl" and depth < self._plan.max_depth
 
-    def holds(self, final_url: str, depth: int) -> bool:
-        """Whether the page that redirects ended at belongs to the walk; where it starts may lead elsewhere."""
-        starts = depth == 0 and self._plan.kind == "crawl"
-        return starts or self._frontier.holds(final_url)
+    def contains(self, final_url: str, depth: int) -> bool:
+        """True if a page at the end of redirects belongs to the walk; the start may redirect elsewhere."""
+        is_start = depth == 0 and self._plan.kind == "crawl"
+        return is_start or self._frontier.contains(final_url)
 
     def expand(self, url: str, depth: int, links: Iterable[str]) -> list[FoundPage]:
-        """The pages that the one at `url` leads to and no other did before."""
+        """Return the pages that the one at `url` links to and no other did before."""
         with self._lock:
             return self._frontier.expand(FoundPage(url, depth), links)

@@ -1,6 +1,6 @@
-"""What is done with each item of one job: read it, and take it in.
+"""The steps of one job for each of its items: read it, then store it.
 
-The files that were handed in with it become its items first, a few at a time.
+The files that came with the job become its items first, a few at a time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rag.ingest.discovery import FoundPage, SitePlan
 from rag.ingest.duplicates import Settling
 from rag.ingest.jobs.sites import Sites, Walk
 from rag.ingest.loader import Read
-from rag.ingest.pipeline import Ingestor, named
-from rag.ingest.results import UNHEARD, failure, held_result, is_answer, result, stored_result
+from rag.ingest.pipeline import Ingestor, with_source_name
+from rag.ingest.results import UNHEARD, existing_result, failure, is_answer, result, review_result
 from rag.ingest.sources import RecordBounds, Source, sources_in, unique_sources, web_source
 from rag.reading.parser import READING
 from rag.store.sql.database import Database
@@ -35,11 +35,11 @@ OpenIngestor = Callable[[str], Ingestor]
 OpenSites = Callable[[], Sites]
 
 _AT_ONCE = 500
-_APART = frozenset(["data", "broken"])
+_SEPARATE_FIELDS = frozenset(["data", "broken"])
 
 
 class Steps:
-    """`read` and `find` may run in many threads at once; `settle_all` is for one at a time. All raise RagError."""
+    """The steps of a job. `read` and `find` may run in many threads, `settle_all` in one. All raise RagError."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Steps:
         walk: Walk | None = None,
         files: Unpacking | None = None,
     ) -> None:
-        """`walk` goes through the job's site, if it has one; `files` are those that it came with."""
+        """`walk` covers the job's site, if it has one; `files` are those that came with it."""
         self.job = job
         self._ingestor = ingestor
         self._items = items
@@ -59,131 +59,133 @@ class Steps:
         self._unheard: list[tuple[JobItem, Read]] = []
 
     def find(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Add the pages that the job begins with to it; returns how many there are. Twice is as good as once."""
+        """Add the job's first pages to it; return their number. A second call does no harm."""
         if self._files is not None:
             return self._files.run(stopped)
         if self._walk is None:
-            found = [FoundPage(page.url) for page in self._pages_to_recheck()]
+            pages = [FoundPage(page.url) for page in self._pages_to_recheck()]
         else:
-            found = self._walk.begin(stopped)
-        self._items.append(self.job.id, map(_found_item, found))
-        return len(found)
+            pages = self._walk.begin(stopped)
+        self._items.append(self.job.id, map(_make_item, pages))
+        return len(pages)
 
     def read(self, item: JobItem) -> Read | IngestResult:
-        """The page of an item, ready to be stored, or its result where nothing need be read.
+        """Return the page of an item, ready to be stored, or its result if nothing need be read.
 
-        What the page links to is added to a crawl.
+        In a crawl, the pages that it links to are added to the job.
         """
         source = self._source(item)
         key = self._ingestor.key(source)
         known = self._ingestor.resolve(key)
-        if known is not None and (early := self._early(item, source, known)) is not None:
-            return early
+        if known is not None and (row := self._skip_stored(item, source, known)) is not None:
+            return row
         report = partial(self._items.move, self.job.id, item.position)
         read = self._ingestor.read(
             source,
             report,
-            known=known if known and known.url_hash == key and self._looks_again(item, source) else None,
+            known=known if known and known.url_hash == key and self._is_conditional(item, source) else None,
             links=self._wants_links(item),
         )
         if source.kind == "web" and (read.error is None or is_answer(read.error)):
             self._online = True
         if self._leads_away(item, read):
-            return held_result(read, Notice("leads_away", {"target": shown(read.final_url)}))
+            return review_result(read, Notice("leads_away", {"target": shown(read.final_url)}))
         if self._walk is not None and read.links:
-            # Before the page is taken in: once it is, a restart has no reason to read it again.
+            # Before the page is stored: after that, a restart has no reason to read it again.
             further = self._walk.expand(item.url, item.depth, read.links)
-            self._items.append(self.job.id, (_found_item(one, item.position) for one in further))
+            self._items.append(self.job.id, (_make_item(page, item.position) for page in further))
         return self._ingestor.prepare(read, report, decision=item.decision)
 
-    def settle_all(self, given: Sequence[tuple[JobItem, Read, float]]) -> list[IngestResult | RagError]:
-        """Take in what was read for items, each since a moment of time.monotonic(); rows, or what came instead."""
+    def settle_all(self, reads: Sequence[tuple[JobItem, Read, float]]) -> list[IngestResult | RagError]:
+        """Store pages read for items since a moment of time.monotonic(); return rows, or errors in their place."""
         online = self._online
-        outcomes = self._ingestor.settle_all([self._settling(item, read, online) for item, read, _ in given])
+        outcomes = self._ingestor.settle_all([self._make_settling(item, read, online) for item, read, _ in reads])
         rows: list[IngestResult | RagError] = []
-        for (item, read, began), outcome in zip(given, outcomes, strict=True):
+        for (item, read, began), outcome in zip(reads, outcomes, strict=True):
             if not isinstance(outcome, RagError):
-                outcome = named(self._own(item, read.source, outcome), replace(read.source, name=item.source), began)
+                outcome = with_source_name(
+                    self._restore_result(item, read.source, outcome), replace(read.source, name=item.source), began
+                )
                 if not online and outcome.reason == UNHEARD:
                     self._unheard.append((item, read))
             rows.append(outcome)
         if online:
-            self._count_unheard()
+            self._settle_unheard()
         return rows
 
-    def _own(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
-        """The outcome, or that of an earlier attempt at the item whose process lost the job before it could say so."""
+    def _restore_result(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
+        """Return the outcome, or that of an earlier attempt whose process lost the job before recording it."""
         if outcome.status != "unchanged" or item.attempts < 2:
             return outcome
         known = self._ingestor.resolve(outcome.url_hash)
-        return (known and _taken_in_before(item, source, known)) or outcome
+        return (known and _find_earlier_result(item, source, known)) or outcome
 
-    def _settling(self, item: JobItem, read: Read, online: bool) -> Settling:
+    def _make_settling(self, item: JobItem, read: Read, online: bool) -> Settling:
         return Settling(read, partial(self._items.move, self.job.id, item.position), item.decision, online)
 
-    def _count_unheard(self) -> None:
-        """Something answered: that pages before it did not is held against them after all."""
+    def _settle_unheard(self) -> None:
+        """Settle pages that did not answer again, now that something did: this counts against them after all."""
         while self._unheard:
             item, read = self._unheard.pop()
             try:
-                present = self._items.item(self.job.id, item.position)
-                if present is not None and present.result is not None and present.result.reason == UNHEARD:
-                    (row,) = self._ingestor.settle_all([self._settling(item, read, online=True)])
+                current = self._items.item(self.job.id, item.position)
+                if current is not None and current.result is not None and current.result.reason == UNHEARD:
+                    (row,) = self._ingestor.settle_all([self._make_settling(item, read, online=True)])
                     if isinstance(row, RagError):
                         raise row
-                    row = named(row, replace(read.source, name=item.source), time.monotonic())
+                    row = with_source_name(row, replace(read.source, name=item.source), time.monotonic())
                     self._items.replace(self.job.id, item.position, row)
-            except RagError as error:  # the page keeps its row, and the one that was just taken in its own
+            except RagError as error:  # the page keeps its row, and so does the one that was just stored
                 log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
 
-    def failed(self, item: JobItem, error: RagError, began: float) -> IngestResult:
-        """The result of an item that could not be read or taken in."""
-        return failure(_named(item), error, time.monotonic() - began)
+    def fail(self, item: JobItem, error: RagError, began: float) -> IngestResult:
+        """Return the result of an item that could not be read or stored."""
+        return failure(_make_source(item), error, time.monotonic() - began)
 
     def _source(self, item: JobItem) -> Source:
-        packed = self._items.payload(self.job.id, item.position)
-        if packed is None:
+        payload = self._items.payload(self.job.id, item.position)
+        if payload is None:
             raise StoreError("item_unknown")
-        return unpack(*packed)
+        return unpack(*payload)
 
-    def _early(self, item: JobItem, source: Source, known: Page) -> IngestResult | None:
-        """The result of a page that is in the library already and is not to be looked at again."""
+    def _skip_stored(self, item: JobItem, source: Source, known: Page) -> IngestResult | None:
+        """Return the result of a page that is already stored and need not be read; None if it must be."""
         if item.started_at:
-            self._ingestor.let_go_of_twins(known)
-            return _taken_in_before(item, source, known)
-        fresh = self.job.options.get("force") or self.job.kind == "recheck"
-        if fresh or item.decision or source.kind != "web" or self._wants_links(item):
+            self._ingestor.remove_twins(known)
+            return _find_earlier_result(item, source, known)
+        is_forced = self.job.options.get("force") or self.job.kind == "recheck"
+        if is_forced or item.decision or source.kind != "web" or self._wants_links(item):
             return None
-        return stored_result(source, self._ingestor.key(source), known)
+        return existing_result(source, self._ingestor.key(source), known)
 
-    def _looks_again(self, item: JobItem, source: Source) -> bool:
-        """Whether the item's page, if it is stored, is asked for only if it has changed.
+    def _is_conditional(self, item: JobItem, source: Source) -> bool:
+        """True if the item's page, when stored, is requested only if it has changed.
 
-        A page that a person names and wants fetched anew is fetched: it may be to be cut otherwise.
+        A page that a person explicitly refetches is always fetched, as it may have to be split differently.
         """
         return self.job.kind != "pages" and source.kind == "web" and not item.decision
 
     def _leads_away(self, item: JobItem, read: Read) -> bool:
-        """Whether redirects ended outside of the site, or the part of it, that the person chose."""
+        """True if redirects ended outside the site, or the part of it, that the person chose."""
         if self._walk is None or read.known or item.decision or not read.final_url:
             return False
-        return not self._walk.holds(read.final_url, item.depth)
+        return not self._walk.contains(read.final_url, item.depth)
 
     def _wants_links(self, item: JobItem) -> bool:
-        return self._walk is not None and self._walk.follows(item.depth)
+        return self._walk is not None and self._walk.can_follow(item.depth)
 
     def _pages_to_recheck(self) -> list[Page]:
-        chosen = self.job.options.get("url_hashes")
+        hashes = self.job.options.get("url_hashes")
         site = str(self.job.options.get("site", ""))
         pages = [page for page in self._ingestor.library.pages() if page.source == "web"]
-        if chosen is not None:
-            wanted = frozenset(chosen)
-            return [page for page in pages if page.url_hash in wanted]
+        if hashes is not None:
+            selection = frozenset(hashes)
+            return [page for page in pages if page.url_hash in selection]
         return [page for page in pages if not site or site in (page.site, split_url(page.url).hostname)]
 
 
-class StepsOf:
-    """Makes the steps of a job. `open_ingestor` and `open_sites` are as in `Jobs`; `bounds` those of JSONL files."""
+class StepsFactory:
+    """Makes the steps of a job. `open_ingestor`, `open_sites` and `bounds` are as in `Jobs`."""
 
     def __init__(
         self, database: Database, open_ingestor: OpenIngestor, open_sites: OpenSites | None, bounds: RecordBounds
@@ -194,7 +196,7 @@ class StepsOf:
         self._bounds = bounds
 
     def __call__(self, job: Job) -> Steps:
-        """May take long; raises RagError."""
+        """Return the steps of a job. May take long; raises RagError."""
         items, ingestor = self._database.items, self._open_ingestor(job.library)
         chunker, size = str(job.options.get("chunker") or ""), float(job.options.get("chunk_size") or 0)
         if chunker or size:
@@ -209,31 +211,31 @@ class StepsOf:
         return Steps(job, ingestor, items, walk)
 
 
-def _found_item(page: FoundPage, parent: int | None = None) -> NewItem:
+def _make_item(page: FoundPage, parent: int | None = None) -> NewItem:
     return new_item(web_source(page.url), url_hash(page.url), depth=page.depth, parent=parent)
 
 
-def cancelled(item: JobItem) -> IngestResult:
-    """The result of an item that a person did not wait for."""
-    return result(_named(item), item.url_hash, "skipped", Notice("cancelled"))
+def make_cancellation(item: JobItem) -> IngestResult:
+    """Return the result of an item whose job a person cancelled."""
+    return result(_make_source(item), item.url_hash, "skipped", Notice("cancelled"))
 
 
-def told(item: JobItem, notice: Notice) -> IngestResult:
-    """The result of an item that fails for a reason that has nothing to do with it."""
-    return result(_named(item), item.url_hash, "failed", notice)
+def make_failure(item: JobItem, notice: Notice) -> IngestResult:
+    """Return the result of an item that fails for a reason unrelated to it."""
+    return result(_make_source(item), item.url_hash, "failed", notice)
 
 
-def left_out(item: JobItem) -> IngestResult:
-    """The result of an item that a person does not want."""
-    return result(_named(item), item.url_hash, "skipped", Notice("left_alone"))
+def make_skip(item: JobItem) -> IngestResult:
+    """Return the result of an item that a person does not want."""
+    return result(_make_source(item), item.url_hash, "skipped", Notice("left_alone"))
 
 
-def _named(item: JobItem) -> Source:
+def _make_source(item: JobItem) -> Source:
     return Source(item.source, item.url, "web")
 
 
-def _taken_in_before(item: JobItem, source: Source, known: Page) -> IngestResult | None:
-    """What a process that was killed or lost its lease had done with the item, if it had done it."""
+def _find_earlier_result(item: JobItem, source: Source, known: Page) -> IngestResult | None:
+    """Return the result of an earlier process that was killed or lost its lease; None if it had not stored the item."""
     if known.updated_at < item.started_at or known.url_hash != (item.url_hash or known.url_hash):
         return None
     is_new = known.added_at >= item.started_at
@@ -242,7 +244,7 @@ def _taken_in_before(item: JobItem, source: Source, known: Page) -> IngestResult
 
 
 class Unpacking:
-    """`run` may be cut off at any point and called again: the items that there are tell how far it was."""
+    """Adds items for a job's files. `run` may be interrupted and called again: existing items show how far it got."""
 
     def __init__(self, job_id: str, database: Database, bounds: RecordBounds) -> None:
         self._job_id = job_id
@@ -251,15 +253,15 @@ class Unpacking:
         self._bounds = bounds
 
     def run(self, stopped: Callable[[], bool]) -> int:
-        """Add an item for each source in the job's files, then forget the files; returns how many were added."""
-        added = 0
+        """Add an item for each source in the job's files, then delete the files; return how many were added."""
+        count = 0
         items = islice(new_items(self._sources()), self._items.count(self._job_id), None)
         while batch := list(islice(items, _AT_ONCE)):
-            if stopped() or not self._items.append(self._job_id, batch):  # the job was cancelled or removed
-                return added
-            added += len(batch)
+            if stopped() or not self._items.append(self._job_id, batch):  # the job was cancelled or deleted
+                return count
+            count += len(batch)
         self._files.clear(self._job_id)
-        return added
+        return count
 
     def _sources(self) -> Iterator[Source]:
         for name, data in self._files.files(self._job_id):
@@ -267,7 +269,7 @@ class Unpacking:
 
 
 def new_items(sources: Iterable[Source]) -> Iterator[NewItem]:
-    """An item for each source; one that repeats the address of another has its result at once."""
+    """Yield an item for each source; one that repeats the address of another has its result at once."""
     first: dict[str, str] = {}
     for source in unique_sources(sources):
         key = _key(source)
@@ -281,7 +283,7 @@ def new_items(sources: Iterable[Source]) -> Iterator[NewItem]:
 
 
 def _key(source: Source) -> str:
-    """The source's url_hash; empty for one that has none, which its turn will tell."""
+    """Return the source's url_hash; "" if it has none, which is reported when its turn comes."""
     if source.broken is not None or not split_url(source.url).scheme:
         return ""
     try:
@@ -291,22 +293,24 @@ def _key(source: Source) -> str:
 
 
 def pack(source: Source) -> dict[str, Any]:
-    """Everything of a source that JSON can carry; its `data` is stored beside it."""
-    packed = {field.name: getattr(source, field.name) for field in fields(source) if field.name not in _APART}
-    packed["record"] = dict(source.record)
-    packed["reading"] = READING
+    """Return everything of a source that JSON can carry; its `data` is stored separately."""
+    payload = {
+        field.name: getattr(source, field.name) for field in fields(source) if field.name not in _SEPARATE_FIELDS
+    }
+    payload["record"] = dict(source.record)
+    payload["reading"] = READING
     if source.broken is not None:
-        packed["broken"] = {"code": source.broken.code, "params": dict(source.broken.notice.params)}
-    return packed
+        payload["broken"] = {"code": source.broken.code, "params": dict(source.broken.notice.params)}
+    return payload
 
 
-def unpack(packed: Mapping[str, Any], data: bytes | None) -> Source:
-    kept = {name: value for name, value in packed.items() if name != "reading"}
-    broken, inline = kept.pop("broken", None), kept.pop("data", None)
-    if inline is not None:  # as files of the first version hold it
+def unpack(payload: Mapping[str, Any], data: bytes | None) -> Source:
+    values = {name: value for name, value in payload.items() if name != "reading"}
+    broken, inline = values.pop("broken", None), values.pop("data", None)
+    if inline is not None:  # as in files of the first version
         data = base64.b64decode(inline)
     error = IngestError(broken["code"], **broken["params"]) if broken else None
-    return Source(**kept, data=data, broken=error)
+    return Source(**values, data=data, broken=error)
 
 
 def new_item(source: Source, url_hash: str = "", *, depth: int = 0, parent: int | None = None) -> NewItem:

@@ -1,6 +1,6 @@
-"""The thread that works on the jobs: it has pages read and prepared ahead, and takes them in one after another.
+"""The thread that works on jobs: it has pages read and prepared ahead, and stores them one after another.
 
-Of several processes with one database, each job has one that works on it, by a lease that a second thread renews.
+Of several processes with one database, only one works on each job, by a lease that a second thread renews.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from rag.errors import LibraryMovedError, RagError, StoreAwayError, StoreError
-from rag.ingest.duplicates import MOST
-from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Pace, Run, host_of
-from rag.ingest.jobs.steps import Steps, cancelled, told
+from rag.ingest.duplicates import MAX_GROUP
+from rag.ingest.jobs.run import DISCOVERY, OFFLINE_AFTER, SILENT_AFTER, Pace, Run, host_of
+from rag.ingest.jobs.steps import Steps, make_cancellation, make_failure
 from rag.ingest.loader import Read
-from rag.ingest.readahead import Limits, ReadAhead, Taken
+from rag.ingest.readahead import Limits, ReadAhead, ReadResult
 from rag.ingest.retry_policy import delay_before
 from rag.process import Process
 from rag.store.sql.database import Database
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 Outcome = Read | IngestResult | int
 _CLOSING_SECONDS = 10.0
-_AFTER_A_FAULT = 5.0
+_FAULT_SECONDS = 5.0
 _STORE_FAULTS = 3
 RENEW_SECONDS = 5.0
 
@@ -37,7 +37,7 @@ RENEW_SECONDS = 5.0
 class Worker:
     """Works on every running job that no other process has, in turns of one page; the database is its only list.
 
-    Of the people whose jobs these are, each has a turn, however many jobs they have.
+    Owners take turns, however many jobs each of them has.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Worker:
         self._items = database.items
         self._open_steps = open_steps
         self._pace = pace
-        self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size)
+        self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size_of)
         self._process = Process()
         self._runs: dict[str, Run] = {}
         self._turns: dict[str, int] = {}  # of each person
@@ -61,13 +61,13 @@ class Worker:
         self._renewing = threading.Thread(target=self._renew, name="leases", daemon=True)
 
     def start(self) -> None:
-        """Look every few seconds for jobs that another process left."""
+        """Check every few seconds for jobs that another process left."""
         with self._starting:
             if self._renewing.ident is None and not self._closed.is_set():
                 self._renewing.start()
 
     def wake(self) -> None:
-        """Look at the database: there is a new job, or another state of one. Starts the threads if need be."""
+        """Check the database for a new job or a changed state. Starts the threads if necessary."""
         self.start()
         with self._starting:
             if self._thread.ident is None and not self._closed.is_set():
@@ -75,7 +75,7 @@ class Worker:
         self._ahead.wake()
 
     def close(self) -> None:
-        """Stop after the page in hand, and leave the jobs to others."""
+        """Stop after the current page, and leave the jobs to others."""
         self._closed.set()
         self._ahead.close()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
@@ -87,7 +87,7 @@ class Worker:
 
     @contextmanager
     def between_pages(self, job_id: str) -> Iterator[set[int]]:
-        """Hold off the next pages; yields the positions of the job's pages in hand, in another process those begun."""
+        """Hold off the next pages; yield the positions of the job's current pages, in another process those begun."""
         with self._turn:
             in_hand, positions = self._in_hand
             if job_id not in self._runs:
@@ -96,9 +96,9 @@ class Worker:
                 yield positions if in_hand == job_id else set()
 
     def end_cancelled(self) -> None:
-        """Give what was under way when its job was cancelled a result, once nobody works on it."""
+        """Give items that were in progress when their job was cancelled a result, once nobody works on it."""
         for job_id in self._jobs.cut_off():
-            self._items.skip_open(job_id, cancelled)
+            self._items.skip_open(job_id, make_cancellation)
 
     def _work(self) -> None:
         while not self._closed.is_set():
@@ -106,10 +106,10 @@ class Worker:
                 patiently(self._step, self._closed.is_set)()
             except LibraryMovedError:
                 self._start_over()
-            except Exception:  # the thread's edge: what fails here is the database, and that may pass
+            except Exception:  # the thread's edge: database failures end up here, and may pass
                 if not self._closed.is_set():
                     log.exception("The imports could not go on; another try follows")
-                    self._closed.wait(_AFTER_A_FAULT)
+                    self._closed.wait(_FAULT_SECONDS)
                     self._start_over()
 
     def _renew(self) -> None:
@@ -118,29 +118,29 @@ class Worker:
                 self._jobs.renew(self._process.name)
                 self.end_cancelled()
                 if self._jobs.any_running():
-                    self.wake()  # one that was left, or whose state another process changed
+                    self.wake()  # for a job that was left, or whose state another process changed
             except StoreError as error:
                 log.info("leases: %s", error)
 
-    def _leased(self) -> dict[str, int]:
+    def _lease(self) -> dict[str, int]:
         return self._jobs.lease(self._process.name, lambda name: self._process.may_be_alive(name, time.time()))
 
     def _step(self) -> None:
-        for job_id, token in self._leased().items():
+        for job_id, token in self._lease().items():
             if job_id not in self._runs:
                 self._open(job_id, token)
-        running = self._leased()  # to open one may have taken long
+        running = self._lease()  # opening one may have taken long
         for job_id, run in [*self._runs.items()]:
             self._retire(job_id, running.get(job_id) == run.token)
         now = time.monotonic()
         self._begin(running, now)
-        taken = self._ahead.take(self._patience(now))
-        if taken is not None and not self._closed.is_set():
-            by_job: dict[str, list[Taken[Outcome]]] = {}
-            for one in (taken, *self._ahead.ready(MOST - 1)):
-                by_job.setdefault(one.group, []).append(one)
-            for job_id, some in by_job.items():
-                self._finish(job_id, some)
+        result = self._ahead.take(self._seconds_to_retry(now))
+        if result is not None and not self._closed.is_set():
+            by_job: dict[str, list[ReadResult[Outcome]]] = {}
+            for item in (result, *self._ahead.take_ready(MAX_GROUP - 1)):
+                by_job.setdefault(item.group, []).append(item)
+            for job_id, results in by_job.items():
+                self._finish(job_id, results)
 
     # Jobs begin and end
 
@@ -152,10 +152,10 @@ class Worker:
         try:
             steps = self._open_steps(job)
         except StoreAwayError:
-            return  # the program ends; else it is opened with the next look
+            return  # the program is ending; otherwise the next step opens it
         except RagError as error:
             self._fail(job_id, token, error.notice)
-        except Exception:  # a fault of ours ends this job, not the others
+        except Exception:  # an internal error ends this job, not the others
             log.exception("import %s cannot begin", job_id)
             self._fail(job_id, token, Notice("unexpected"))
         else:
@@ -163,35 +163,35 @@ class Worker:
             self._pace.begin(job_id)
 
     def _fail(self, job_id: str, token: int, notice: Notice) -> None:
-        """End a job that cannot begin: each item fails with the reason."""
+        """End a job that cannot begin: each item fails for the same reason."""
         with self._turn, self._database.transaction(alone=job_id):
             if not self._jobs.holds(job_id, token) or not self._jobs.set_state(job_id, "done", notice, of=["running"]):
                 return
-            self._items.skip_open(job_id, partial(told, notice=notice))
+            self._items.skip_open(job_id, partial(make_failure, notice=notice))
             job = self._jobs.job(job_id)
             if job is not None and job.discovery == "waiting":
                 self._jobs.set_discovery(job_id, "failed", notice)
 
     def _retire(self, job_id: str, is_running: bool) -> None:
-        """Let go of a job that is done, paused, cancelled, deleted or another's, once nothing of it is under way."""
+        """Drop a job that is done, paused, cancelled, deleted or another's, once nothing of it is in progress."""
         run = self._runs[job_id]
         if is_running:
             if not run.is_idle():
                 return
             if not self._jobs.end_if_done(job_id):
-                run.look_again(self._jobs.job(job_id))
+                run.reopen_discovery(self._jobs.job(job_id))
                 return
         run.forget()
         if not is_running and self._jobs.state(job_id) != "paused":
             for position in self._ahead.drop(job_id):
                 run.release(position)
-        if not run.held:
+        if not run.active:
             del self._runs[job_id]
             self._pace.forget(job_id)
             self._jobs.release(self._process.name, job_id)
 
     def _start_over(self) -> None:
-        """Forget what was under way: the database knows what is left to do."""
+        """Forget everything in progress: the database knows what remains to be done."""
         for job_id in self._runs:
             self._ahead.drop(job_id)
         self._runs.clear()
@@ -210,9 +210,9 @@ class Worker:
                 return
 
     def _begin_one(self, run: Run, now: float) -> bool:
-        if run.takes_finding(now):
+        if run.claim_discovery(now):
             find = partial(run.steps.find, self._closed.is_set)
-            self._ahead.begin(run.job_id, FINDING, "", patiently(find, self._closed.is_set))
+            self._ahead.begin(run.job_id, DISCOVERY, "", patiently(find, self._closed.is_set))
             return True
         item = run.next_item(now, self._ahead.has_room)
         if item is None:
@@ -222,33 +222,33 @@ class Worker:
         self._ahead.begin(run.job_id, item.position, host_of(item), read)
         return True
 
-    def _patience(self, now: float) -> float | None:
-        """Seconds until something is to be tried again; None when nothing waits for a time.
+    def _seconds_to_retry(self, now: float) -> float | None:
+        """Return the seconds until the next retry; None if nothing waits for a time.
 
-        What could have begun by `now` and did not waits for room, not for a time.
+        Items that could have begun by `now` and did not are waiting for room, not for a time.
         """
         times = [when for run in self._runs.values() if (when := run.next_time(now)) is not None]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
-    # Taking in
+    # Storing
 
-    def _finish(self, job_id: str, taken: Sequence[Taken[Outcome]]) -> None:
-        """Take in what was read for some items of one job."""
+    def _finish(self, job_id: str, results: Sequence[ReadResult[Outcome]]) -> None:
+        """Store what was read for some items of one job."""
         run = self._runs.get(job_id)
         if run is None:
             return
         items = []
         with self._turn:
-            for one in taken:
-                if one.position == FINDING:
+            for result in results:
+                if result.position == DISCOVERY:
                     continue
-                if (item := self._items.wanted(job_id, one.position)) is None:
-                    run.release(one.position)
+                if (item := self._items.wanted(job_id, result.position)) is None:
+                    run.release(result.position)
                 else:
-                    items.append((item, one))
+                    items.append((item, result))
             self._in_hand = job_id, {item.position for item, _ in items}
         try:
-            rows = self._results(run, items)
+            rows = self._collect_rows(run, items)
             with self._database.transaction():
                 is_ours = self._jobs.holds(job_id, run.token)
                 for position, row in rows.items() if is_ours else ():
@@ -258,31 +258,31 @@ class Worker:
                 run.release(position)
         finally:
             self._in_hand = "", set()
-        for one in taken:
-            if one.position == FINDING:
-                self._found(run, one)
+        for result in results:
+            if result.position == DISCOVERY:
+                self._finish_discovery(run, result)
 
-    def _results(self, run: Run, items: Sequence[tuple[JobItem, Taken[Outcome]]]) -> dict[int, IngestResult]:
-        """What became of items, by position; not of those that are to be tried again later."""
+    def _collect_rows(self, run: Run, items: Sequence[tuple[JobItem, ReadResult[Outcome]]]) -> dict[int, IngestResult]:
+        """Return the results of items by position, except those to be tried again later."""
         rows: dict[int, IngestResult] = {}
         reads: list[tuple[JobItem, Read, float]] = []
-        for item, taken in items:
-            self._note_silence(run, host_of(item), taken)
-            error = taken.error or (taken.value.error if isinstance(taken.value, Read) else None)
-            if isinstance(error, RagError) and self._later(run, item.position, error, host_of(item)):
+        for item, result in items:
+            self._note_silence(run, host_of(item), result)
+            error = result.error or (result.value.error if isinstance(result.value, Read) else None)
+            if isinstance(error, RagError) and self._postpone(run, item.position, error, host_of(item)):
                 continue
-            if taken.error is not None:
-                rows[item.position] = self._fault(run, item, taken.error, taken.began)
-            elif isinstance(taken.value, Read):
-                reads.append((item, taken.value, taken.began))
+            if result.error is not None:
+                rows[item.position] = self._report_fault(run, item, result.error, result.began)
+            elif isinstance(result.value, Read):
+                reads.append((item, result.value, result.began))
             else:
-                assert isinstance(taken.value, IngestResult)
-                rows[item.position] = taken.value
-        return rows | self._settled(run, reads)
+                assert isinstance(result.value, IngestResult)
+                rows[item.position] = result.value
+        return rows | self._settle(run, reads)
 
-    def _settled(self, run: Run, reads: Sequence[tuple[JobItem, Read, float]]) -> dict[int, IngestResult]:
+    def _settle(self, run: Run, reads: Sequence[tuple[JobItem, Read, float]]) -> dict[int, IngestResult]:
         rows: dict[int, IngestResult] = {}
-        is_paused = self._jobs.state(run.job_id) == "paused"  # perhaps by what the database said to pages before
+        is_paused = self._jobs.state(run.job_id) == "paused"  # perhaps because of database errors on earlier pages
         try:
             outcomes: Sequence[IngestResult | Exception] = run.steps.settle_all(reads) if reads else []
         except LibraryMovedError:
@@ -290,69 +290,71 @@ class Worker:
         except Exception as error:
             if len(reads) > 1:
                 log.exception("%d pages could not be taken in together", len(reads))
-                for one in reads:
-                    rows |= self._settled(run, [one])
+                for read in reads:
+                    rows |= self._settle(run, [read])
                 return rows
             outcomes = [error]
-        for moved in outcomes:
-            if isinstance(moved, LibraryMovedError):
-                raise moved  # all of it is read again, and encoded by the other model
+        for outcome in outcomes:
+            if isinstance(outcome, LibraryMovedError):
+                raise outcome  # everything is read again, and encoded by the new model
         for (item, _, began), outcome in zip(reads, outcomes, strict=True):
             if isinstance(outcome, IngestResult):
                 run.store_faults = 0
                 rows[item.position] = outcome
             elif isinstance(outcome, StoreAwayError):
-                self._later(run, item.position, outcome)
+                self._postpone(run, item.position, outcome)
             elif isinstance(outcome, StoreError) and is_paused:
                 self._items.move(run.job_id, item.position, "waiting")
                 run.release(item.position)
             else:
-                rows[item.position] = self._fault(run, item, outcome, began)
+                rows[item.position] = self._report_fault(run, item, outcome, began)
                 is_paused = isinstance(outcome, StoreError) and not run.store_faults
         return rows
 
-    def _fault(self, run: Run, item: JobItem, error: Exception, began: float) -> IngestResult:
-        """The result of an item that failed for good."""
-        if not isinstance(error, RagError):  # a fault of ours costs one page, not the job
+    def _report_fault(self, run: Run, item: JobItem, error: Exception, began: float) -> IngestResult:
+        """Return the result of an item that failed for good."""
+        if not isinstance(error, RagError):  # an internal error costs one page, not the job
             log.error("%s could not be taken in", item.source[:200], exc_info=error)
-            return told(item, Notice("unexpected"))
+            return make_failure(item, Notice("unexpected"))
         log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
         if isinstance(error, StoreError):
             self._note_store_fault(run, error)
-        return run.steps.failed(item, error, began)
+        return run.steps.fail(item, error, began)
 
-    def _later(self, run: Run, position: int, error: RagError, host: str = "") -> bool:
-        """Put an item off whose failure may pass; False when that was done often enough."""
+    def _postpone(self, run: Run, position: int, error: RagError, host: str = "") -> bool:
+        """Postpone an item whose failure may pass; return False if that was done often enough."""
         if self._closed.is_set():
-            return True  # it was cut off by the end of the program, and waits for the next start
+            return True  # it was interrupted by the end of the program, and waits for the next start
         if error.code == "timeout" and run.is_silent(host):
             return False
-        delay = delay_before(error, run.failed_tries(position))
+        delay = delay_before(error, run.count_failure(position))
         if delay is None:
             return False
-        if position != FINDING:
+        if position != DISCOVERY:
             self._items.move(run.job_id, position, "waiting")
-        run.later(position, time.monotonic() + delay)
+        run.postpone(position, time.monotonic() + delay)
         return True
 
-    def _note_silence(self, run: Run, host: str, taken: Taken[Outcome]) -> None:
-        """A host that lets page after page run out of time would hold the job for hours: leave it alone."""
-        if not host or isinstance(taken.value, IngestResult):
+    def _note_silence(self, run: Run, host: str, result: ReadResult[Outcome]) -> None:
+        """Record time-outs, and give up a host whose pages all time out: it would hold up the job for hours."""
+        if not host or isinstance(result.value, IngestResult):
             return
-        error = taken.error or (taken.value.error if isinstance(taken.value, Read) else None)
-        run.note(host, taken.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
+        error = result.error or (result.value.error if isinstance(result.value, Read) else None)
+        run.note(host, result.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
         if run.is_silent(host):
             notice = Notice("host_silent", {"host": host, "count": SILENT_AFTER})
             with self._database.transaction(alone=run.job_id):
                 if self._jobs.holds(run.job_id, run.token):
-                    others = {one.position for one in self._items.open(run.job_id) if host_of(one) != host}
-                    self._items.skip_open(run.job_id, partial(told, notice=notice), others | run.held)
-            run.look_anew()
-        if run.is_cut_off():
-            self._pause(run, Notice("timeouts_stopped_job", {"count": UNREACHED_AFTER}))
+                    others = {
+                        open_item.position for open_item in self._items.open(run.job_id) if host_of(open_item) != host
+                    }
+                    self._items.skip_open(run.job_id, partial(make_failure, notice=notice), others | run.active)
+            run.clear_window()
+        if run.is_offline():
+            self._pause(run, Notice("timeouts_stopped_job", {"count": OFFLINE_AFTER}))
 
     def _note_store_fault(self, run: Run, error: StoreError) -> None:
-        """A database that is down or full would fail page after page: stop before the rest is lost to it."""
+        """Count database errors, and pause the job before one that is down or full fails all its pages."""
         run.store_faults += 1
         if run.store_faults >= _STORE_FAULTS:
             self._pause(run, Notice("store_stopped_job", because(error.code, **error.notice.params)))
@@ -363,27 +365,27 @@ class Worker:
             if self._jobs.holds(run.job_id, run.token):
                 self._jobs.set_state(run.job_id, "paused", notice, of=["running"])
 
-    def _found(self, run: Run, taken: Taken[Outcome]) -> None:
+    def _finish_discovery(self, run: Run, result: ReadResult[Outcome]) -> None:
         discovery: Discovery = "failed"
         try:
-            found = taken.result()
+            count = result.result()
             discovery = "done"
-            notice = Notice("nothing_to_recheck") if found == 0 and run.steps.job.kind == "recheck" else None
+            notice = Notice("nothing_to_recheck") if count == 0 and run.steps.job.kind == "recheck" else None
         except RagError as error:
-            if self._later(run, FINDING, error):
+            if self._postpone(run, DISCOVERY, error):
                 return
             notice = error.notice
-        except Exception:  # a fault of ours: the job says so
+        except Exception:  # an internal error: the job reports it
             log.exception("import %s: its addresses could not be found", run.job_id)
             notice = Notice("unexpected")
         with self._database.transaction():
             if self._jobs.holds(run.job_id, run.token):
                 self._jobs.set_discovery(run.job_id, discovery, notice)
-        run.release(FINDING)
+        run.release(DISCOVERY)
 
 
-def _size(outcome: Outcome) -> int:
-    """Roughly the bytes that something which was read holds."""
+def _size_of(outcome: Outcome) -> int:
+    """Return the approximate number of bytes of something that was read."""
     if not isinstance(outcome, Read):
         return 0
     return 4 * len(outcome.page.text) + (outcome.prepared.size if outcome.prepared else 0)
