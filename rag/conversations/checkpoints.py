@@ -47,10 +47,8 @@ class Checkpoints:
 
         with self._lock:
             if self._saver is None and self._database:
-                self._postgres = postgres = PostgresCheckpoints(self._database)
-                self._saver = ConversationSaver(
-                    postgres.open_saver, postgres.prune, partial(postgres.bound, oldest=self._oldest)
-                )
+                self._postgres = pg = PostgresCheckpoints(self._database)
+                self._saver = ConversationSaver(pg.open_saver, pg.prune, partial(pg.bound, oldest=self._oldest))
             elif self._saver is None:
                 bounds = partial(_bound, oldest=self._oldest, megabytes=self._megabytes)
                 self._saver = ConversationSaver(self._sqlite, _prune, bounds)
@@ -92,7 +90,7 @@ async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, 
     async with saver.lock:
         for table in ("checkpoints", "writes"):
             await saver.conn.execute(
-                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id NOT IN ({_IDS_TO_KEEP})",
+                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id NOT IN ({_KEEP_IDS})",
                 (conversation_id, namespace, newest, conversation_id, namespace),
             )
         await saver.conn.commit()
@@ -116,7 +114,7 @@ def first_id(seconds: float) -> str:
     return str(UUID(int=(ticks >> 12) << 80 | 6 << 76 | (ticks & 0xFFF) << 64))
 
 
-_IDS_TO_KEEP: Final = f"""
+_KEEP_IDS: Final = f"""
     SELECT ? UNION SELECT checkpoint_id FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND json_extract(CAST(metadata AS TEXT), '$.{HISTORY}')
 """

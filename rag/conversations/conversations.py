@@ -44,7 +44,7 @@ WISH: Final = "wish"
 _REPORTS: Final = frozenset({"save", "remove", "small_talk", "unknown"})
 """Routes of messages that get a report or a reply, not an answer."""
 _WORD: Final = re.compile(r"\w")
-_ANSWER_OUTCOMES: Final = frozenset({"answered", "caveat", "conversation"})
+_ANSWERS: Final = frozenset({"answered", "caveat", "conversation"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,18 +310,16 @@ class Conversations:
     async def _dispatch(self, conversation_id: str, turn_id: str, request: TurnRequest, run: Run) -> None:
         """Route the run, and store its routing with the turn before the run continues."""
         assert request.dispatch is not None
-        async for routing in request.dispatch(run):
-            extra = {"route": routing, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
+        async for route in request.dispatch(run):
+            extra = {"route": route, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
             await asyncio.to_thread(self._table.add_extra, turn_id, extra)
-            if titles := {row["source"]: row["title"] for row in routing.get("saved", ()) if row.get("title")}:
+            if titles := {row["source"]: row["title"] for row in route.get("saved", ()) if row.get("title")}:
                 name = (
-                    " · ".join(titles.values())
-                    if routing["route"] == "save"
-                    else title_of(request.question.text, titles)
+                    " · ".join(titles.values()) if route["route"] == "save" else title_of(request.question.text, titles)
                 )
                 before = title_of(request.question.text)
                 await asyncio.to_thread(self._table.rename, conversation_id, request.owner, name, before)
-            run.add("route", routing)
+            run.add("route", route)
 
     def _finish(self, conversation_id: str, turn_id: str, request: TurnRequest, answer: Answer) -> None:
         """Store the answer with the versions of the pages that it cites, then propose follow-ups."""
@@ -539,11 +537,9 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
 
 
 def _exchange(answer: Answer, route: str) -> Exchange:
-    has_answer = answer.mode != "summary" or answer.outcome in _ANSWER_OUTCOMES
-    is_aside = answer.mode in ("save", "remove") or not has_answer or (answer.mode == "tool" and route != "web")
-    return Exchange(
-        answer.question, answer.text if answer.outcome in _ANSWER_OUTCOMES else "", answer.standalone, is_aside
-    )
+    has_answer = answer.mode != "summary" or answer.outcome in _ANSWERS
+    aside = answer.mode in ("save", "remove") or not has_answer or (answer.mode == "tool" and route != "web")
+    return Exchange(answer.question, answer.text if answer.outcome in _ANSWERS else "", answer.standalone, aside)
 
 
 def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -122,9 +122,7 @@ def _markdown_sources(answer: Answer, language: Language) -> list[str]:
 def _markdown_source(citation: Citation) -> str:
     title = _escape_markdown(_title_of(citation))
     link = (
-        f"[{title}](<{_web_url(citation.url).replace('<', '%3C').replace('>', '%3E')}>)"
-        if _web_url(citation.url)
-        else title
+        f"[{title}](<{_link(citation.url).replace('<', '%3C').replace('>', '%3E')}>)" if _link(citation.url) else title
     )
     return f"{citation.n}. {link}\n   > {_escape_markdown(_quote(citation))}"
 
@@ -181,7 +179,7 @@ def _html_text(text: str, answer: Answer, place: int) -> str:
 
 
 def _html_source(citation: Citation, place: int) -> str:
-    title, url = escape(_title_of(citation)), _web_url(citation.url)
+    title, url = escape(_title_of(citation)), _link(citation.url)
     link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{title}</a>' if url else title
     quote = escape(_quote(citation))
     return f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}<blockquote>{quote}</blockquote></li>'
@@ -216,7 +214,7 @@ def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
     for one in answer.citations:
         document.add_paragraph(_remove_invalid(f"[{one.n}] {_title_of(one)}"))
         document.add_paragraph(_remove_invalid(_quote(one)), style="Quote")
-        document.add_paragraph(_remove_invalid(_web_url(one.url)))
+        document.add_paragraph(_remove_invalid(_link(one.url)))
     for heading_, lines in _appendix(answer, language):
         document.add_heading(heading_, 2)
         for depth, line in lines:
@@ -299,7 +297,7 @@ def _title_of(citation: Citation) -> str:
     return f"{title} ({citation.library})" if citation.library else title
 
 
-def _web_url(url: str) -> str:
+def _link(url: str) -> str:
     """Return a web address, "" for any other: a file must not run what a page named itself."""
     return url if split_url(url).scheme in ("http", "https") else ""
 

@@ -35,7 +35,7 @@ _MODEL_CHARACTERS: Final = 2_000  # characters of notes that a model gets
 _REQUEST: Final = re.compile(
     r"(?:please[ ,]{1,3})?remember(?: that\b|:)[ ,:]{0,3}|(?:请)?(?:帮我)?记住[：:，, ]{0,3}", re.IGNORECASE
 )
-_QUESTION_MARKS: Final = ("?", "？")
+_MARKS: Final = ("?", "？")
 
 
 def note_request(message: str) -> tuple[str, str]:
@@ -47,11 +47,9 @@ def note_request(message: str) -> tuple[str, str]:
     if match is None:
         return "", message
     rest = message.strip()[match.end() :]
-    question = next(
-        (start for start, end in split_sentences(rest) if rest[start:end].rstrip().endswith(_QUESTION_MARKS)), len(rest)
-    )
-    note = " ".join(rest[:question].split())
-    return (note[:LONGEST], rest[question:].strip()) if re.search(r"\w", note) else ("", message)
+    stop = next((start for start, end in split_sentences(rest) if rest[start:end].rstrip().endswith(_MARKS)), len(rest))
+    note = " ".join(rest[:stop].split())
+    return (note[:LONGEST], rest[stop:].strip()) if re.search(r"\w", note) else ("", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +64,11 @@ class Note:
 class Remembered:
     """Notes by `person`: nobody reads another's. Safe to share between threads. Methods raise StoreError."""
 
-    def __init__(self, location: Path | Postgres) -> None:
+    def __init__(self, place: Path | Postgres) -> None:
         """Store notes in a SQLite file, or in Postgres."""
-        self._location = location
+        self._place = place
         self._lock = threading.Lock()
-        self._cached_store: SqliteStore | PostgresStore | None = None
+        self._client: SqliteStore | PostgresStore | None = None
 
     def add(self, person: str, text: str, *, lasting: bool) -> str:
         """Add a note, permanently if `lasting`; return its id. Raises RagError("remembered_full")."""
@@ -95,7 +93,7 @@ class Remembered:
 
     def notes(self, person: str) -> list[Note]:
         """Return all notes of a person, oldest first."""
-        if not person or (isinstance(self._location, Path) and not self._location.exists()):
+        if not person or (isinstance(self._place, Path) and not self._place.exists()):
             return []
         with self._store() as store:
             items = store.search(_namespace(person), limit=MOST)
@@ -113,11 +111,9 @@ class Remembered:
 
     def close(self) -> None:
         with self._lock:
-            if self._cached_store is not None and isinstance(
-                self._location, Path
-            ):  # Postgres connections belong to the tables
-                self._cached_store.conn.close()
-            self._cached_store = None
+            if self._client is not None and isinstance(self._place, Path):  # Postgres connections belong to the tables
+                self._client.conn.close()
+            self._client = None
 
     def _put(self, person: str, note: Note, *, lasting: bool) -> None:
         with self._store() as store:
@@ -128,25 +124,25 @@ class Remembered:
     @contextmanager
     def _store(self) -> Iterator[SqliteStore | PostgresStore]:
         """Yield the store, opened on first use because its import takes a moment."""
-        with failures(self._location) if isinstance(self._location, Path) else self._location.failures():
+        with failures(self._place) if isinstance(self._place, Path) else self._place.failures():
             with self._lock:
-                if self._cached_store is None:
-                    self._cached_store = _open(self._location)
-                store = self._cached_store
+                if self._client is None:
+                    self._client = _open(self._place)
+                store = self._client
             yield store
 
 
-def _open(location: Path | Postgres) -> SqliteStore | PostgresStore:
+def _open(place: Path | Postgres) -> SqliteStore | PostgresStore:
     ttl: TTLConfig = {"default_ttl": None, "refresh_on_read": True}
-    if isinstance(location, Path):
+    if isinstance(place, Path):
         from langgraph.store.sqlite import SqliteStore
 
-        return SqliteStore(connected(location), ttl=ttl)
+        return SqliteStore(connected(place), ttl=ttl)
     from langgraph.store.postgres import PostgresStore
 
-    with location.sole() as connection:
+    with place.sole() as connection:
         PostgresStore(connection).setup()
-    return PostgresStore(location.pool, ttl=ttl)
+    return PostgresStore(place.pool, ttl=ttl)
 
 
 def _namespace(person: str) -> tuple[str, str]:

@@ -34,12 +34,10 @@ def nodes_of(rows: Iterable[Row]) -> list[TreeNode]:
     by_node: dict[str, list[Row]] = {}
     for row in rows:
         by_node.setdefault(row["node"], []).append(row)
-    titles = {
-        (at, row["passage"]): row["title"] or row["url"] for at, node_rows in by_node.items() for row in node_rows
-    }
+    titles = {(at, row["passage"]): row["title"] or row["url"] for at, group in by_node.items() for row in group}
     below: dict[str, list[TreeNode]] = {}
-    for node_rows in by_node.values():
-        below.setdefault(node_rows[0]["parent"], []).append(_node(node_rows, titles))
+    for group in by_node.values():
+        below.setdefault(group[0]["parent"], []).append(_node(group, titles))
     return list(_walk("", below))
 
 

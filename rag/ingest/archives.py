@@ -160,7 +160,7 @@ def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[s
     """
     with _open_archive(name, data) as archive:
         entries = _list_entries(name, archive, types)
-        files = [(path, partial(_read_entry, archive, info, path, f"{name}/{path}")) for path, info in entries]
+        files = [(path, partial(_read, archive, info, path, f"{name}/{path}")) for path, info in entries]
         yield from _read_members(name, files, types, limit_of, total_limit(len(data)))
 
 
@@ -215,9 +215,7 @@ def _list_entries(name: str, archive: zipfile.ZipFile, types: tuple[str, ...]) -
     return visible
 
 
-def _read_entry(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int
-) -> bytes:
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> bytes:
     """Return an entry's bytes. Raises IngestError if it is not allowed or not readable."""
     _check_entry(info, path, full, limit, budget)
     content = bytearray()

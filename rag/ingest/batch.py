@@ -12,7 +12,7 @@ from functools import partial
 from rag.errors import RagError
 from rag.ingest.duplicates import MAX_GROUP, Settling
 from rag.ingest.loader import Read
-from rag.ingest.pipeline import Ingestor, with_source_name
+from rag.ingest.pipeline import Ingestor, label
 from rag.ingest.readahead import Limits, ReadAhead, ReadResult
 from rag.ingest.results import existing_result, failure, result
 from rag.ingest.retry_policy import delay_before
@@ -137,7 +137,7 @@ class _Batch:
     def _row(self, item: ReadResult[Read], outcome: IngestResult | Exception) -> IngestResult:
         source = self._sources[item.position]
         if isinstance(outcome, IngestResult):
-            return with_source_name(outcome, source, item.began)
+            return label(outcome, source, item.began)
         if isinstance(outcome, RagError):
             log.info("%s: %s", source.name[:200], outcome, exc_info=outcome.__cause__)
             return failure(source, outcome, time.monotonic() - item.began)

@@ -35,7 +35,7 @@ ALIKE = 0.5
 """Minimum similarity of the texts for two addresses to count as one page."""
 RELATED = 0.2
 """Minimum similarity of an upload and the document with its name; below it, they are two documents."""
-_MAX_SIMILAR = 3
+_LIMIT = 3
 """Maximum number of similar pages to compare when a stored page shows their text too."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
 _PAGE_PATH = re.compile(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
@@ -60,7 +60,7 @@ class Duplicate:
 
     @property
     def is_replaceable(self) -> bool:
-        """True if the stored page came first, under an address that is not its own: that is the new page's."""
+        """True if the stored page came first, under a wrong address, and its own address is the new page's."""
         return self.reason == "canonical_first"
 
     @property
@@ -84,11 +84,7 @@ def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical
     """
     canonical = check_canonical(canonical, page.url)
     twins = twin_addresses(page.url)
-    hashes = [
-        page.url_hash,
-        *(url_hash(address) for address in (moved_to, canonical) if address),
-        *map(url_hash, twins),
-    ]
+    hashes = [page.url_hash, *(url_hash(url) for url in (moved_to, canonical) if url), *map(url_hash, twins)]
     existing = library.resolve(hashes)
     if duplicate := _find_same_address(library, page, existing, moved_to, canonical, twins):
         return duplicate
@@ -126,16 +122,13 @@ def find_replacement(library: Lookup, before: Page, page: Page, final_url: str) 
     `page` is the text just read, `final_url` the end of redirects. Pages that were alike before were added knowingly
     and may stay alike.
     """
-    for duplicate in (
-        *_find_redirect_target(library, before, final_url),
-        *islice(_find_similar(library, page), _MAX_SIMILAR),
-    ):
-        if not _were_alike(library, before, duplicate.page):
-            return duplicate
+    for twin in (*_find_target(library, before, final_url), *islice(_find_similar(library, page), _LIMIT)):
+        if not _were_alike(library, before, twin.page):
+            return twin
     return None
 
 
-def _find_redirect_target(library: Lookup, before: Page, final_url: str) -> Iterator[Duplicate]:
+def _find_target(library: Lookup, before: Page, final_url: str) -> Iterator[Duplicate]:
     key = url_hash(final_url) if final_url else before.url_hash
     other = library.resolve([key]).get(key)
     if other is not None and other.url_hash != before.url_hash:
@@ -273,10 +266,8 @@ def _identifiers(read: Read) -> set[Hashable]:
     """Return what two pages have in common if one may repeat the other; nothing for a re-checked page."""
     if read.known is not None:
         return set()
-    hashes: set[Hashable] = {*_address_hashes(read)}
-    return (
-        hashes if read.source.kind == "import" else {*hashes, read.page.text_hash, *sign(read.page.text).bands.indices}
-    )
+    names: set[Hashable] = {*_address_hashes(read)}
+    return names if read.source.kind == "import" else {*names, read.page.text_hash, *sign(read.page.text).bands.indices}
 
 
 def _address_hashes(read: Read) -> list[str]:

@@ -48,10 +48,8 @@ class ChunkEncoder:
         self._model = model
         self._sparse = sparse
         # One batch at a time: a second would use the cores sooner, but for few texts, which cost more each.
-        self._batches = ThreadPoolExecutor(1, "lots")
-        self._together: Together[Sequence[str], Vectors] = Together(
-            self._encode_batch, self._batches.submit, most=_PAGES
-        )
+        self._pool = ThreadPoolExecutor(1, "lots")
+        self._together: Together[Sequence[str], Vectors] = Together(self._encode_pages, self._pool.submit, most=_PAGES)
 
     def encode(
         self, chunks: Sequence[Chunk], texts: Sequence[str], hashes: Sequence[str], reusable: Reusable
@@ -83,7 +81,7 @@ class ChunkEncoder:
     def _encode_dense(self, texts: Sequence[str]) -> Vectors:
         return self._model.encode_passages(texts) if len(texts) >= _LARGE else self._together.ask(texts)
 
-    def _encode_batch(self, pages: Sequence[Sequence[str]]) -> list[Vectors]:
+    def _encode_pages(self, pages: Sequence[Sequence[str]]) -> list[Vectors]:
         """Return the vectors of several pages' texts, page by page."""
         vectors = self._model.encode_passages([text for texts in pages for text in texts])
         return np.split(vectors, np.cumsum([len(texts) for texts in pages])[:-1])

@@ -80,17 +80,17 @@ class Reader:
         """Read a source as described in `rag.ingest.pipeline.Ingestor.read`; `key` is its url_hash."""
         record = source.record
         if isinstance(record.get("text"), str):
-            return _make_read(source, key, known, Extracted("", "", "", "", record["text"]))
+            return _build(source, key, known, Extracted("", "", "", "", record["text"]))
         if record:
             kind = "html" if "html" in record else "markdown"
             on_stage("reading")
             body = record[kind].encode("utf-8", "replace")
-            return _make_read(source, key, known, self._parse(body, f"text/{kind}", "utf-8", source.url))
+            return _build(source, key, known, self._parse(body, f"text/{kind}", "utf-8", source.url))
         if source.data is not None:
             on_stage("reading")
             essence, charset = parse_content_type(source.content_type)
             kind = media_type(source.data, essence, source.name, charset)
-            return _make_read(source, key, known, self._parse(source.data, kind, charset, source.url))
+            return _build(source, key, known, self._parse(source.data, kind, charset, source.url))
         try:
             return self._read_web(source, key, on_stage, known, links)
         except IngestError as error:
@@ -109,7 +109,7 @@ class Reader:
         on_stage("reading")
         extracted = self._parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
         addresses = self._links(fetched) if links else ()
-        read = _make_read(source, key, known, extracted, fetched)
+        read = _build(source, key, known, extracted, fetched)
         return replace(read, links=addresses)
 
     def _parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
@@ -122,10 +122,8 @@ class Reader:
         return tuple(output["links"])
 
 
-def _make_read(
-    source: Source, key: str, known: Page | None, extracted: Extracted, fetched: Fetched | None = None
-) -> Read:
-    page = _make_page(source, key, extracted)
+def _build(source: Source, key: str, known: Page | None, extracted: Extracted, fetched: Fetched | None = None) -> Read:
+    page = _build_page(source, key, extracted)
     if fetched is None:
         return Read(source, page, known, extracted)
     page = replace(page, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
@@ -140,7 +138,7 @@ def _make_read(
     )
 
 
-def _make_page(source: Source, key: str, extracted: Extracted) -> Page:
+def _build_page(source: Source, key: str, extracted: Extracted) -> Page:
     record: Any = source.record
     text = extracted.text
     if not text.strip():

@@ -174,37 +174,32 @@ class Ingestor:
             raise outcome
         return outcome
 
-    def settle_all(self, settlings: Sequence[Settling]) -> list[IngestResult | RagError]:
+    def settle_all(self, items: Sequence[Settling]) -> list[IngestResult | RagError]:
         """Return what `settle` returns or raises for each, in order; new pages are looked up and stored together."""
         outcomes: dict[int, IngestResult | RagError] = {}
-        for group in independent_groups(settlings):
-            lookup = (
-                PrefetchedLookup(self.library, [settlings[at].read for at in group]) if len(group) > 1 else self.library
-            )
+        for group in independent_groups(items):
+            lookup = PrefetchedLookup(self.library, [items[i].read for i in group]) if len(group) > 1 else self.library
             commits: dict[int, _PendingCommit] = {}
-            for at in group:
+            for i in group:
                 outcome: IngestResult | RagError | _PendingCommit
                 try:
-                    outcome = self._decide(settlings[at], lookup)
+                    outcome = self._decide(items[i], lookup)
                 except RagError as error:
                     outcome = error
                 if isinstance(outcome, _PendingCommit):
-                    commits[at] = outcome
+                    commits[i] = outcome
                     continue
-                outcomes[at] = outcome
+                outcomes[i] = outcome
                 if isinstance(lookup, PrefetchedLookup):
                     lookup.is_stale = True  # the outcome of a page may affect those after it
             outcomes |= self._commit_all(commits)
-        return [outcomes[at] for at in range(len(settlings))]
+        return [outcomes[i] for i in range(len(items))]
 
     def _commit_all(self, commits: Mapping[int, _PendingCommit]) -> dict[int, IngestResult | RagError]:
         """Commit together or, if one of them makes that fail, separately."""
         try:
-            commit_results = self.library.commit_all([commit.draft for commit in commits.values()]) if commits else []
-            return {
-                at: commit.told(commit_result)
-                for (at, commit), commit_result in zip(commits.items(), commit_results, strict=True)
-            }
+            results = self.library.commit_all([commit.draft for commit in commits.values()]) if commits else []
+            return {at: commit.told(outcome) for (at, commit), outcome in zip(commits.items(), results, strict=True)}
         except RagError as error:
             if len(commits) == 1:
                 return dict.fromkeys(commits, error)
@@ -213,10 +208,10 @@ class Ingestor:
             outcomes |= self._commit_all({at: commit})
         return outcomes
 
-    def _decide(self, settling: Settling, lookup: Lookup) -> IngestResult | _PendingCommit:
+    def _decide(self, item: Settling, lookup: Lookup) -> IngestResult | _PendingCommit:
         """Report what happens to a page that was read, given the stored pages in `lookup`, or return its commit."""
-        decision, read = settling.decision, with_own_name(lookup, settling.read)
-        settling = replace(settling, read=read)
+        decision, read = item.decision, with_own_name(lookup, item.read)
+        item = replace(item, read=read)
         if decision == "skip":
             return result(read.source, read.page.url_hash, "skipped", Notice("left_alone"))
         page = replace(read.page, aliases=aliases_of(read.page, moved_to=read.moved_to))
@@ -224,7 +219,7 @@ class Ingestor:
         if before is not None:
             self.remove_twins(before)
         if read.known and (read.error or read.not_modified or before is None):
-            return self._settle_recheck(read, before, settling.online)
+            return self._settle_recheck(read, before, item.online)
         if before is not None:
             page = _as_version_of(before, page)
         objection = self._find_objection(read, before, decision, lookup)
@@ -233,12 +228,12 @@ class Ingestor:
         if objection and before is not None:
             return self._report_replacement(read, before, objection)
         if objection and objection.is_replaceable:
-            return self._replace_twin(settling, page, objection.page)
+            return self._replace_twin(item, page, objection.page)
         if objection:
             if decision != "refresh":
                 return self._report_duplicate(read, objection)
             page, before = _as_version_of(objection.page, page), objection.page
-        return self._store(settling, page, before, lookup)
+        return self._store(item, page, before, lookup)
 
     def _settle_recheck(self, read: Read, before: Page | None, online: bool) -> IngestResult:
         """Return the result for a known page without a new text to store."""
@@ -293,14 +288,12 @@ class Ingestor:
             return review_result(read, other.notice, "gone")
         return self._require_review(read, before, Notice(f"now_{other.reason}", other.notice.params))
 
-    def _store(
-        self, settling: Settling, page: Page, before: Page | None, lookup: Lookup
-    ) -> IngestResult | _PendingCommit:
-        source = settling.read.source
+    def _store(self, item: Settling, page: Page, before: Page | None, lookup: Lookup) -> IngestResult | _PendingCommit:
+        source = item.read.source
         if before is None and (other := lookup.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
             lookup = self.library
-        claim = claim_of(page, settling.read.canonical)
+        claim = claim_of(page, item.read.canonical)
 
         def report_unchanged(stored: Page) -> IngestResult:
             notice = Notice("page_unchanged", {"title": stored.title, "chunks": stored.chunks})
@@ -316,16 +309,16 @@ class Ingestor:
             if namesake and before is None:
                 notice = Notice("page_added_beside", {**notice.params, "other": namesake.title})
             row = result(source, commit_result.page.url_hash, status, notice, chunks=commit_result.page.chunks)
-            return add_unread_pages(row, settling.read)
+            return add_unread_pages(row, item.read)
 
         key = url_hash(source.url)
         namesake = lookup.known([key]).get(key) if source.is_upload and page.url_hash != key else None
         before = before or _find_stored(lookup, page)
         if before and self._is_current(before, page):
             return report_unchanged(before)
-        return _PendingCommit(self._draft(settling, page, before, claim), report)
+        return _PendingCommit(self._draft(item, page, before, claim), report)
 
-    def _replace_twin(self, settling: Settling, page: Page, twin: Page) -> _PendingCommit:
+    def _replace_twin(self, item: Settling, page: Page, twin: Page) -> _PendingCommit:
         """Store the page under its own address, and remove its twin that came first under another."""
         for address in (twin.url, *twin.aliases):
             page = with_alias(page, address)
@@ -334,16 +327,16 @@ class Ingestor:
             stored = commit_result.page
             self.remove_twins(stored)
             notice = Notice("canonical_first", {"title": stored.title, "chunks": stored.chunks, "other": twin.url})
-            return result(settling.read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
+            return result(item.read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
 
-        return _PendingCommit(self._draft(settling, page, twin), report)
+        return _PendingCommit(self._draft(item, page, twin), report)
 
-    def _draft(self, settling: Settling, page: Page, before: Page | None, claim: str = "") -> Draft:
+    def _draft(self, item: Settling, page: Page, before: Page | None, claim: str = "") -> Draft:
         """Return the page to be committed: as it was prepared, or split and encoded now."""
-        prepared = settling.read.prepared
+        prepared = item.read.prepared
         if prepared is None or prepared.made_of != self._inputs_of(page):
-            prepared = self._prepare_chunks(page, before, settling.on_stage)
-        settling.on_stage("storing")
+            prepared = self._prepare_chunks(page, before, item.on_stage)
+        item.on_stage("storing")
         return self.library.draft(page, prepared.new, self._recipe, claim)
 
     def remove_twins(self, page: Page) -> None:
@@ -410,6 +403,6 @@ def recipe_of(chunker: Chunker) -> str:
     return f"{chunker.name}-{_RULES}{sizes}"
 
 
-def with_source_name(row: IngestResult, source: Source, began: float) -> IngestResult:
+def label(row: IngestResult, source: Source, began: float) -> IngestResult:
     """Return the row with the name that `source` was given by, for a page read since `began` (monotonic seconds)."""
     return replace(row, source=plain(source.name), seconds=round(time.monotonic() - began, 3))

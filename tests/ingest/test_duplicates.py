@@ -12,7 +12,7 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.duplicates import (
     Settling,
     aliases_of,
-    believable,
+    check_canonical,
     claim_of,
     find_duplicate,
     independent_groups,
@@ -83,7 +83,7 @@ def test_the_twins_of_an_address(url: str, twins: list[str]) -> None:
     ],
 )
 def test_which_canonical_links_can_be_right(link: str, url: str, believed: bool) -> None:
-    assert believable(link, url) == (link if believed else "")
+    assert check_canonical(link, url) == (link if believed else "")
 
 
 def test_aliases_are_spelled_as_keys() -> None:

@@ -100,20 +100,15 @@ def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
     kind: Kind | None = None
     begin, at, fence = 0, 0, ""
     for line in text.splitlines(keepends=True):
-        line_kind = _line_kind(line, fence)
+        here = _line_kind(line, fence)
         opens = _FENCE.match(line)
         if opens and (not fence or opens[1] == fence):
             fence = "" if fence else opens[1]
-        starts_new = (
-            line_kind != kind
-            or line_kind == "heading"
-            or line_kind is None
-            or (kind == "code" and opens and bool(fence))
-        )
+        starts_new = here != kind or here == "heading" or here is None or (kind == "code" and opens and bool(fence))
         if starts_new:
             if kind is not None:
                 yield kind, begin, at
-            begin, kind = at, line_kind
+            begin, kind = at, here
         at += len(line)
     if kind is not None:
         yield kind, begin, at

@@ -269,10 +269,8 @@ def begin(
             raise IngestError("feed_empty", url=shown(plan.start))
         return pages
     admits = frontier.can_admit
-    candidates = sitemap_pages(
-        fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=admits, stopped=stopped
-    )
-    pages = frontier.admit(candidates)
+    pages = sitemap_pages(fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=admits, stopped=stopped)
+    pages = frontier.admit(pages)
     if frontier.is_empty:
         host = split_url(plan.start).hostname or ""
         raise IngestError("sitemap_empty", host=shown(host), prefix=shown(plan.scope.folder))

@@ -88,7 +88,7 @@ class Jobs:
         title: str = "",
         **options: Any,
     ) -> str:
-        """Queue a job for `sources`; return its id. `chunker`, and `chunk_size` in `options`, default to the ingestor's.
+        """Queue a job for `sources`; return its id. `chunker` and the `chunk_size` option default to the ingestor's.
 
         Of sources with the same address the first is imported. Pages that the library has are fetched again only with
         `force`.

@@ -19,7 +19,7 @@ from rag.ingest.discovery import FoundPage, SitePlan
 from rag.ingest.duplicates import Settling
 from rag.ingest.jobs.sites import Sites, Walk
 from rag.ingest.loader import Read
-from rag.ingest.pipeline import Ingestor, with_source_name
+from rag.ingest.pipeline import Ingestor, label
 from rag.ingest.results import UNHEARD, existing_result, failure, is_answer, result, review_result
 from rag.ingest.sources import RecordBounds, Source, sources_in, unique_sources, web_source
 from rag.reading.parser import READING
@@ -35,7 +35,7 @@ OpenIngestor = Callable[[str], Ingestor]
 OpenSites = Callable[[], Sites]
 
 _AT_ONCE = 500
-_SEPARATE_FIELDS = frozenset(["data", "broken"])
+_SEPARATE = frozenset(["data", "broken"])
 
 
 class Steps:
@@ -103,9 +103,7 @@ class Steps:
         rows: list[IngestResult | RagError] = []
         for (item, read, began), outcome in zip(reads, outcomes, strict=True):
             if not isinstance(outcome, RagError):
-                outcome = with_source_name(
-                    self._restore_result(item, read.source, outcome), replace(read.source, name=item.source), began
-                )
+                outcome = label(self._recall(item, read.source, outcome), replace(read.source, name=item.source), began)
                 if not online and outcome.reason == UNHEARD:
                     self._unheard.append((item, read))
             rows.append(outcome)
@@ -113,7 +111,7 @@ class Steps:
             self._settle_unheard()
         return rows
 
-    def _restore_result(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
+    def _recall(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
         """Return the outcome, or that of an earlier attempt whose process lost the job before recording it."""
         if outcome.status != "unchanged" or item.attempts < 2:
             return outcome
@@ -133,7 +131,7 @@ class Steps:
                     (row,) = self._ingestor.settle_all([self._make_settling(item, read, online=True)])
                     if isinstance(row, RagError):
                         raise row
-                    row = with_source_name(row, replace(read.source, name=item.source), time.monotonic())
+                    row = label(row, replace(read.source, name=item.source), time.monotonic())
                     self._items.replace(self.job.id, item.position, row)
             except RagError as error:  # the page keeps its row, and so does the one that was just stored
                 log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
@@ -294,9 +292,7 @@ def _key(source: Source) -> str:
 
 def pack(source: Source) -> dict[str, Any]:
     """Return everything of a source that JSON can carry; its `data` is stored separately."""
-    payload = {
-        field.name: getattr(source, field.name) for field in fields(source) if field.name not in _SEPARATE_FIELDS
-    }
+    payload = {field.name: getattr(source, field.name) for field in fields(source) if field.name not in _SEPARATE}
     payload["record"] = dict(source.record)
     payload["reading"] = READING
     if source.broken is not None:

@@ -345,9 +345,7 @@ class Worker:
             notice = Notice("host_silent", {"host": host, "count": SILENT_AFTER})
             with self._database.transaction(alone=run.job_id):
                 if self._jobs.holds(run.job_id, run.token):
-                    others = {
-                        open_item.position for open_item in self._items.open(run.job_id) if host_of(open_item) != host
-                    }
+                    others = {item.position for item in self._items.open(run.job_id) if host_of(item) != host}
                     self._items.skip_open(run.job_id, partial(make_failure, notice=notice), others | run.active)
             run.clear_window()
         if run.is_offline():

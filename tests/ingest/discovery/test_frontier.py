@@ -90,11 +90,11 @@ class TestFrontier:
         front = frontier("feed")
         assert len(front.admit([FoundPage("https://other.example/x")])) == 1
         assert front.expand(FoundPage("https://other.example/x"), ["https://other.example/y"]) == []
-        assert front.holds("https://anywhere.example/")
+        assert front.contains("https://anywhere.example/")
 
     def test_where_redirects_may_end(self) -> None:
-        assert frontier().holds("https://www.example.com/docs/new")
-        assert not frontier().holds("https://example.com/login")
+        assert frontier().contains("https://www.example.com/docs/new")
+        assert not frontier().contains("https://example.com/login")
 
     def test_plans_survive_being_kept(self) -> None:
         plan = SitePlan("https://example.com/", "feed", "/a/", 2, 7)

@@ -141,7 +141,7 @@ def test_a_page_that_gave_way_is_gone_when_a_kill_came_before_its_removal(
     first = make_jobs()
     finished(first, first.submit([web_source(twin)], library="main"))
     with monkeypatch.context() as cut:
-        cut.setattr(ingestor, "let_go_of_twins", lambda page: None)
+        cut.setattr(ingestor, "remove_twins", lambda page: None)
         job_id = first.submit([web_source(page)], library="main")
         assert reasons(finished(first, job_id)) == ["canonical_first"]
     assert ingestor.library.page_count() == 2
@@ -215,14 +215,14 @@ def test_what_happens_to_a_job_between_look_and_write_stays(
     jobs._worker.close()
     job_id = jobs.submit(records(1), library="main")
     database.jobs.set_state(job_id, "paused" if act == "resume" else "running")
-    known = jobs._known
+    known = jobs._find_job
 
     def overtaken(asked: str) -> Job:
         job = known(asked)
         database.jobs.set_state(asked, meanwhile)  # type: ignore[arg-type]
         return job
 
-    monkeypatch.setattr(jobs, "_known", overtaken)
+    monkeypatch.setattr(jobs, "_find_job", overtaken)
     getattr(jobs, act)(job_id)
     assert database.jobs.state(job_id) == state
 
