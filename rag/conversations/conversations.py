@@ -159,15 +159,15 @@ class Conversations:
         self._table.interrupt(ids)
         return len(ids)
 
-    def ask(self, request: TurnRequest) -> TurnHandle:
+    def ask(self, asking: TurnRequest) -> TurnHandle:
         """Begin to answer, in a new conversation or the one of `conversation_id`; return at once.
 
         Raises RagError("turn_running") while the conversation's last question is being answered.
         """
         conversation_id, turn_id, turns = self._add(
-            request.question, request.owner, request.conversation_id, request.settings
+            asking.question, asking.owner, asking.conversation_id, asking.settings
         )
-        return self._begin(request, conversation_id, turn_id, turns)
+        return self._begin(asking, conversation_id, turn_id, turns)
 
     def put(
         self, question: Question, answer: Answer, owner: str, conversation_id: str, settings: Mapping[str, Any]
@@ -193,14 +193,14 @@ class Conversations:
         )
         return conversation_id, turn_id, turns
 
-    def reply(self, turn_id: str, reply: Mapping[str, Any], request: TurnRequest) -> TurnHandle:
+    def reply(self, turn_id: str, reply: Mapping[str, Any], asking: TurnRequest) -> TurnHandle:
         """Resume a turn that waits for a person, with a reply (JSON values) to each of its `waits`, by their ids.
 
-        It continues with the model of `request`, the replying person's, even if its process has ended meanwhile.
+        It continues with the model of `asking`, the replying person's, even if its process has ended meanwhile.
         Raises RagError("turn_not_waiting") if none of them is answered, or somebody else was first.
         """
-        turn, row = self.turn(turn_id, request.owner), self._table.turn(turn_id, request.owner)
-        before = [other for other in self.turns(turn.conversation_id, request.owner) if other.id != turn_id]
+        turn, row = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
+        before = [other for other in self.turns(turn.conversation_id, asking.owner) if other.id != turn_id]
         run_id = turn.run_id if self._runs.is_running(turn.run_id) else ""
         has_answer = any(wait.id in reply for wait in turn.waits)
         if row is None or not has_answer or not self._table.take_up(turn_id, self._process.name, run_id):
@@ -208,25 +208,25 @@ class Conversations:
         if any(isinstance(value, Mapping) and value.get("web") == "conversation" for value in reply.values()):
             self._table.add_extra(turn_id, {"web_for": turn.conversation_id})
         if run_id:
-            self._requests[turn_id] = request
-            self._runs.reply(run_id, reply, request.reasoner, request.retriever)
+            self._requests[turn_id] = asking
+            self._runs.reply(run_id, reply, asking.reasoner, asking.retriever)
             return TurnHandle(turn.conversation_id, turn_id, run_id)
-        spans = self._spans.of_turn(turn_id, request.owner)
+        spans = self._spans.of_turn(turn_id, asking.owner)
         resumed = Resumed(reply, Spent(**row.waits["spent"]), spans)
-        return self._begin(request, turn.conversation_id, turn_id, before, resumed)
+        return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
 
-    def go_on(self, turn_id: str, request: TurnRequest) -> TurnHandle:
+    def go_on(self, turn_id: str, asking: TurnRequest) -> TurnHandle:
         """Resume an interrupted turn from its last step; it must be its conversation's last.
 
         Raises RagError("turn_not_waiting") if that is not possible, or somebody else was first.
         """
-        turn = self.turn(turn_id, request.owner)
-        turns = self.turns(turn.conversation_id, request.owner)
+        turn = self.turn(turn_id, asking.owner)
+        turns = self.turns(turn.conversation_id, asking.owner)
         is_possible = turn.can_go_on and turns[-1].id == turn_id
         if not is_possible or not self._table.take_up(turn_id, self._process.name):
             raise RagError("turn_not_waiting")
-        resumed = Resumed(spans=self._spans.of_turn(turn_id, request.owner), cut_off=True)
-        return self._begin(request, turn.conversation_id, turn_id, turns[:-1], resumed)
+        resumed = Resumed(spans=self._spans.of_turn(turn_id, asking.owner), cut_off=True)
+        return self._begin(asking, turn.conversation_id, turn_id, turns[:-1], resumed)
 
     def question(self, turn_id: str, owner: str = "") -> Question:
         """Return the turn's question as it was asked. Raises RagError("turn_unknown")."""
@@ -279,20 +279,20 @@ class Conversations:
 
     def _begin(
         self,
-        request: TurnRequest,
+        asking: TurnRequest,
         conversation_id: str,
         turn_id: str,
         before: Sequence[TurnView],
         resumed: Resumed = FRESH,
     ) -> TurnHandle:
-        self._requests[turn_id] = request
+        self._requests[turn_id] = asking
         run_id = self._runs.start(
-            request.question,
-            reasoner=request.reasoner,
-            retriever=request.retriever,
+            asking.question,
+            reasoner=asking.reasoner,
+            retriever=asking.retriever,
             history=_exchanges(before),
-            quoter=request.quoter,
-            owner=request.owner,
+            quoter=asking.quoter,
+            owner=asking.owner,
             thread=conversation_id,
             hooks=Hooks(
                 done=lambda answer: self._finish(conversation_id, turn_id, self._requests.pop(turn_id), answer),
@@ -300,45 +300,45 @@ class Conversations:
                 waits=lambda waits, spent: self._table.put_aside(turn_id, _pack_waits(waits, spent)),
                 spans=lambda spans: self._spans.save(turn_id, spans),
                 changes=lambda: self._changes.of_turn(turn_id),
-                dispatch=partial(self._dispatch, conversation_id, turn_id, request) if request.dispatch else None,
+                dispatch=partial(self._dispatch, conversation_id, turn_id, asking) if asking.dispatch else None,
             ),
             resumed=resumed,
         )
         self._table.touch_turn(turn_id, "", run_id=run_id)
         return TurnHandle(conversation_id, turn_id, run_id)
 
-    async def _dispatch(self, conversation_id: str, turn_id: str, request: TurnRequest, run: Run) -> None:
+    async def _dispatch(self, conversation_id: str, turn_id: str, asking: TurnRequest, run: Run) -> None:
         """Route the run, and store its routing with the turn before the run continues."""
-        assert request.dispatch is not None
-        async for route in request.dispatch(run):
+        assert asking.dispatch is not None
+        async for route in asking.dispatch(run):
             extra = {"route": route, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
             await asyncio.to_thread(self._table.add_extra, turn_id, extra)
             if titles := {row["source"]: row["title"] for row in route.get("saved", ()) if row.get("title")}:
                 name = (
-                    " · ".join(titles.values()) if route["route"] == "save" else title_of(request.question.text, titles)
+                    " · ".join(titles.values()) if route["route"] == "save" else title_of(asking.question.text, titles)
                 )
-                before = title_of(request.question.text)
-                await asyncio.to_thread(self._table.rename, conversation_id, request.owner, name, before)
+                before = title_of(asking.question.text)
+                await asyncio.to_thread(self._table.rename, conversation_id, asking.owner, name, before)
             run.add("route", route)
 
-    def _finish(self, conversation_id: str, turn_id: str, request: TurnRequest, answer: Answer) -> None:
+    def _finish(self, conversation_id: str, turn_id: str, asking: TurnRequest, answer: Answer) -> None:
         """Store the answer with the versions of the pages that it cites, then propose follow-ups."""
         hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
-        stamps = request.stamps(hashes) if request.stamps and hashes else {}
+        stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
         versions = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
         extra = {"stamps": versions, "searches": len(answer.searches), **({"unread": True} if answer.trail else {})}
         if not self._table.finish_turn(turn_id, to_json(answer), extra, searches=compress_searches(answer.searches)):
             self._checkpoints.forget(conversation_id)  # deleted while it was being answered: nothing of it stays
             return
-        if request.kept:
-            request.kept(turn_id, answer)
-        if request.suggest:
-            prices = request.question.options.prices
+        if asking.kept:
+            asking.kept(turn_id, answer)
+        if asking.suggest:
+            prices = asking.question.options.prices
 
             def keep(extra: Mapping[str, Any]) -> None:
                 self._table.add_extra(turn_id, extra)
 
-            proposal = propose(answer, request.reasoner, request.likely, keep, prices=prices)
+            proposal = propose(answer, asking.reasoner, asking.likely, keep, prices=prices)
             self._proposals.add(proposal)
             proposal.add_done_callback(self._proposals.discard)
 

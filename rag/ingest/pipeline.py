@@ -340,7 +340,7 @@ class Ingestor:
         return self.library.draft(page, prepared.new, self._recipe, claim)
 
     def remove_twins(self, page: Page) -> None:
-        """Remove pages that this one replaced: an alias is still a stored page only if a kill came in between."""
+        """Remove pages that this one replaced: an alias is still a stored page only after a kill in between."""
         if not page.aliases:
             return
         for twin in self.library.claimants([page.url_hash]).get(page.url_hash, []):

@@ -17,7 +17,7 @@ SILENT_AFTER = 6
 OFFLINE_AFTER = 20
 """Consecutive time-outs across all hosts of a job after which it pauses, as the network must be down."""
 DISCOVERY = -1
-"""The position that stands for the search for a job's addresses."""
+"""The position of the search for a job's addresses, which is no item."""
 _WINDOW = 256
 WINDOW = 60.0
 _MIN_ITEMS = 3
