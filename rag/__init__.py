@@ -2,7 +2,7 @@
 
 import os
 
-# numpy's products are small here. A second thread ends none of them sooner, and waits for the next in a loop that took
+# numpy's matrix products are small here. A second thread does not speed them up, and its busy waiting took
 # as much processor time as the search itself. Read when numpy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -1,4 +1,4 @@
-"""Who may enter, decided from what an identity provider says of a person (OpenID Connect claims)."""
+"""Access decisions, based on an identity provider's claims about a person (OpenID Connect)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SUBJECT = re.compile(r"[^\s@:]*@[^\s@]+|group:\S.{0,100}")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody signed in. `owner` is what their conversations belong to; `name` and `address` are for the screen.
+    """A person who is signed in. `owner` identifies their conversations; `name` and `address` are for display.
 
-    `subjects` are what a grant may name to mean them: `ann@example.com`, `@example.com`, `group:editors`. Who
+    `subjects` are the names a grant may use for them: `ann@example.com`, `@example.com`, `group:editors`. A person who
     `administers` may do everything.
     """
 
@@ -36,19 +36,18 @@ def person_of(
     verified_issuers: Sequence[str] = (),
     groups_claim: str = "groups",
 ) -> Person:
-    """The person that the claims describe.
+    """Return the person that the claims describe.
 
-    An address counts as a subject where `refusal` would let it in. `owner` is made of issuer and subject, the one pair
-    that stays with a person and is never given to another (OpenID Connect Core 1.0, section 5.7); without these of the
-    address.
+    An address counts as a subject if `refusal` accepts it. `owner` is derived from issuer and subject, the only pair
+    that is stable and never reassigned (OpenID Connect Core 1.0, section 5.7); without a subject, from the address.
     """
     address = address_of(claims)
     name = " ".join(str(claims.get("name") or address or claims.get("sub") or "").split())
     subject = str(claims.get("sub") or "")
-    whole = f"{claims.get('iss') or ''}\n{subject}" if subject else f"address\n{address}"
-    owner = hashlib.sha256(whole.encode()).hexdigest()[:32]
+    identity = f"{claims.get('iss') or ''}\n{subject}" if subject else f"address\n{address}"
+    owner = hashlib.sha256(identity.encode()).hexdigest()[:32]
     groups = claims.get(groups_claim) or ()
-    subjects = {f"group:{one}".lower() for one in ([groups] if isinstance(groups, str) else groups)}
+    subjects = {f"group:{group}".lower() for group in ([groups] if isinstance(groups, str) else groups)}
     if address and not refusal(claims, [address], verified_issuers):
         subjects |= {address, f"@{address.partition('@')[2]}"}
     administers = bool(admins) and not refusal(claims, admins, verified_issuers)
@@ -56,31 +55,31 @@ def person_of(
 
 
 def subject_of(text: str) -> str:
-    """`text` as a grant names somebody: an address, a domain with @ before it, or a group; empty for anything else."""
+    """Normalise a subject of a grant: an address, a domain with a leading @, or a group; empty for anything else."""
     plain = " ".join(text.split()).lower()
     return plain if _SUBJECT.fullmatch(plain) else ""
 
 
 def address_of(claims: Mapping[str, Any]) -> str:
-    """The e-mail address in small letters, or nothing where there is none of the usual form."""
+    """Return the e-mail address in lower case, or an empty string if it is missing or malformed."""
     address = str(claims.get("email") or "").strip().lower()
     return address if _ADDRESS.fullmatch(address) else ""
 
 
 def refusal(claims: Mapping[str, Any], allowed: Sequence[str], verified_issuers: Sequence[str] = ()) -> Refusal:
-    """Why the person may not enter; empty for one who may.
+    """Return why access is denied; empty if it is granted.
 
-    `allowed` holds addresses (`ann@example.com`), domains (`@example.com`, without those below them), or `*` for
-    everybody who can sign in. An empty list admits nobody: most providers give an account to anyone. An address
-    counts when the provider says that it is verified; one of which it says nothing (Microsoft Entra, where whoever
-    administers a tenant writes what they like) only when `verified_issuers` names the issuer.
+    `allowed` contains addresses (`ann@example.com`), domains (`@example.com`, not subdomains), or `*` for everyone who
+    can sign in. An empty list admits nobody, since most providers give accounts to anyone. An address counts if the
+    provider says that it is verified. If the provider does not say (Microsoft Entra, where a tenant's administrator can
+    enter any address), it counts only if `verified_issuers` contains the issuer.
     """
     if not allowed:
         return "no_list"
     if "*" in allowed:
         return ""
     if not str(claims.get("email") or "").isascii():
-        return "foreign_letters"  # small letters of some are ASCII's: the Kelvin sign becomes a k
+        return "foreign_letters"  # some become ASCII in lower case: the Kelvin sign becomes k
     address = address_of(claims)
     if not address:
         return "no_address"

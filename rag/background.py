@@ -1,4 +1,4 @@
-"""The one thread with the one event loop in which all runs live, and how fast threads and streams go on."""
+"""The thread with the one event loop that runs all questions, and throttling of threads and streams."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-_THREADS: Final = 32  # for what blocks: searches that hang must not take all of them
+_THREADS: Final = 32  # for blocking calls: hanging searches must not use up all of them
 
-_REST, _LONGEST_REST = 2.0, 0.5  # times as long as the rows took, and seconds at most
-_FEW: Final = 10  # texts at once that are handed on piece by piece
-_SHARE, _LONGEST_PAUSE = 0.01, 0.5  # seconds between two pieces, for each text: screens look half as often
+_PAUSE_FACTOR, _MAX_ROW_PAUSE = 2.0, 0.5  # factor of the time the rows took, and max. seconds
+_UNPACED_TEXTS: Final = 10  # concurrent texts that stream without a pause
+_PAUSE_PER_TEXT, _MAX_TEXT_PAUSE = 0.01, 0.5  # seconds between pieces, per text, and max.: screens poll half as often
 
 
 def paced(rows: Iterable[T], every: int) -> Iterator[T]:
-    """The rows, with a pause after each `every` of them in which others get on.
+    """Yield the rows, pausing after each `every` of them so that other threads can run.
 
-    A thread that works through these takes a third of its time, so that whoever draws a page waits for a few rows.
+    The caller uses a third of its time, so whoever draws a page waits for a few rows only.
     """
     began = time.monotonic()
     for number, row in enumerate(rows, 1):
         yield row
         if number % every == 0:
-            time.sleep(min(_LONGEST_REST, _REST * (time.monotonic() - began)))
+            time.sleep(min(_MAX_ROW_PAUSE, _PAUSE_FACTOR * (time.monotonic() - began)))
             began = time.monotonic()
 
 
 class Pace:
-    """How long a text that streams may wait to be handed on: not at all while few do. Used in one event loop."""
+    """The time that a streaming text may wait between pieces: none while few texts stream. Used in one event loop."""
 
     def __init__(self) -> None:
         self._texts = 0
 
     @property
     def pause(self) -> float:
-        """Seconds."""
-        return min(_LONGEST_PAUSE, _SHARE * self._texts) if self._texts > _FEW else 0.0
+        """The pause between pieces, in seconds."""
+        return min(_MAX_TEXT_PAUSE, _PAUSE_PER_TEXT * self._texts) if self._texts > _UNPACED_TEXTS else 0.0
 
     @contextmanager
     def text(self) -> Iterator[None]:
-        """While one is streamed."""
+        """Count a text while it streams."""
         self._texts += 1
         try:
             yield
@@ -54,10 +54,10 @@ class Pace:
 
 
 class Background:
-    """Starts its thread when it is first needed, and never stops it.
+    """An event loop in its own thread, started on first use and never stopped.
 
-    There is one for the whole process: chat libraries share their open connections between models,
-    and a connection belongs to the loop that opened it.
+    The whole process shares one: chat libraries share their open connections between models, and a connection belongs
+    to the loop that opened it.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Background:
             return self._loop
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work` in the loop, and return what it returns."""
+        """Run `work` in the loop and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop()).result()
 
 

@@ -34,8 +34,8 @@ _WITHOUT_DATABASE: Final = frozenset(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    _print_what_it_can(sys.stdout, sys.stderr)
-    parser = _parser()
+    _replace_unprintable(sys.stdout, sys.stderr)
+    parser = _build_parser()
     options = parser.parse_args(arguments)
     _log_to_stderr(options.verbose)
     if len(options.library) > 1 and options.run not in ("questions.search", "questions.ask"):
@@ -45,12 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
         if settings.qdrant_url and options.run not in _WITHOUT_DATABASE:
-            _loaded("waiting.wait")(settings, options)
-        return _loaded(options.run)(settings, options)
+            _load_command("waiting.wait")(settings, options)
+        return _load_command(options.run)(settings, options)
     except ConfigError as error:
-        return _complain(error, 2)
+        return _print_error(error, 2)
     except RagError as error:
-        return _complain(error, 1)
+        return _print_error(error, 1)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader, such as `head`, has enough
@@ -58,21 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _print_what_it_can(*streams: TextIO) -> None:
-    """Have terminals show "?" for a character that they lack."""
+def _replace_unprintable(*streams: TextIO) -> None:
+    """Make output streams print "?" for characters they cannot encode."""
     for stream in streams:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def _loaded(name: str) -> Command:
-    """The function of `rag.commands`, whose module is imported now: what only shows help loads nothing of the app."""
+def _load_command(name: str) -> Command:
+    """Import and return a function of `rag.commands`; imports happen here so that --help loads nothing of the app."""
     module, _, function = name.partition(".")
     command: Command = getattr(importlib.import_module(f"rag.commands.{module}"), function)
     return command
 
 
-def _complain(error: RagError, status: int) -> int:
+def _print_error(error: RagError, status: int) -> int:
     logging.getLogger(__name__).debug("details", exc_info=error)
     print(f"error: {without_controls(str(error))}", file=sys.stderr)
     return status
@@ -87,14 +87,14 @@ def _log_to_stderr(verbose: bool) -> None:
     warnings.simplefilter("ignore", DeprecationWarning)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m rag", description="Collect web pages and ask questions about them."
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--data-dir", metavar="DIR", help="data folder (default: RAG_DATA_DIR)")
     text = "library (default: RAG_LIBRARY); search and ask accept several, each NAME or NAME=WEIGHT"
-    parser.add_argument("--library", metavar="NAME", type=_weighed, action="append", default=[], help=text)
+    parser.add_argument("--library", metavar="NAME", type=_parse_library, action="append", default=[], help=text)
     parser.add_argument("--verbose", action="store_true", help="log progress")
     text = "how long to wait for a database that does not answer (default: 60)"
     parser.add_argument("--wait", metavar="SECONDS", type=float, default=60.0, help=text)
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(
+def _add(
     actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, run: str, text: str
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=text, description=text)
@@ -116,16 +116,16 @@ def _command(
 
 
 def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    ingest = _command(actions, "ingest", "pages.ingest", "Add web pages and files.")
+    ingest = _add(actions, "ingest", "pages.ingest", "Add web pages and files.")
     ingest.add_argument("sources", nargs="*", metavar="SOURCE", help="a link, file, zip or folder")
     ingest.add_argument("--from-file", metavar="LIST", help="a file with links, in any text")
     ingest.add_argument("--anyway", action="store_true", help="also add duplicates and pages that need review")
-    records = _command(actions, "import", "pages.import_records", "Add pages from a JSONL file.")
+    records = _add(actions, "import", "pages.import_records", "Add pages from a JSONL file.")
     records.add_argument("pages", metavar="PAGES.jsonl", help='{"url", "title", "lang"?, "text"|"html"|"markdown"}')
-    site = _command(actions, "site", "pages.site", "Add the pages of a website or feed.")
+    site = _add(actions, "site", "pages.site", "Add the pages of a website or feed.")
     site.add_argument("start", metavar="URL", help="start URL")
-    by = "find pages by sitemap, links or feed (default: sitemap)"
-    site.add_argument("--by", choices=("sitemap", "crawl", "feed"), default="sitemap", help=by)
+    by_text = "find pages by sitemap, links or feed (default: sitemap)"
+    site.add_argument("--by", choices=("sitemap", "crawl", "feed"), default="sitemap", help=by_text)
     site.add_argument("--prefix", default="", metavar="PATH", help="only paths starting with this")
     site.add_argument("--pages", type=_positive, default=200, metavar="N", help="max. pages (default: 200)")
     site.add_argument("--depth", type=_positive, default=3, metavar="N", help="link depth (default: 3)")
@@ -134,15 +134,15 @@ def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     for parser in (ingest, records, site):
         _add_chunker(parser)
     _add_bulk(actions)
-    recheck = _command(actions, "recheck", "pages.recheck", "Re-check pages from the web (default: all).")
+    recheck = _add(actions, "recheck", "pages.recheck", "Re-check pages from the web (default: all).")
     recheck.add_argument("urls", nargs="*", metavar="URL")
     recheck.add_argument("--site", metavar="NAME", help="only pages of this site or host")
-    remove = _command(actions, "remove", "pages.remove", "Delete pages.")
+    remove = _add(actions, "remove", "pages.remove", "Delete pages.")
     remove.add_argument("urls", nargs="+", metavar="URL")
 
 
 def _add_bulk(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    bulk = _command(actions, "bulk", "bulk.bulk", "Add pages from large JSONL files, web archives and sitemaps.")
+    bulk = _add(actions, "bulk", "bulk.bulk", "Add pages from large JSONL files, web archives and sitemaps.")
     text = "files (a quoted pattern works too), sitemap links, or .txt files that list them"
     bulk.add_argument("--input", nargs="+", required=True, metavar="INPUT", help=text)
     text = "this process, several, or a Ray cluster (default: several with QDRANT_URL, else this one)"
@@ -156,24 +156,24 @@ def _add_bulk(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    search = _command(actions, "search", "questions.search", "Find passages.")
+    search = _add(actions, "search", "questions.search", "Find passages.")
     search.add_argument("-k", type=_positive, default=10, metavar="N", help="number of passages (default: 10)")
     search.add_argument("--explain", action="store_true", help="print every candidate and why it was used or not")
-    ask = _command(actions, "ask", "questions.ask", "Answer questions from the pages.")
+    ask = _add(actions, "ask", "questions.ask", "Answer questions from the pages.")
     ask.add_argument("--mode", choices=get_args(RunMode), default="fast", help="default: fast")
-    web = "let research search the web with SEARXNG_URL or TAVILY_API_KEY, which get the question"
-    ask.add_argument("--web", action="store_true", help=web)
-    most = "max. searches in research and judge mode (default: 12, without a model 6)"
-    ask.add_argument("--max-searches", type=_positive, metavar="N", help=most)
-    route = _command(actions, "route", "questions.route", "Print the routes of messages, without a chat model.")
+    web_text = "let research search the web with SEARXNG_URL or TAVILY_API_KEY, which get the question"
+    ask.add_argument("--web", action="store_true", help=web_text)
+    limit_text = "max. searches in research and judge mode (default: 12, without a model 6)"
+    ask.add_argument("--max-searches", type=_positive, metavar="N", help=limit_text)
+    route = _add(actions, "route", "questions.route", "Print the routes of messages, without a chat model.")
     for parser in (search, ask, route):
         if parser is not route:
-            _add_where(parser)
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("question", nargs="?", metavar="QUESTION", type=_typed)
-        what.add_argument("--questions", metavar="FILE.jsonl", help='{"id", "question", "history"?} per line')
+            _add_filters(parser)
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("question", nargs="?", metavar="QUESTION", type=_decode)
+        source.add_argument("--questions", metavar="FILE.jsonl", help='{"id", "question", "history"?} per line')
 
-    check = _command(actions, "check", "checking.check", "Check sentences against their sources.")
+    check = _add(actions, "check", "checking.check", "Check sentences against their sources.")
     text = check.add_mutually_exclusive_group(required=True)
     text.add_argument("file", nargs="?", metavar="FILE.md", help="a text to check against the library")
     text.add_argument("--cases", metavar="FILE.jsonl", help='{"id", "passages": [text], "text"} per line; no library')
@@ -182,16 +182,16 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 
 def _add_evaluation(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     text = "Run a question set and score the answers (see docs/evaluation.md)."
-    evaluate = _command(actions, "evaluate", "evaluating.evaluate", text)
-    what = evaluate.add_mutually_exclusive_group(required=True)
-    what.add_argument("set", nargs="?", metavar="SET", help="a question set, or a file: JSONL, CSV, RAGAS's columns")
-    what.add_argument("--resume", metavar="RUN", help="resume a stopped run")
-    many: dict[str, Any] = {"action": "append", "default": []}
+    evaluate = _add(actions, "evaluate", "evaluating.evaluate", text)
+    source = evaluate.add_mutually_exclusive_group(required=True)
+    source.add_argument("set", nargs="?", metavar="SET", help="a question set, or a file: JSONL, CSV, RAGAS's columns")
+    source.add_argument("--resume", metavar="RUN", help="resume a stopped run")
+    multi: dict[str, Any] = {"action": "append", "default": []}
     modes = get_args(RunMode)
-    evaluate.add_argument("--mode", choices=modes, help="one of %(choices)s; repeatable, as the next three", **many)
-    evaluate.add_argument("--strategy", choices=STRATEGIES, metavar="NAME", help="one of %(choices)s", **many)
-    evaluate.add_argument("--model", metavar="NAME", help="a model of the configured service; none for quotes", **many)
-    evaluate.add_argument("--in", dest="within", metavar="LIBRARY", help="another library to run on", **many)
+    evaluate.add_argument("--mode", choices=modes, help="one of %(choices)s; repeatable, as the next three", **multi)
+    evaluate.add_argument("--strategy", choices=STRATEGIES, metavar="NAME", help="one of %(choices)s", **multi)
+    evaluate.add_argument("--model", metavar="NAME", help="a model of the configured service; none for quotes", **multi)
+    evaluate.add_argument("--in", dest="within", metavar="LIBRARY", help="another library to run on", **multi)
     text = "also run the baseline: Fast with the strategy classic, k = 10 of 20"
     evaluate.add_argument("--classic", action="store_true", help=text)
     evaluate.add_argument("--judge", action="store_true", help="judge statements with the chat model")
@@ -203,42 +203,42 @@ def _add_evaluation(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     evaluate.add_argument("--junit", metavar="FILE.xml", help="write the results of --gate as JUnit XML")
 
 
-def _add_where(parser: argparse.ArgumentParser) -> None:
-    how = "one of %(choices)s (default: STRATEGY)"
-    parser.add_argument("--strategy", metavar="NAME", choices=STRATEGIES, help=how)
-    where = parser.add_argument_group("filters", "Options of one kind can be repeated.")
-    many: dict[str, Any] = {"action": "append", "default": []}
-    where.add_argument("--page", metavar="URL", type=_typed, help="only this page", **many)
-    where.add_argument("--site", metavar="NAME", type=_typed, help="only pages of this site or host", **many)
-    where.add_argument("--language", metavar="TAG", help="only pages in this language, such as en or zh", **many)
-    where.add_argument("--heading", metavar="TEXT", type=_typed, help="only under this exact heading", **many)
-    where.add_argument("--since", metavar="DATE", type=_moment, help="only pages added on or after, YYYY-MM-DD")
-    where.add_argument("--until", metavar="DATE", type=_moment, help="only pages added on or before, YYYY-MM-DD")
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    text = "one of %(choices)s (default: STRATEGY)"
+    parser.add_argument("--strategy", metavar="NAME", choices=STRATEGIES, help=text)
+    filters = parser.add_argument_group("filters", "Options of one kind can be repeated.")
+    multi: dict[str, Any] = {"action": "append", "default": []}
+    filters.add_argument("--page", metavar="URL", type=_decode, help="only this page", **multi)
+    filters.add_argument("--site", metavar="NAME", type=_decode, help="only pages of this site or host", **multi)
+    filters.add_argument("--language", metavar="TAG", help="only pages in this language, such as en or zh", **multi)
+    filters.add_argument("--heading", metavar="TEXT", type=_decode, help="only under this exact heading", **multi)
+    filters.add_argument("--since", metavar="DATE", type=_check_date, help="only pages added on or after, YYYY-MM-DD")
+    filters.add_argument("--until", metavar="DATE", type=_check_date, help="only pages added on or before, YYYY-MM-DD")
 
 
 def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    extract = _command(actions, "extract", "inspection.extract", "Print the extracted text of pages.")
+    extract = _add(actions, "extract", "inspection.extract", "Print the extracted text of pages.")
     extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file (may be gzipped) or a URL")
-    chunk = _command(actions, "chunk", "inspection.chunk", "Print the passages of a file.")
+    chunk = _add(actions, "chunk", "inspection.chunk", "Print the passages of a file.")
     chunk.add_argument("file", metavar="FILE")
     _add_chunker(chunk)
-    _command(actions, "pages", "pages.pages", "List the pages of the library.")
-    export = _command(actions, "export", "pages.export", "Export the library to a file, with its vectors.")
-    restore = _command(actions, "restore", "pages.restore", "Create the library from an exported file.")
+    _add(actions, "pages", "pages.pages", "List the pages of the library.")
+    export = _add(actions, "export", "pages.export", "Export the library to a file, with its vectors.")
+    restore = _add(actions, "restore", "pages.restore", "Create the library from an exported file.")
     for parser in (export, restore):
         parser.add_argument("file", metavar="FILE.zip")
-    move = _command(actions, "move-library", "pages.move_library", "Move the library to another embedding model.")
-    where = move.add_mutually_exclusive_group()
-    where.add_argument("--model", default="", metavar="NAME", help="a built-in model (default: EMBEDDING_MODEL)")
-    where.add_argument("--back", action="store_true", help="go back to the previous model, within 7 days")
-    reranker = _command(actions, "reranker", "evaluating.reranker", "Show, compare or switch the reranker.")
+    move = _add(actions, "move-library", "pages.move_library", "Move the library to another embedding model.")
+    target = move.add_mutually_exclusive_group()
+    target.add_argument("--model", default="", metavar="NAME", help="a built-in model (default: EMBEDDING_MODEL)")
+    target.add_argument("--back", action="store_true", help="go back to the previous model, within 7 days")
+    reranker = _add(actions, "reranker", "evaluating.reranker", "Show, compare or switch the reranker.")
     reranker.add_argument("--compare", action="store_true", help="compare it on the library's questions")
     switch = reranker.add_mutually_exclusive_group()
     switch.add_argument("--on", action="store_const", const=True, dest="switch", help="use it, after a comparison")
     switch.add_argument("--off", action="store_const", const=False, dest="switch", help="order candidates without it")
-    feedback = _command(actions, "feedback", "pages.feedback", "Write rated answers as test cases.")
+    feedback = _add(actions, "feedback", "pages.feedback", "Write rated answers as test cases.")
     feedback.add_argument("folder", metavar="FOLDER", help="receives questions.jsonl and pages.jsonl")
-    doctor = _command(actions, "doctor", "inspection.doctor", "Test the database and models, and show what is in use.")
+    doctor = _add(actions, "doctor", "inspection.doctor", "Test the database and models, and show what is in use.")
     doctor.add_argument("--deep", action="store_true", help="also repair pages that lack passages, and replicas")
 
 
@@ -246,14 +246,14 @@ def _add_chunker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chunker", metavar="NAME", choices=CHUNKERS, help="one of %(choices)s (default: CHUNKER)")
 
 
-def _typed(text: str) -> str:
+def _decode(text: str) -> str:
     """Return an argument as text. Terminals send UTF-8 even if the locale is ASCII."""
     if without_surrogates(text) == text:
         return text
     return os.fsencode(text).decode("utf-8", "replace")
 
 
-def _moment(text: str) -> str:
+def _check_date(text: str) -> str:
     try:
         datetime.fromisoformat(text)
     except ValueError as error:
@@ -261,8 +261,8 @@ def _moment(text: str) -> str:
     return text
 
 
-def _weighed(text: str) -> tuple[str, float]:
-    """A library, and what it counts beside others."""
+def _parse_library(text: str) -> tuple[str, float]:
+    """Parse a library and its weight relative to others."""
     name, _, weight = text.partition("=")
     try:
         value = float(weight or 1.0)

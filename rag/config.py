@@ -1,4 +1,4 @@
-"""Settings: read once from `.env` and the environment, frozen, handed down by `rag.app`."""
+"""Settings, read once from `.env` and the environment, then frozen and passed on by `rag.app`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rag.errors import ConfigError
 _LIBRARY = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
 _HOST = re.compile(r"[a-z0-9_.-]+|\[?[0-9a-f:.]+\]?", re.ASCII)
-_ADMITTED = re.compile(r"\*|[^\s@,]*@[^\s@,]+")
+_ACCESS_ENTRY = re.compile(r"\*|[^\s@,]*@[^\s@,]+")
 
 CHUNKERS = ("semantic", "recursive", "fixed", "markdown", "parent", "breakpoints")
-"""The names in `rag.ingest.chunking.CHUNKERS`, which a setting cannot ask."""
+"""The names in `rag.ingest.chunking.CHUNKERS`, which this module cannot import."""
 
 STRATEGIES = ("auto", "classic", "dense", "hybrid", "hyde", "keyword", "mmr", "multi_query", "rerank", "weighted")
-"""The names in `rag.retrieval.strategies.STRATEGIES`, which a setting cannot ask."""
+"""The names in `rag.retrieval.strategies.STRATEGIES`, which this module cannot import."""
 
 
 class Settings(BaseSettings):
-    """What a person can set. Each field is the environment variable of its name in capitals."""
+    """All settings. Each field is the environment variable of the same name in capitals."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -99,33 +99,33 @@ class Settings(BaseSettings):
 
     @field_validator("rag_data_dir")
     @classmethod
-    def _absolute(cls, value: Path) -> Path:
+    def _make_absolute(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
     @field_validator("rag_library")
     @classmethod
-    def _library_name(cls, value: str) -> str:
+    def _check_library_name(cls, value: str) -> str:
         if not _LIBRARY.fullmatch(value):
             raise ValueError("must be 1 to 40 of a-z, 0-9, - and _, and begin with a letter or a digit")
         return value
 
     @field_validator("chunker", "strategy")
     @classmethod
-    def _known_name(cls, value: str, info: ValidationInfo) -> str:
+    def _check_name(cls, value: str, info: ValidationInfo) -> str:
         names = CHUNKERS if info.field_name == "chunker" else STRATEGIES
         if value not in names:
             raise ValueError(f"must be one of {', '.join(names)}")
         return value
 
     @model_validator(mode="after")
-    def _some_leg_counts(self) -> Settings:
+    def _check_weights(self) -> Settings:
         if self.dense_weight + self.sparse_weight == 0:
             problem = "must be above 0 where SPARSE_WEIGHT is 0"
             raise ConfigError("setting_invalid", name="DENSE_WEIGHT", value="0", problem=problem)
         return self
 
     @model_validator(mode="after")
-    def _served_model_has_a_name(self) -> Settings:
+    def _check_embedding_name(self) -> Settings:
         if self.embedding_base_url and self.embedding_model == "builtin":
             problem = "must name the model of the service at EMBEDDING_BASE_URL"
             raise ConfigError("setting_invalid", name="EMBEDDING_MODEL", value="builtin", problem=problem)
@@ -133,42 +133,42 @@ class Settings(BaseSettings):
 
     @field_validator("qdrant_url")
     @classmethod
-    def _nodes(cls, value: str) -> str:
-        nodes = [cls._http_url(one) for one in filter(None, re.split(r"[\s,]+", value))]
-        if len({urlsplit(one).path for one in nodes}) > 1:
+    def _parse_nodes(cls, value: str) -> str:
+        nodes = [cls._check_http_url(node) for node in filter(None, re.split(r"[\s,]+", value))]
+        if len({urlsplit(node).path for node in nodes}) > 1:
             raise ValueError("must be nodes of one cluster, with the same path")
         return ",".join(nodes)
 
     @field_validator("llm_base_url", "searxng_url", "embedding_base_url", "reranker_base_url", "trace_url")
     @classmethod
-    def _http_url(cls, value: str) -> str:
+    def _check_http_url(cls, value: str) -> str:
         if value and not re.fullmatch(r"https?://[^\s/]+.*", value, re.ASCII):
             raise ValueError("must begin with http:// or https:// and name a host")
-        urlsplit(value).port  # noqa: B018 - reading it raises ValueError for one that cannot be
+        urlsplit(value).port  # noqa: B018 - reading it raises ValueError if it is invalid
         return value.rstrip("/")
 
     @field_validator("database_url")
     @classmethod
-    def _postgres_url(cls, value: SecretStr) -> SecretStr:
+    def _check_postgres_url(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value() and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must begin with postgresql://")
         return value
 
     @field_validator("trace_headers")
     @classmethod
-    def _header_lines(cls, value: SecretStr) -> SecretStr:
-        if not all(re.fullmatch(r"[\w-]+=[\x20-\x7e]+", one.strip(), re.ASCII) for one in pairs_in(value)):
+    def _check_headers(cls, value: SecretStr) -> SecretStr:
+        if not all(re.fullmatch(r"[\w-]+=[\x20-\x7e]+", pair.strip(), re.ASCII) for pair in pairs_in(value)):
             raise ValueError("must be NAME=VALUE pairs with commas between")
         return value
 
     @field_validator("web_search_except", mode="before")
     @classmethod
-    def _names(cls, value: Any) -> Any:
+    def _split_names(cls, value: Any) -> Any:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod
-    def _hosts(cls, value: Any) -> Any:
+    def _parse_hosts(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
         names = tuple(name.lower() for name in re.split(r"[\s,]+", value) if name)
@@ -178,17 +178,17 @@ class Settings(BaseSettings):
 
     @field_validator("auth_allow", "auth_admins", mode="before")
     @classmethod
-    def _addresses(cls, value: Any) -> Any:
+    def _parse_addresses(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
         entries = tuple(filter(None, re.split(r"[\s,]+", value)))
-        if any(not entry.isascii() or not _ADMITTED.fullmatch(entry) for entry in entries):
+        if any(not entry.isascii() or not _ACCESS_ENTRY.fullmatch(entry) for entry in entries):
             raise ValueError("must be addresses (ann@example.com), domains (@example.com) or *, with commas between")
         return tuple(entry.lower() for entry in entries)
 
     @field_validator("auth_verified_issuers", mode="before")
     @classmethod
-    def _issuers(cls, value: Any) -> Any:
+    def _parse_issuers(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
         issuers = tuple(filter(None, re.split(r"[\s,]+", value)))
@@ -198,7 +198,7 @@ class Settings(BaseSettings):
 
     @field_validator("fetch_allow_private_hosts", mode="before")
     @classmethod
-    def _host_port_pairs(cls, value: Any) -> Any:
+    def _parse_host_ports(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
         pairs = []
@@ -211,7 +211,7 @@ class Settings(BaseSettings):
 
     @property
     def qdrant_urls(self) -> list[str]:
-        """The addresses of the server's nodes; none for the embedded engine."""
+        """The URLs of the server's nodes; empty for the embedded engine."""
         return list(filter(None, self.qdrant_url.split(",")))
 
     @property
@@ -220,14 +220,14 @@ class Settings(BaseSettings):
 
 
 def pairs_in(headers: SecretStr) -> list[str]:
-    """The NAME=VALUE pairs of TRACE_HEADERS."""
+    """Split TRACE_HEADERS into its NAME=VALUE pairs."""
     return list(filter(None, headers.get_secret_value().split(",")))
 
 
 def load_settings(env_file: Path | None = Path(".env"), **overrides: Any) -> Settings:
     """Read the settings: overrides first, then the environment, then `env_file`, then defaults.
 
-    Raises ConfigError, one sentence that names the setting, for the first value that is wrong.
+    Raises ConfigError for the first invalid value, with a sentence that names the setting.
     """
     try:
         return Settings(_env_file=env_file, **overrides)

@@ -1,8 +1,8 @@
-"""Days and periods that a text names, in English and Chinese: "since last Monday", "最近两周".
+"""Days and periods named in a text, in English and Chinese: "since last Monday", "最近两周".
 
-dateparser reads Chinese as a word here and there (of "3月1日到3月5日" it makes two days in August) and finds a day in
-"may I ask", so the grammar is this file's own: a moment is a day, week, month or year, and what stands around it
-says which side of it is meant. Dates that are written differently in different countries (03/04/2025) are none.
+dateparser recognises only single Chinese words (it turns "3月1日到3月5日" into two days in August) and finds a day in
+"may I ask", so this module has its own grammar: a moment is a day, week, month or year, and the words around it tell
+which side of it is meant. Dates written differently in different countries (03/04/2025) are ignored.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rag.quantities.numerals import chinese_number
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From the day `since` through the day `until`, either of them None where that side is open.
+    """The days from `since` through `until`; None where that side is open.
 
-    `text[start:end]` is what names it, with the words around it that say which side is meant.
+    `text[start:end]` names the period, including the words around it that tell which side is meant.
     """
 
     since: date | None
@@ -32,7 +32,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The days from `first` through `last`, as they are named; a `weak` one is none without a word that places it."""
+    """The days from `first` through `last`, as the text names them; ignored without a preposition if `is_weak`."""
 
     first: date
     last: date
@@ -42,17 +42,17 @@ class Moment:
     said: str
 
     @property
-    def weak(self) -> bool:
-        """Whether it may be something else: a number, a day of every week, or "may" and "march" in lower case."""
+    def is_weak(self) -> bool:
+        """Whether it may be something else: a number, a recurring weekday, or "may" and "march" in lower case."""
         if self.kind in ("dmy", "mdy"):
             return self.said.islower() and not re.search(r"\d{4}", self.said)
         return self.kind == "year" or (self.kind in ("my", "turn") and " " not in self.said)
 
 
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_DAYS: Final = "mon tue wed thu fri sat sun".split()
+_WEEKDAYS: Final = "mon tue wed thu fri sat sun".split()
 _NUMBERS: Final = "no a/an/one two/couple three/few four five six seven eight nine ten eleven twelve".split()
-_HAN_DAYS: Final = "一二三四五六日"
+_HAN_WEEKDAYS: Final = "一二三四五六日"
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -67,7 +67,7 @@ _HAN_COUNT = r"(?:\d{1,5}(?!\s?年)|\d{1,3}|[一二两三四五六七八九十�
 _HAN_WEEK = "(?:周|星期|礼拜)"
 
 SPAN: Final = re.compile(rf"\b{_COUNT} {_UNIT}s?\b|(?<!\d){_HAN_COUNT}", re.IGNORECASE)
-"""A stretch of time."""
+"""A duration."""
 _MOMENT: Final = re.compile(
     rf"(?P<iso>(?<![\w./-])\d{{4}}([-/])\d{{1,2}}\2\d{{1,2}}(?![\d/-]))"
     rf"|\b(?P<dmy>\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}}\b)?)"
@@ -101,36 +101,36 @@ _AFTER: Final = re.compile(
     r"|(?P<before>[之以]前|前(?![一二三四五六七八九十几\d]))|(?P<until>为止))",
     re.IGNORECASE,
 )
-_JOINS: Final = re.compile(r"\s?(?:\b(?:to|until|till|through|and)\b|[-–—~～到至和])\s?(?:the )?", re.IGNORECASE)
-_LONGEST: Final = 24
+_JOINER: Final = re.compile(r"\s?(?:\b(?:to|until|till|through|and)\b|[-–—~～到至和])\s?(?:the )?", re.IGNORECASE)
+_MAX_CONTEXT: Final = 24
 
 
 def period_of(text: str, today: date, *, ahead: bool = False) -> Period | None:
-    """The first period that `text` names, None where it names none.
+    """Return the first period that `text` names, or None.
 
-    A day without its year is the last one there was, or with `ahead` the next one there is.
+    A day without a year is the most recent one, or with `ahead` the next one.
     """
-    moments = [one for one in moments_in(text, today, ahead) if one.start < 20_000]
-    for place, moment in enumerate(moments):
-        other = moments[place + 1] if place + 1 < len(moments) else None
-        if found := _framed(text, moment, other):
-            return found
+    moments = [moment for moment in moments_in(text, today, ahead) if moment.start < 20_000]
+    for index, moment in enumerate(moments):
+        following = moments[index + 1] if index + 1 < len(moments) else None
+        if period := _build_period(text, moment, following):
+            return period
     return None
 
 
-def _framed(text: str, moment: Moment, other: Moment | None) -> Period | None:
-    before = _BEFORE.search(text, max(0, moment.start - _LONGEST), moment.start)
+def _build_period(text: str, moment: Moment, second: Moment | None) -> Period | None:
+    before = _BEFORE.search(text, max(0, moment.start - _MAX_CONTEXT), moment.start)
     side = before.lastgroup if before else ""
     start = before.start() if before else moment.start
-    joint = _JOINS.fullmatch(text, moment.end, other.start) if other else None
-    if other and joint and (side in ("since", "range", "within") or joint[0].strip().lower() not in ("and", "和")):
+    joiner = _JOINER.fullmatch(text, moment.end, second.start) if second else None
+    if second and joiner and (side in ("since", "range", "within") or joiner[0].strip().lower() not in ("and", "和")):
         first = moment.first
-        if first > other.last:  # "1 May and 3 June 2025": the last one before it
-            first = _READ[moment.kind](moment.said.lower(), other.last, False)[0]
-        return Period(first, other.last, start, other.end)
-    if moment.weak and not before:
+        if first > second.last:  # "1 May and 3 June 2025": the last 1 May before 3 June
+            first = _READERS[moment.kind](moment.said.lower(), second.last, False)[0]
+        return Period(first, second.last, start, second.end)
+    if moment.is_weak and not before:
         return None
-    after = _AFTER.match(text, moment.end, moment.end + _LONGEST)
+    after = _AFTER.match(text, moment.end, moment.end + _MAX_CONTEXT)
     end = after.end() if after else moment.end
     side = after.lastgroup if after else side
     if side == "since" or moment.kind.endswith("rolling"):
@@ -141,32 +141,33 @@ def _framed(text: str, moment: Moment, other: Moment | None) -> Period | None:
 
 
 def moments_in(text: str, today: date, ahead: bool) -> Iterator[Moment]:
-    """All that `text` names, as `period_of` reads them, the weak ones too."""
-    for found in _MOMENT.finditer(text):
-        kind = str(found.lastgroup)
+    """Yield every moment that `text` names, including weak ones; arguments as for `period_of`."""
+    for match in _MOMENT.finditer(text):
+        kind = str(match.lastgroup)
         try:
-            first, last = _READ[kind](found[0].lower(), today, ahead)
+            first, last = _READERS[kind](match[0].lower(), today, ahead)
         except (ValueError, OverflowError):  # the 31st of June
             continue
-        yield Moment(first, last, *found.span(), kind, found[0])
+        yield Moment(first, last, *match.span(), kind, match[0])
 
 
-def _day(one: date) -> tuple[date, date]:
-    return one, one
+def _day_range(day: date) -> tuple[date, date]:
+    return day, day
 
 
-def _whole(year: int, month: int = 0) -> tuple[date, date]:
-    """A month or, without one, a year."""
+def _calendar_range(year: int, month: int = 0) -> tuple[date, date]:
+    """Return the first and last day of a month, or of the year if `month` is 0."""
     return date(year, month or 1, 1), date(year, month or 12, monthrange(year, month or 12)[1])
 
 
-def shifted(day: date, said: str, sign: int) -> date:
-    """The day so long ("three weeks") after another, or before it with -1. Raises ValueError, OverflowError."""
-    return _back(day, -sign * _count(said.lower()), _unit(said.lower()))
+def shifted(day: date, duration: str, sign: int) -> date:
+    """Return the day a duration ("three weeks") after `day`, before it if `sign` is -1. Raises ValueError,
+    OverflowError."""
+    return _subtract(day, -sign * _read_count(duration.lower()), _read_unit(duration.lower()))
 
 
-def _back(today: date, count: float, unit: str) -> date:
-    """The day so many units before; months that are shorter end sooner."""
+def _subtract(today: date, count: float, unit: str) -> date:
+    """Return the day `count` units earlier, clamped to the end of shorter months."""
     if unit in ("hour", "小时"):
         return today - timedelta(hours=count) if count >= 24 else today
     if unit in ("day", "天", "日", "week", "周", "星期", "礼拜"):
@@ -176,11 +177,11 @@ def _back(today: date, count: float, unit: str) -> date:
     return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
 
 
-def _dated(year: int, month: int, day: int, today: date, ahead: bool) -> tuple[date, date]:
-    """A day, or without one a month; without a year the nearest in the past, or with `ahead` to come."""
+def _resolve_date(year: int, month: int, day: int, today: date, ahead: bool) -> tuple[date, date]:
+    """Return the days of a date, of a month if `day` is 0; without a year the last one, or if `ahead` the next one."""
     for guess in [year] if year else sorted(range(today.year - 8, today.year + 9), key=lambda y: abs(y - today.year)):
         try:
-            first, last = _day(date(guess, month, day)) if day else _whole(guess, month)
+            first, last = _day_range(date(guess, month, day)) if day else _calendar_range(guess, month)
         except ValueError:
             continue
         if year or (last >= today if ahead else first <= today):
@@ -188,128 +189,130 @@ def _dated(year: int, month: int, day: int, today: date, ahead: bool) -> tuple[d
     raise ValueError
 
 
-def _english(said: str, today: date, ahead: bool) -> tuple[date, date]:
-    month = next(place for one in re.findall("[a-z]+", said) for place in range(12) if one[:3] == _MONTHS[place])
-    numbers = [int(one) for one in re.findall(r"\d+", said)]
-    year, day = (next((one for one in numbers if (one > 99) is large), 0) for large in (True, False))
-    return _dated(year, month + 1, day, today, ahead)
+def _read_english(text: str, today: date, ahead: bool) -> tuple[date, date]:
+    month = next(place for part in re.findall("[a-z]+", text) for place in range(12) if part[:3] == _MONTHS[place])
+    numbers = [int(part) for part in re.findall(r"\d+", text)]
+    year, day = (next((part for part in numbers if (part > 99) is large), 0) for large in (True, False))
+    return _resolve_date(year, month + 1, day, today, ahead)
 
 
-def _count(said: str) -> float:
-    if digits := re.search(r"\d+", said):
+def _read_count(text: str) -> float:
+    if digits := re.search(r"\d+", text):
         return int(digits[0])
-    if han := re.search("[一二两三四五六七八九十百几半]+", said):
+    if han := re.search("[一二两三四五六七八九十百几半]+", text):
         return 0.5 if han[0] == "半" else 3 if han[0] == "几" else float(chinese_number(han[0]))
-    words = said.removeprefix("a ").split() if "few" in said or "couple" in said else said.split()
+    words = text.removeprefix("a ").split() if "few" in text or "couple" in text else text.split()
     return next((n for n, names in enumerate(_NUMBERS) for word in words if word in names.split("/")), 1)
 
 
-def _unit(said: str) -> str:
-    return str(re.findall("hour|day|week|month|year|小时|天|日|周|星期|礼拜|月|年", said)[-1])
+def _read_unit(text: str) -> str:
+    return str(re.findall("hour|day|week|month|year|小时|天|日|周|星期|礼拜|月|年", text)[-1])
 
 
-def _ago(said: str, today: date, _: bool) -> tuple[date, date]:
-    return _day(_back(today, _count(said), _unit(said)))
+def _read_ago(text: str, today: date, _: bool) -> tuple[date, date]:
+    return _day_range(_subtract(today, _read_count(text), _read_unit(text)))
 
 
-def _rolling(said: str, today: date, _: bool) -> tuple[date, date]:
-    return _back(today, _count(said), _unit(said)), today
+def _read_rolling(text: str, today: date, _: bool) -> tuple[date, date]:
+    return _subtract(today, _read_count(text), _read_unit(text)), today
 
 
-def _turn(said: str, today: date, ahead: bool) -> tuple[date, date]:
-    """A week, month or year by its distance from today's, or a weekday."""
-    step = {"last": -1, "next": 1}.get(said.split()[0], 0)
-    named = said.split()[-1]
-    if named == "month":
-        return _whole(*_month(today, step))
-    if named == "year":
-        return _whole(today.year + step)
-    if named == "week":
-        return _week(today, step)
-    return _day(_weekday(today, _DAYS.index(named[:3]), step, ahead))
+def _read_turn(text: str, today: date, ahead: bool) -> tuple[date, date]:
+    """Read a week, month or year relative to today's, or a weekday."""
+    step = {"last": -1, "next": 1}.get(text.split()[0], 0)
+    unit = text.split()[-1]
+    if unit == "month":
+        return _calendar_range(*_shift_month(today, step))
+    if unit == "year":
+        return _calendar_range(today.year + step)
+    if unit == "week":
+        return _week_range(today, step)
+    return _day_range(_find_weekday(today, _WEEKDAYS.index(unit[:3]), step, ahead))
 
 
-def _weekday(today: date, wanted: int, step: int, ahead: bool) -> date:
+def _find_weekday(today: date, weekday: int, step: int, ahead: bool) -> date:
     if step > 0 or (ahead and not step):
-        return today + timedelta((wanted - today.weekday() - step) % 7 + step)
-    back = (today.weekday() - wanted) % 7
+        return today + timedelta((weekday - today.weekday() - step) % 7 + step)
+    back = (today.weekday() - weekday) % 7
     return today - timedelta(back or (7 if step else 0))
 
 
-def _week(today: date, step: int) -> tuple[date, date]:
+def _week_range(today: date, step: int) -> tuple[date, date]:
     monday = today + timedelta(7 * step - today.weekday())
     return monday, monday + timedelta(6)
 
 
-def _month(today: date, step: int) -> tuple[int, int]:
+def _shift_month(today: date, step: int) -> tuple[int, int]:
     year, month = divmod(today.year * 12 + today.month - 1 + step, 12)
     return year, month + 1
 
 
-def _edge(said: str, today: date, ahead: bool) -> tuple[date, date]:
-    return _day(_turn(f"{'last' if 'last' in said else 'this'} {said.split()[-1]}", today, ahead)[0])
+def _read_edge(text: str, today: date, ahead: bool) -> tuple[date, date]:
+    return _day_range(_read_turn(f"{'last' if 'last' in text else 'this'} {text.split()[-1]}", today, ahead)[0])
 
 
-def _near(said: str, today: date, _: bool) -> tuple[date, date]:
+def _read_near(text: str, today: date, _: bool) -> tuple[date, date]:
     steps = {"day before": -2, "yesterday": -1, "day after": 2, "tomorrow": 1, "大前": -3, "前": -2, "昨": -1}
     steps |= {"大后": 3, "后": 2, "明": 1}
-    return _day(today + timedelta(next((days for word, days in steps.items() if word in said), 0)))
+    return _day_range(today + timedelta(next((days for word, days in steps.items() if word in text), 0)))
 
 
-def _han_day(said: str, today: date, ahead: bool) -> tuple[date, date]:
-    year, _, rest = said.rpartition("年")
+def _read_han_day(text: str, today: date, ahead: bool) -> tuple[date, date]:
+    year, _, rest = text.rpartition("年")
     if turn := re.match("[本这上下]", rest):
-        return _whole(*_month(today, {"上": -1, "下": 1}.get(turn[0], 0)))
+        return _calendar_range(*_shift_month(today, {"上": -1, "下": 1}.get(turn[0], 0)))
     month, _, day = rest.partition("月")
-    first, last = _dated(_han_year(year, today), _han(month), _han(day.rstrip("日号份初")), today, ahead)
-    return _day(first) if day == "初" else (first, last)
+    first, last = _resolve_date(
+        _parse_han_year(year, today), _parse_number(month), _parse_number(day.rstrip("日号份初")), today, ahead
+    )
+    return _day_range(first) if day == "初" else (first, last)
 
 
-def _han_whole_year(said: str, today: date, _: bool) -> tuple[date, date]:
-    first, last = _whole(_han_year(said.partition("年")[0], today) or today.year)
-    return _day(first) if said.endswith("初") else (first, last)
+def _read_han_year(text: str, today: date, _: bool) -> tuple[date, date]:
+    first, last = _calendar_range(_parse_han_year(text.partition("年")[0], today) or today.year)
+    return _day_range(first) if text.endswith("初") else (first, last)
 
 
-def _han_year(said: str, today: date) -> int:
+def _parse_han_year(text: str, today: date) -> int:
     near = {"今": 0, "去": -1, "前": -2, "明": 1}
-    return today.year + near[said] if said in near else _han(said)
+    return today.year + near[text] if text in near else _parse_number(text)
 
 
-def _han(said: str) -> int:
-    """A number in digits or Chinese; 0 for none. A year is written digit by digit."""
-    return int(said) if said.isdecimal() else int(chinese_number(said)) if said else 0
+def _parse_number(text: str) -> int:
+    """Parse a number in digits or Chinese, years digit by digit; 0 for an empty text."""
+    return int(text) if text.isdecimal() else int(chinese_number(text)) if text else 0
 
 
-def _han_turn(said: str, today: date, ahead: bool) -> tuple[date, date]:
-    step = {"上": -1, "下": 1}.get(said[0], 0) * (2 if said.startswith("上上") else 1)
-    if said[-1] not in _HAN_DAYS + "天":
-        return _week(today, step)
-    wanted = _HAN_DAYS.index(said[-1].replace("天", "日"))
-    if said[0] in "周星礼":
-        return _day(_weekday(today, wanted, 0, ahead))
-    return _day(_week(today, step)[0] + timedelta(wanted))
+def _read_han_turn(text: str, today: date, ahead: bool) -> tuple[date, date]:
+    step = {"上": -1, "下": 1}.get(text[0], 0) * (2 if text.startswith("上上") else 1)
+    if text[-1] not in _HAN_WEEKDAYS + "天":
+        return _week_range(today, step)
+    weekday = _HAN_WEEKDAYS.index(text[-1].replace("天", "日"))
+    if text[0] in "周星礼":
+        return _day_range(_find_weekday(today, weekday, 0, ahead))
+    return _day_range(_week_range(today, step)[0] + timedelta(weekday))
 
 
-_READ: Final = {
-    "iso": lambda said, today, ahead: _day(date(*map(int, re.split("[-/]", said)))),
-    "dmy": _english,
-    "mdy": _english,
-    "my": _english,
-    "ago": _ago,
-    "rolling": _rolling,
-    "edge": _edge,
-    "near": _near,
-    "turn": _turn,
-    "year": lambda said, today, ahead: _whole(int(said)),
-    "zhday": _han_day,
-    "zhyear": _han_whole_year,
-    "zhnear": _near,
-    "zhturn": _han_turn,
-    "zhago": _ago,
-    "zhrolling": _rolling,
+_READERS: Final = {
+    "iso": lambda text, today, ahead: _day_range(date(*map(int, re.split("[-/]", text)))),
+    "dmy": _read_english,
+    "mdy": _read_english,
+    "my": _read_english,
+    "ago": _read_ago,
+    "rolling": _read_rolling,
+    "edge": _read_edge,
+    "near": _read_near,
+    "turn": _read_turn,
+    "year": lambda text, today, ahead: _calendar_range(int(text)),
+    "zhday": _read_han_day,
+    "zhyear": _read_han_year,
+    "zhnear": _read_near,
+    "zhturn": _read_han_turn,
+    "zhago": _read_ago,
+    "zhrolling": _read_rolling,
 }
 
 
 def now() -> str:
-    """The present moment as it is stored: ISO 8601 in UTC, to the microsecond."""
+    """Return the current time as it is stored: ISO 8601 in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,19 +1,19 @@
-"""Every error that can reach a person.
+"""Every error that a user may see.
 
 RagError
 ├── ConfigError        a setting is wrong
-├── StoreError         the database cannot do what was asked
-│   ├── StoreAwayError     the server of the database does not answer, which may pass
+├── StoreError         a database operation failed
+│   ├── StoreAwayError     the database server does not answer; a retry may work
 │   ├── StoreBusyError     another process has the embedded folder open
 │   └── ModelMismatchError the library was made with another embedding model
 ├── ModelError         an embedding or chat model cannot be loaded or does not answer
-├── ToolError          a tool of a conversation cannot do what it was called for
-├── WebSearchError     a search service of the open web does not answer as it should
-└── IngestError        one source cannot become a page; the others go on
-    └── FetchError         its address cannot be fetched
+├── ToolError          a tool call in a conversation failed
+├── WebSearchError     a web search service does not answer properly
+└── IngestError        one source cannot become a page; the others continue
+    └── FetchError         its URL cannot be fetched
 
 An error carries a code of `rag.locales` and the values for its sentence, so that the command line
-says it in English and the pages in the reader's language. Details for the log go into `__cause__`.
+shows it in English and the app in the user's language. Details for the log are in `__cause__`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rag.types import Notice
 
 
 class RagError(Exception):
-    """An expected failure, with one sentence for the person who meets it."""
+    """An expected failure, with one sentence for the user."""
 
     def __init__(self, code: str, **params: Any) -> None:
         self.notice = Notice(code, params)
@@ -41,15 +41,15 @@ class ConfigError(RagError):
 
 
 class StoreError(RagError):
-    """The database cannot do what was asked."""
+    """A database operation failed."""
 
 
 class LibraryMovedError(StoreError):
-    """A write with the vectors of a model from which another process, or thread, has moved the library since."""
+    """The library has since moved to another model, so vectors of the old one cannot be written."""
 
 
 class StoreAwayError(StoreError):
-    """The server of the database does not answer, or takes nothing for now; the same call may do later."""
+    """The database server does not answer or rejects requests for now; the same call may work later."""
 
 
 class StoreBusyError(StoreError):
@@ -65,11 +65,11 @@ class ModelError(RagError):
 
 
 class ToolError(RagError):
-    """A tool of a conversation cannot do what it was called for."""
+    """A tool call in a conversation failed."""
 
 
 class WebSearchError(RagError):
-    """A search service of the open web does not answer as it should."""
+    """A web search service does not answer properly."""
 
 
 class IngestError(RagError):
@@ -77,4 +77,4 @@ class IngestError(RagError):
 
 
 class FetchError(IngestError):
-    """An address cannot be fetched."""
+    """A URL cannot be fetched."""

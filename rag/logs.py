@@ -1,4 +1,4 @@
-"""Log lines that nobody forges: what somebody else wrote into one shows its control characters, and has none."""
+"""Log records that cannot be forged: control characters in logged values are escaped."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 
 class PlainRecord(logging.LogRecord):
-    """A record that is one line; the lines of a traceback begin with white space."""
+    """A record on one line; the lines of a traceback begin with white space."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         if self.exc_info:
-            told = "".join(traceback.format_exception(*self.exc_info)).rstrip().split("\n")
-            self.exc_text = "\n".join(f"  {_printable(line)}" for line in told)
+            lines = "".join(traceback.format_exception(*self.exc_info)).rstrip().split("\n")
+            self.exc_text = "\n".join(f"  {_escape_controls(line)}" for line in lines)
 
     def getMessage(self) -> str:  # noqa: N802 - the parent's name
-        return _printable(super().getMessage())
+        return _escape_controls(super().getMessage())
 
 
-def begin_logging(**how: Any) -> None:
-    """`logging.basicConfig` with such records, those of every library too."""
+def begin_logging(**options: Any) -> None:
+    """Call `logging.basicConfig`, and use such records everywhere, libraries included."""
     logging.setLogRecordFactory(PlainRecord)
-    logging.basicConfig(**how)
+    logging.basicConfig(**options)
 
 
-def _printable(text: str) -> str:
-    """The text with escapes in the place of what a terminal obeys or a reader of lines takes for their end."""
+def _escape_controls(text: str) -> str:
+    """Escape characters that a terminal obeys or that a log reader takes for the end of a line."""
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

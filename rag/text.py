@@ -1,4 +1,4 @@
-"""Pure helpers on text: sentences, language, terms. Offsets are code points everywhere."""
+"""Pure functions on text: sentences, language, terms. All offsets are in code points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _LOWER, _UPPER = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
 _LETTER = re.compile(r"[^\W\d_]")
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _HAN_RUN = re.compile(f"[{_CJK}]+")
 _CHINESE_ASKS = re.compile(
@@ -33,19 +33,19 @@ _ENGLISH_FRAME = re.compile(
     r"|^\W*(?:explain|translate|define|describe|pronounce|meaning|pinyin)\b",
     re.IGNORECASE,
 )
-_ENGLISH_JOINS = re.compile(  # not with a capital: titles are made of them
+_ENGLISH_JOINS = re.compile(  # lower case only, since titles capitalise them
     r"\b(?:the|an?|is|are|was|were|of|and|or|in|on|at|to|for|with|from|by|it|its|this|that|what|which|who|when|where"
     r"|why|how|does|do|did|can|has|have|be|mean|means|between)\b"
 )
 
 _WIDE = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 WIDE_WEIGHT = 2.0
-"""A Chinese character carries about as much as this many Latin ones, for search and for a token budget."""
+"""Latin characters that count the same as a Chinese one, for search and for a token budget."""
 
-# What belongs to the mark before it: closing quotes, and characters that are no character of their own.
+# Characters that belong to the mark before them: closing quotes and combining characters.
 _CLOSERS = re.escape("\"'”’」』）)】》〉]*_`~") + "\u0300-\u036f\u200d\ufe00-\ufe0f"
 _CLUSTER = regex.compile(r"\X")
-# A run of marks within a word is taken whole too, or it would be read again from each of its marks.
+# A run of marks within a word matches whole too, or the search would restart at each of its marks.
 _END = re.compile(
     rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{_CLOSERS}]*"
     rf"|(?P<en>[.!?…]++)[{_CLOSERS}]*+(?:(?=\s|$|[{_CJK}])|(?P<within>))"
@@ -58,74 +58,74 @@ _ABBREVIATIONS = frozenset(
     "u.n a.m p.m ca".split()
 )
 _BEFORE_WORD = re.compile(r"[\s(\[\"“']")
-_NEVER_BEGINS = frozenset("–—,;:)%")
-"""What no sentence begins with after a full stop on its line."""
+_NEVER_INITIAL = frozenset("–—,;:)%")
+"""Characters that never begin a sentence after a full stop on the same line."""
 _BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
 _FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
 _NEWLINE = re.compile(r"\n")
 _STRUCK = re.compile(r"(?<!~)~~(?![~\s])(?:[^~\n]++|~(?!~))++~~(?!~)")
 UNSURE = "[?]"
-"""Behind a line whose letters text recognition (OCR) is not sure of."""
+"""The mark after a line that text recognition (OCR) is not sure of."""
 _INVALID = re.compile(rf"{_STRUCK.pattern}|^[^\n]*\[\?\](?= ?\||$)[^\n]*$", re.MULTILINE)
 _CLOSE_UP = tuple(" ,.;:!?)]，。；：！？）、")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_FORMULA = re.compile(r"'*+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # and the full-width ones
-_CITED = re.compile(r"(?<!\s)\s*+\[\d+\]")
-_NARROW_TOKENS = 0.27  # tokens for a Latin character and for a wide one, as vendors' guides put it:
-_WIDE_TOKENS = 0.7  # about 0.25-0.3 and 0.6-0.8, whichever the tokenizer
+_FORMULA = re.compile(r"'*+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # including full-width signs
+_CITATION_MARK = re.compile(r"(?<!\s)\s*+\[\d+\]")
+_NARROW_TOKENS = 0.27  # tokens per Latin and per wide character, according to vendors' guides:
+_WIDE_TOKENS = 0.7  # about 0.25-0.3 and 0.6-0.8 with any tokenizer
 
 
 def plain(text: str) -> str:
-    """A title or name on one line, without what a terminal or a list would obey: see `without_controls`."""
+    """Return a title or name on one line, without control characters (see `without_controls`)."""
     return " ".join(without_controls(" ".join(text.split())).split())
 
 
 def without_controls(text: str) -> str:
-    """`text` without control characters, but for line ends and tabs, and without those that turn its direction.
+    """Remove control characters, except line ends and tabs, and characters that change the text direction.
 
-    The explicit directional formatting characters are those of UAX #9; with them a name can be shown as another.
+    The explicit directional formatting characters are those of UAX #9; they can make a name look like another one.
     """
     return _CONTROLS.sub("", text)
 
 
 def inert(cell: str) -> str:
-    """A cell of a table as a spreadsheet takes it for text: one that it may take for a formula gets an apostrophe.
+    """Return a table cell that a spreadsheet takes for text: a possible formula gets a leading apostrophe.
 
-    So OWASP has it ("CSV Injection"); `live` takes it away again.
+    This follows OWASP ("CSV Injection"); `live` removes the apostrophe.
     """
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def live(cell: str) -> str:
-    """What `inert` was given."""
+    """Undo `inert`."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def is_chinese(text: str) -> bool:
-    """Whether `text` reads as Chinese: Han characters are a fifth of its letters or more, with no kana or hangul.
+    """Return whether `text` is Chinese: at least a fifth of its letters are Han characters, without kana or hangul.
 
-    A question that names things in Latin letters may have fewer: there it counts what it is asked in.
+    A question full of Latin names may have fewer; then the language of the question around them decides.
     """
     if text.isascii():
         return False
     language = detect_language(text)
     return language == "zh" or (
-        language in ("en", "") and _asks_in_chinese(unicodedata.normalize("NFKC", text[:20_000]))
+        language in ("en", "") and _is_chinese_sentence(unicodedata.normalize("NFKC", text[:20_000]))
     )
 
 
 def question_language(text: str) -> str:
-    """As `detect_language`, of something that a person wrote: Latin names in a Chinese sentence do not make it English.
+    """Return the language as `detect_language` does, but treat a Chinese sentence with Latin names as Chinese.
 
-    Wide forms of Latin letters count as Latin ones.
+    Full-width Latin letters count as Latin.
     """
     return "zh" if is_chinese(text) else detect_language(unicodedata.normalize("NFKC", text))
 
 
-def _asks_in_chinese(text: str) -> bool:
-    """Whether a text that is mostly in Latin letters is a Chinese sentence about names, or an English one about a word.
+def _is_chinese_sentence(text: str) -> bool:
+    """Return whether a mostly Latin text is a Chinese sentence about names, not an English one about a Chinese word.
 
-    The frame decides: the words that ask and join, and the language in which the text begins or ends.
+    The question and function words decide, and the language in which the text begins or ends.
     """
     if len(_HAN.findall(text)) < 2 or _KANA_HANGUL.search(text) or _ENGLISH_FRAME.search(text):
         return False
@@ -137,9 +137,9 @@ def _asks_in_chinese(text: str) -> bool:
 
 
 def detect_language(text: str) -> str:
-    """Guess the language by script: `zh`, `ja`, `ko`, `en` (Latin script), or an empty string.
+    """Guess the language from the script: `zh`, `ja`, `ko`, `en` (Latin script), or an empty string.
 
-    Only the scripts are told apart; a page's own `lang` attribute knows better and comes first.
+    Only scripts are distinguished; a page's `lang` attribute is more precise and takes precedence.
     """
     sample = text[:20_000]
     letters = len(_LETTER.findall(sample))
@@ -155,121 +155,120 @@ def detect_language(text: str) -> str:
 
 
 def weigh(text: str) -> float:
-    """The length of `text` in Latin characters' worth."""
+    """Return the length of `text`, with wide characters counted as WIDE_WEIGHT Latin ones."""
     return len(text) + (WIDE_WEIGHT - 1) * len(_WIDE.findall(text))
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """Spans of the sentences of `text[start:end]`, in order, without the white space around them.
+    """Return the spans of the sentences of `text[start:end]`, in order, without surrounding white space.
 
-    Ends are 。！？ and . ! ? with their closing quotes, and line ends, except where a wrapped line
-    goes on in lower case. Fenced code is cut into its lines. Every character that is not white space
-    lies in exactly one span.
+    Sentences end at 。！？ and . ! ? with their closing quotes, and at line ends, except where a wrapped line continues
+    in lower case. Fenced code is split into lines. Every character that is not white space is in exactly one span.
     """
     stop = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
     begin = start
     for code_start, code_end in fenced_blocks(text, start, stop):
-        spans += _cut(text, begin, code_start, _sentence_ends(text, begin, code_start))
-        spans += _cut(text, code_start, code_end, _line_ends(text, code_start, code_end))
+        spans += _split_at(text, begin, code_start, _find_sentence_ends(text, begin, code_start))
+        spans += _split_at(text, code_start, code_end, _find_line_ends(text, code_start, code_end))
         begin = code_end
-    return [*spans, *_cut(text, begin, stop, _sentence_ends(text, begin, stop))]
+    return [*spans, *_split_at(text, begin, stop, _find_sentence_ends(text, begin, stop))]
 
 
 def fenced_blocks(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """Spans of the fenced code in `text[start:end]`, with its fences; one that nothing closes runs to the end.
+    """Return the spans of fenced code in `text[start:end]`, including fences; an unclosed block runs to the end.
 
-    A passage may begin within code: where the fences do not pair, a first one that closes ends a block there.
+    A passage may begin inside code: if the fences do not pair up, a closing fence at the start ends a block there.
     """
     stop = len(text) if end is None else end
     if "```" not in text and "~~~" not in text:
         return []
     fences = list(_FENCE.finditer(text, start, stop))
-    blocks, opened = _paired(fences)
-    if opened and _only_closes(text, start, fences[0]):
-        blocks, opened = _paired(fences[1:])
+    blocks, open_fence = _pair_fences(fences)
+    if open_fence and _is_lone_closing_fence(text, start, fences[0]):
+        blocks, open_fence = _pair_fences(fences[1:])
         blocks = [(start, fences[0].end()), *blocks]
-    return [*blocks, (opened.start(), stop)] if opened else blocks
+    return [*blocks, (open_fence.start(), stop)] if open_fence else blocks
 
 
 def without_struck(text: str, start: int = 0, end: int | None = None) -> str:
-    """`text[start:end]` without what its page strikes out (`~~…~~`): that is there to be seen, and holds no more.
+    """Return `text[start:end]` without struck-out parts (`~~…~~`), which are visible but no longer valid.
 
-    Lines that are marked `UNSURE` go too: their letters may be others.
+    Lines marked `UNSURE` are removed too, since their letters may be wrong.
     """
     stop = len(text) if end is None else end
     if "~~" not in text and UNSURE not in text:
         return text[start:stop]
-    kept, at = "", start
+    result, at = "", start
     for match in _INVALID.finditer(text):
         if match.end() <= at or match.start() >= stop:
             continue
-        kept += text[at : max(at, match.start())]
+        result += text[at : max(at, match.start())]
         at = min(stop, match.end())
-        kept = kept.rstrip(" ") if text[at : at + 1] in _CLOSE_UP else kept
-    return kept + text[at:stop]
+        result = result.rstrip(" ") if text[at : at + 1] in _CLOSE_UP else result
+    return result + text[at:stop]
 
 
-def struck_told(text: str, told: str) -> str:
-    """`text` with its struck parts set in `told`, a sentence with a place for them, for readers of plain text."""
-    return _STRUCK.sub(lambda match: told.format(match[0][2:-2]), text)
+def struck_told(text: str, template: str) -> str:
+    """Return `text` with its struck-out parts inserted into a sentence, `template`, for plain-text readers."""
+    return _STRUCK.sub(lambda match: template.format(match[0][2:-2]), text)
 
 
 def cluster_end(text: str, start: int, end: int) -> int:
-    """The last end of a grapheme cluster (UAX #29) of `text[start:]` up to `end`; `end` where one alone is longer."""
+    """Return the last end of a grapheme cluster (UAX #29) in `text[start:end]`; `end` if even the first is longer."""
     whole = end
-    for match in _CLUSTER.finditer(text, start, end + 1):  # whether one ends shows by the code point after it
+    for match in _CLUSTER.finditer(text, start, end + 1):  # the code point after a cluster decides where it ends
         if match.end() > end:
             break
         whole = match.end()
     return whole
 
 
-def _paired(fences: Sequence[re.Match[str]]) -> tuple[list[tuple[int, int]], re.Match[str] | None]:
-    """The blocks between fences, and the fence that was left open."""
+def _pair_fences(fences: Sequence[re.Match[str]]) -> tuple[list[tuple[int, int]], re.Match[str] | None]:
+    """Return the blocks between fences, and the fence left open, if any."""
     blocks: list[tuple[int, int]] = []
-    opened: re.Match[str] | None = None
+    open_fence: re.Match[str] | None = None
     for fence in fences:
-        if opened is None:
-            opened = fence
-        elif fence["marks"].startswith(opened["marks"]) and not fence["info"].strip():
-            blocks.append((opened.start(), fence.end()))
-            opened = None
-    return blocks, opened
+        if open_fence is None:
+            open_fence = fence
+        elif fence["marks"].startswith(open_fence["marks"]) and not fence["info"].strip():
+            blocks.append((open_fence.start(), fence.end()))
+            open_fence = None
+    return blocks, open_fence
 
 
-def _only_closes(text: str, start: int, fence: re.Match[str]) -> bool:
-    """Whether a fence follows its code at once and is followed by none."""
+def _is_lone_closing_fence(text: str, start: int, fence: re.Match[str]) -> bool:
+    """Return whether a fence directly follows code and is followed by none."""
     before = text[start : fence.start()].rstrip(" \t")
     after = text[fence.end() : fence.end() + 80].lstrip(" \t")
     blank_after = not after or after.startswith("\n\n") or after == "\n"
     return not fence["info"].strip() and before.endswith("\n") and before[-2:] not in ("\n\n", "\n") and blank_after
 
 
-def _cut(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _split_at(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[tuple[int, int]]:
     begin = start
     for cut in (*cuts, end):
-        if span := _stripped(text, begin, cut):
+        if span := _strip_span(text, begin, cut):
             yield span
         begin = cut
 
 
-def _line_ends(text: str, start: int, end: int) -> Iterator[int]:
+def _find_line_ends(text: str, start: int, end: int) -> Iterator[int]:
     return (newline.end() for newline in _NEWLINE.finditer(text, start, end))
 
 
 @lru_cache(maxsize=4096)
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """`split_sentences` of a passage, remembered: one question looks at each several times, others find it again."""
+    """Return the spans of `split_sentences`, cached: each question needs those of a passage several times."""
     return tuple(split_sentences(text))
 
 
-def _sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
+def _find_sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
     cased = _is_cased(text[start : min(stop, start + 20_000)])
     for match in _END.finditer(text, start, stop):
         at = match.end()
         if match["line"]:
-            if _breaks_line(text, start, match.start(), at, stop):
+            if _ends_at_newline(text, start, match.start(), at, stop):
                 yield at
         elif match["within"] is not None:
             yield from (ellipsis.end() for ellipsis in _ELLIPSIS.finditer(text, match.start(), at))
@@ -278,16 +277,16 @@ def _sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
 
 
 def _is_cased(sample: str) -> bool:
-    """Whether sentences can be expected to begin with a capital: some corpora are in lower case throughout."""
-    if sample.isascii():  # counted in a tenth of the time
+    """Return whether sentences normally begin with a capital; some corpora are all lower case."""
+    if sample.isascii():  # ten times faster
         plain = sample.encode()
         lower, upper = (len(plain) - len(plain.translate(None, letters)) for letters in (_LOWER, _UPPER))
         return upper * 200 >= lower
     return sum(map(str.isupper, sample)) * 200 >= sum(map(str.islower, sample))
 
 
-def _breaks_line(text: str, start: int, newline: int, after: int, stop: int) -> bool:
-    """Whether a newline ends a sentence: it does unless the next line goes on in lower case, as wrapped text does."""
+def _ends_at_newline(text: str, start: int, newline: int, after: int, stop: int) -> bool:
+    """Return whether a newline ends a sentence: unless the next line continues in lower case, as wrapped text does."""
     following = text[after : min(after + 80, stop)].lstrip(" \t")
     if not following or following[0] == "\n" or _BLOCK_LINE.match(following):
         return True
@@ -301,29 +300,29 @@ def _breaks_line(text: str, start: int, newline: int, after: int, stop: int) -> 
 
 
 def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -> bool:
-    """Whether a Latin full stop belongs to an abbreviation, an initial or a list number, not to a sentence's end."""
+    """Return whether a full stop belongs to an abbreviation, initial or list number, not to the end of a sentence."""
     if not match["en"].endswith(".") or len(match["en"]) > 1:
         following = text[match.end() : match.end() + 3].lstrip()
         return cased and match["en"].endswith((".", "…")) and following[:1].islower()
     before = _BEFORE_WORD.split(text[max(start, match.start() - 24) : match.start()])[-1]
     following = text[match.end() : match.end() + 3].lstrip()
-    if (cased and following[:1].islower()) or following[:1] in _NEVER_BEGINS:
+    if (cased and following[:1].islower()) or following[:1] in _NEVER_INITIAL:
         return True
-    if before.isdigit() and _begins_line(text, start, match.start() - len(before)):
+    if before.isdigit() and _is_line_start(text, start, match.start() - len(before)):
         return True
     if before.lower() in ("max", "min") and following[:1].isdigit():
         return True
     return before.lower() in _ABBREVIATIONS or ((len(before) == 1 and before.isupper() and before != "I") and cased)
 
 
-def _begins_line(text: str, start: int, at: int) -> bool:
-    """Whether only blanks stand between `at` and the beginning of its line."""
+def _is_line_start(text: str, start: int, at: int) -> bool:
+    """Return whether only blanks precede `at` on its line."""
     while at > start and text[at - 1] in " \t":
         at -= 1
     return at == start or text[at - 1] == "\n"
 
 
-def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _strip_span(text: str, start: int, end: int) -> tuple[int, int] | None:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -332,41 +331,42 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def terms(text: str) -> list[str]:
-    """Words in lower case, Chinese as overlapping pairs of characters; compatibility forms folded (NFKC)."""
+    """Return the words in lower case, Chinese as overlapping character pairs, with compatibility forms folded
+    (NFKC)."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    found: list[str] = []
+    words: list[str] = []
     for run in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
         if _HAN.match(run[0]) and len(run) > 1:
-            found.extend(run[i : i + 2] for i in range(len(run) - 1))
+            words.extend(run[i : i + 2] for i in range(len(run) - 1))
         else:
-            found.append(run)
-    return found
+            words.append(run)
+    return words
 
 
 def normal(question: str) -> tuple[str, ...]:
-    """The words of a question, whatever their order."""
+    """Return the distinct words of a question, sorted."""
     return tuple(sorted(set(terms(question))))
 
 
 def without_surrogates(text: str) -> str:
-    """`text` with a replacement character for each half of one: those can be neither stored nor printed."""
+    """Replace each lone surrogate by U+FFFD, since surrogates can be neither stored nor printed."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-_READ_AS_MARKUP = re.compile(
+_MARKDOWN_SYNTAX = re.compile(
     r"[\\`*~<>\[\]|$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<=\s)#+$|^[-+#=]|(?<=^\d)[.)](?=\s)|(?<=^\d\d)[.)](?=\s)"
 )
 
 
 def literal(text: str) -> str:
-    """A title or a name on one line of Markdown that shows it as it stands."""
-    return _READ_AS_MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+    """Return a title or name as one line of Markdown that renders literally."""
+    return _MARKDOWN_SYNTAX.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def unmarked(answer: str) -> str:
-    """An answer without the marks of its citations."""
-    return _CITED.sub("", answer)
+    """Return an answer without its citation marks."""
+    return _CITATION_MARK.sub("", answer)
 
 
 _ENDS = re.compile(r"(?:[。！？!?…]|(?<!\d)[.])['\"”’)）」』*_]*$")
@@ -380,28 +380,28 @@ def whole_sentences(text: str) -> str:
         return ""
     start, end = spans[-1]
     whole = text[end:].startswith("\n") or _ENDS.search(text, start, end)
-    kept = text[: max([end if whole else start, *(one.end() for one in _ENDS_WITH_MARKS.finditer(text))])]
-    lines = kept.rstrip().split("\n")
-    while lines and re.match(r"\s*(?:#{1,6}(?:\s|$)|[-*+>]\s*$|$)", lines[-1]):  # a heading of what is missing
+    complete = text[: max([end if whole else start, *(match.end() for match in _ENDS_WITH_MARKS.finditer(text))])]
+    lines = complete.rstrip().split("\n")
+    while lines and re.match(r"\s*(?:#{1,6}(?:\s|$)|[-*+>]\s*$|$)", lines[-1]):  # a heading whose text is missing
         lines.pop()
     return "\n".join(lines)
 
 
 def first_sentence(text: str, limit: int = 240) -> str:
-    """The first sentence of an answer without its marks, at most `limit` characters of it; "" of none."""
+    """Return the first sentence of an answer without its marks, up to `limit` characters; "" if there is none."""
     bare = unmarked(text).strip()
     spans = split_sentences(bare)
     return bare[spans[0][0] : spans[0][1]][:limit] if spans else ""
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a chat model makes of `text`; no tokenizer is asked."""
+    """Estimate how many tokens a chat model makes of `text`, without a tokenizer."""
     wide = (weigh(text) - len(text)) / (WIDE_WEIGHT - 1)
     return ceil((len(text) - wide) * _NARROW_TOKENS + wide * _WIDE_TOKENS)
 
 
 def encodable(text: str) -> str:
-    """`text` with each lone surrogate replaced by `?`; the same object when there is none."""
+    """Replace each lone surrogate of `text` by `?`; return the same object if there is none."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -410,16 +410,16 @@ def encodable(text: str) -> str:
 
 
 def mended(text: str) -> str:
-    """`text` with the halves of characters joined; one that stays alone becomes U+FFFD, for no file or page takes it.
+    """Join the halves of surrogate pairs; a lone half becomes U+FFFD, since files and pages cannot contain it.
 
-    A server that cuts its pieces by UTF-16 sends some characters in two.
+    A server that splits its chunks by UTF-16 sends some characters in two parts.
     """
-    if not _HALF.search(text):
+    if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def white_space_before(text: str, start: int) -> str:
-    """The white space that ends at `start`, 200 characters at most."""
+    """Return the white space that ends at `start`, up to 200 characters."""
     before = text[max(0, start - 200) : start]
     return before[len(before.rstrip()) :]

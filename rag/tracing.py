@@ -1,4 +1,4 @@
-"""What happened while a question was answered, as spans: what was done, when, within what, and how it went."""
+"""Traces of how a question was answered, as nested spans with their times and outcomes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from uuid import uuid4
 Kind = Literal["node", "tool", "leg", "embedding", "rerank", "model", "fetch"]
 Status = Literal["", "ok", "error", "stopped"]
 
-_MOST: Final = 2_000  # spans of one trace
+_MAX_SPANS: Final = 2_000  # spans per trace
 _EPOCH: Final = time.time() - time.perf_counter()
 
 
 def _now() -> float:
-    """Seconds since 1970, by a clock that is never set back."""
+    """Return seconds since 1970, by a monotonic clock."""
     return _EPOCH + time.perf_counter()
 
 
 @dataclass(slots=True)
 class Span:
-    """`start` and `end` are seconds since 1970, `attributes` JSON values. Until it ends it has no `status`."""
+    """One operation. `start` and `end` are seconds since 1970, `attributes` JSON values, `status` is empty until the
+    end."""
 
     name: str
     kind: Kind
@@ -42,32 +43,32 @@ class Span:
 
 
 class Trace:
-    """The spans of one run, in the order in which they began. Safe to share between threads."""
+    """The spans of one run, in the order in which they began. Thread-safe."""
 
     def __init__(self, before: Sequence[Span] = ()) -> None:
-        """`before` are those of the same run in a process that has ended."""
+        """`before` are spans of the same run from a process that has ended."""
         self.spans = list(before)
 
     def begin(self, name: str, kind: Kind, **attributes: Any) -> Span:
-        """Begin a span within the one that is under way here; whoever begins it ends it."""
+        """Begin a span inside the current one; the caller must end it."""
         current = _CURRENT.get()
         span = Span(name, kind, current[1].id if current and current[1] else "", attributes=attributes)
-        if len(self.spans) < _MOST:
+        if len(self.spans) < _MAX_SPANS:
             self.spans.append(span)
         return span
 
     def done(self, kind: Kind) -> list[Span]:
-        """Those of a kind that ended well."""
+        """Return the spans of a kind that ended successfully."""
         return [span for span in self.spans if span.kind == kind and span.status == "ok"]
 
     def close(self) -> None:
-        """End what is still under way: the run was stopped."""
+        """End all open spans as stopped."""
         for span in self.spans:
             if not span.status:
                 end(span, "stopped")
 
     def activate(self) -> Token[tuple[Trace, Span | None] | None]:
-        """Let `span` write here, in what this task or thread does from now on and in what it starts."""
+        """Make `span` write to this trace in the current task or thread and in those it starts."""
         return _CURRENT.set((self, None))
 
 
@@ -75,24 +76,24 @@ _CURRENT: ContextVar[tuple[Trace, Span | None] | None] = ContextVar("trace", def
 
 
 def end(span: Span, status: Status = "ok", **attributes: Any) -> None:
-    """End it, with what is known of it by now."""
+    """End a span, and add attributes."""
     span.attributes.update(attributes)
     span.end, span.status = _now(), status
 
 
 @contextmanager
 def span(name: str, kind: Kind, **attributes: Any) -> Iterator[Span]:
-    """What is done within is a span of the trace that is under way here; where there is none, it is kept nowhere."""
+    """Trace the body of a with statement as a span of the current trace; without one, it is discarded."""
     trace = (_CURRENT.get() or (Trace(), None))[0]
-    begun = trace.begin(name, kind, **attributes)
-    token = _CURRENT.set((trace, begun))
+    current = trace.begin(name, kind, **attributes)
+    token = _CURRENT.set((trace, current))
     status: Status = "error"
     try:
-        yield begun
+        yield current
         status = "ok"
     except (asyncio.CancelledError, GeneratorExit):
         status = "stopped"
         raise
     finally:
         _CURRENT.reset(token)
-        end(begun, status)
+        end(current, status)

@@ -1,4 +1,4 @@
-"""The values that travel between the rooms: plain, frozen, without behaviour that could fail."""
+"""Values passed between packages: plain, frozen, without behaviour that could fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RunMode = Literal["fast", "deep", "research", "judge", "summary", "tool"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
 SAVED: frozenset[IngestStatus] = frozenset({"added", "updated", "unchanged", "duplicate"})
-"""After these the library holds the text of the source."""
+"""Statuses after which the library has the text of the source."""
 PageStatus = Literal["active", "gone"]
 PageSource = Literal["web", "file", "import", "note"]
 Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
@@ -23,16 +23,15 @@ Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "stor
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as it rests in the store.
+    """A stored page.
 
-    `text` is the one text of the page: what `extract` prints, what is stored, and what every
-    `start` and `end` indexes, in code points. It is empty in listings, which leave it out.
-    `language` is a primary BCP 47 tag (`en`, `zh`) or empty. Times are ISO 8601 in UTC; `published` and
-    `modified` are what the page says of itself, a date (`2024-03-05`) or a time, or empty.
-    `aliases` are other addresses that lead to it. `etag` and `last_modified` are what its server sent
-    with it, `checked_at` when it was last asked, `failures` how often it failed since it last answered.
-    `version` counts its texts from 1. A page that is `gone` was found missing on its site. `reading` is the number of
-    the rules by which it was read, 0 from before there were any.
+    `text` is the page's only text: `extract` prints it, the database stores it, and every `start` and `end` indexes it,
+    in code points. It is empty in listings. `language` is a primary BCP 47 tag (`en`, `zh`) or empty. Times are ISO
+    8601 in UTC; `published` and `modified` come from the page itself, as a date (`2024-03-05`), a time, or empty.
+    `aliases` are other URLs that lead to the page. `etag` and `last_modified` come from its server, `checked_at` is the
+    time of the last request, `failures` the number of failed requests since the last successful one. `version` counts
+    its texts from 1. A page that is `gone` was missing from its site. `reading` is the version of the rules by which it
+    was read, 0 if it is older than these.
     """
 
     url: str
@@ -63,7 +62,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageVersion:
-    """A text that a page had: its `number` from 1, and from when until when (ISO 8601; "" is now)."""
+    """A former text of a page, with its `number` from 1, valid from `since` to `until` (ISO 8601; "" is now)."""
 
     url_hash: str
     number: int
@@ -78,9 +77,9 @@ class PageVersion:
 class Chunk:
     """A verbatim slice `text == page.text[start:end]`.
 
-    `section` is its heading path, outermost first; `context` is what else is embedded with it but not
-    shown as its text, such as the header of the table that it continues. `parent` is the span of the
-    page that is handed on in its place, where that is more than the chunk.
+    `section` is its heading path, outermost first; `context` is embedded with it but not shown as its text, such as the
+    header of the table that it continues. `parent` is the span of the page that replaces it in the context, if that is
+    more than the chunk.
     """
 
     index: int
@@ -94,7 +93,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """Term weights; `indices` are token hashes, `values` their BM25 term weights (IDF is the engine's)."""
+    """Term weights: `indices` are token hashes, `values` their BM25 term weights (the engine adds the IDF)."""
 
     indices: list[int]
     values: list[float]
@@ -102,15 +101,14 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk as retrieval hands it on, with where it stands and why it was found.
+    """A chunk as retrieval returns it, with its position and the reasons why it matched.
 
-    `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1. `lead` is the
-    white space before it in the page, so that neighbours can be put together again. `parent` is the span
-    of the page that is to be handed on in its place, under `parent_id`; one that was widened to it has none.
-    `header` is that of the table which its first rows go on with; it stands further up in the page.
-    `date` is when its page says it was last changed or published, or empty; `fetched_at` when the page was read from
-    the web for one question (ISO 8601), empty for those of the library. `library` is where it is from, where several
-    were searched.
+    `ranks` and `scores` have one entry per leg (`dense`, `sparse`, `fused`), with ranks from 1. `lead` is the white
+    space before it in the page, so that neighbours can be joined again. `parent` is the span of the page that is to
+    replace it in the context, under `parent_id`; an expanded passage has none. `header` is the header of the table that
+    its first rows continue; it is further up in the page. `date` is when its page was last changed or published
+    according to itself, or empty; `fetched_at` is when the page was fetched from the web for one question (ISO 8601),
+    empty for pages of the library. `library` is its library, if several were searched.
     """
 
     id: str
@@ -137,11 +135,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage that a search considered, and what became of it.
+    """A passage that a search considered, and the outcome.
 
-    `place` is its rank in the context, None if it was left out: by MMR, or as `fate` says while the
-    context was put together; then `into` is the id of the passage that holds its text. `repeats` is the
-    id of the picked passage that it is most like, with their `similarity` (0 to 1).
+    `place` is its rank in the context, None if it was excluded: by MMR, or for the reason in `fate` while building the
+    context; then `into` is the id of the passage that includes its text. `repeats` is the id of the most similar
+    selected passage, and `similarity` (0 to 1) how similar the two are.
     """
 
     passage: Passage
@@ -154,11 +152,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What a search found: `passages` in context order, all `candidates`, milliseconds by stage.
+    """The result of a search: `passages` in context order, all `candidates`, milliseconds by stage.
 
-    `legs` took part; `notes` is plain data on what the strategy did. `answerable` (0 to 1) is how
-    likely the library holds the answer at all. `damaged` are the titles of pages of which a passage was found whose
-    text is no longer what was stored.
+    `legs` took part; `notes` is plain data about the strategy's decisions. `answerable` (0 to 1) is how likely the
+    library has the answer at all. `damaged` are the titles of pages with a matching passage whose text differs from
+    what was stored.
     """
 
     question: str
@@ -174,14 +172,14 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message for a person, not yet put into words: `rag.locales.say(notice, language)` does that."""
+    """A message for a person, not yet localised: `rag.locales.say(notice, language)` does that."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def cause(self) -> str:
-        """Return the code of the innermost reason, or nothing where no reason was given."""
+        """The code of the innermost reason; empty if there is none."""
         reason = self.params.get("reason")
         return Notice(reason["code"], reason["params"]).cause or str(reason["code"]) if reason else ""
 
@@ -193,10 +191,10 @@ def because(code: str, /, **params: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of one source. `reason` is a code of rag.locales, `message` its English sentence.
+    """The outcome for one source. `reason` is a code of rag.locales, `message` its English sentence.
 
-    `preview` is the beginning of the text that was extracted from a page that is `held` or a duplicate;
-    `choices` are what the person can do about it: see `Decision`.
+    `preview` is the beginning of the text of a page that is `held` or a duplicate; `choices` are what the user can do
+    about it: see `Decision`.
     """
 
     source: str
@@ -216,7 +214,7 @@ class IngestResult:
 class Citation:
     """A quote that supports a statement: `quote == page.text[start:end]`; `n` is its mark in the answer.
 
-    `library` is where its page is, where several were searched.
+    `library` is the library of its page, if several were searched.
     """
 
     n: int
@@ -232,12 +230,12 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What `answer.text[start:end]` says, without its marks, and whether the passages bear it out.
+    """The statement in `answer.text[start:end]`, without its marks, and whether the passages support it.
 
-    `marks` are the citations shown with it: none where it is unsupported. `by` says who judged: the connected
-    chat model, a local model, or rules; `score` (0 to 1) orders statements by how well they are borne out.
-    `reason` is what a verdict of rules rests on: verbatim, words, nothing_close, numbers, clause, negation,
-    language; `model` for the others. One that is not `relevant` does not bear on the question.
+    `marks` are the citations shown with it: none if it is unsupported. `by` tells who judged: the connected chat model,
+    a local model, or rules; `score` (0 to 1) orders statements by how well they are supported. `reason` is the basis of
+    a verdict by rules: verbatim, words, nothing_close, numbers, clause, negation, language; `model` for the others. A
+    statement that is not `relevant` is off-topic.
     """
 
     start: int
@@ -252,7 +250,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node's work in a run: how long it took and what it decided, as plain data."""
+    """One node's work in a run: its duration and its decisions, as plain data."""
 
     node: str
     ms: float
@@ -261,10 +259,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that went to and came from chat models; `estimated` if a server did not count (all of) them.
+    """Tokens sent to and received from chat models; `estimated` if a server did not count (all of) them.
 
-    `money` is in the currency of the prices in the settings, None where none are set. `prompts` are the versions of the
-    standing rules that the models were given, such as `answer.en@1f2e3d4c`.
+    `money` is in the currency of the configured prices, None without any. `prompts` are the versions of the prompts
+    that the models received, such as `answer.en@1f2e3d4c`.
     """
 
     calls: int = 0
@@ -277,7 +275,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool that was called in a run, with what it was given and what it said; `failed` is why it said nothing."""
+    """A tool call in a run, with its argument and result; `failed` tells why there is no result."""
 
     name: str
     argument: str
@@ -288,15 +286,13 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The end of a run. `text` carries marks like `[1]` that point at `citations` by their `n`.
+    """The result of a run. `text` has marks like `[1]` that point to `citations` by their `n`.
 
-    `passages` are what the answer was written from, in context order; `searches` how they were found.
-    `answerable` (0 to 1) is the best of the searches'. `statements` are those of `text` that were checked.
-    `notice` says why an answer carries a caveat, is
-    missing, or failed. An answer from the `conversation` alone has no citations. `standalone` is what a
-    follow-up was understood as, empty for a question that stands by itself; `composed` how the answer
-    was put together from the passages. `trail` is what a mode tells of its way beside that, as plain data. `tools` are
-    those that were called for it.
+    `passages` are what the answer was written from, in context order; `searches` found them. `answerable` (0 to 1) is
+    the best value of the searches. `statements` are the checked statements of `text`. `notice` tells why an answer has
+    a caveat, is missing, or failed. An answer from the `conversation` alone has no citations. `standalone` is the
+    follow-up rewritten as a standalone question, empty if it already is one; `composed` is how the answer was composed
+    from the passages. `trail` is what else a mode records about its work, as plain data. `tools` are the tool calls.
     """
 
     question: str
@@ -321,15 +317,15 @@ class Answer:
 
     @property
     def quoted(self) -> bool:
-        """Whether its sentences are the pages' own: they say nothing that would have to be checked."""
+        """True if all sentences are quotes from the pages, so that none needs a check."""
         return self.reasoner == "extractive" or self.composed == "quoted"
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question and its answer. `standalone` is what the question was understood as, empty if as it stands.
+    """A question and its answer. `standalone` is the question rewritten as a standalone one, empty if unchanged.
 
-    An `aside` asked nothing of pages: no search takes it in.
+    An `aside` did not ask about pages, so no search includes it.
     """
 
     question: str
@@ -344,13 +340,13 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened in a run; `seq` counts from 0.
+    """An event of a run; `seq` counts from 0.
 
-    `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"},
-    for `route` the way that a message goes, where it is no plain question, for `standalone` what a follow-up was
-    understood as, for `plan` {"steps", "used", "most"}, for `token` a piece of text, for `reset` an empty text (discard
-    the tokens so far), for `waiting` the Waits of a person, and for `answer`, always the last, the Answer. `path` names
-    the nodes in whose nested graphs it happened, outermost first; none for the mode's own graph.
+    `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"}, for `route` the
+    route of a message that is not a plain question, for `standalone` the rewritten follow-up, for `plan` {"steps",
+    "used", "most"}, for `token` a piece of text, for `reset` an empty text (discard the tokens so far), for `waiting`
+    the Waits for a person, and for `answer`, always the last, the Answer. `path` names the nodes whose nested graphs it
+    happened in, outermost first; empty for the mode's own graph.
     """
 
     seq: int
@@ -361,7 +357,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a run waits for a person with: `asks` is what its node gave LangGraph's `interrupt`, JSON values."""
+    """A question of a run to a person: `asks` is what its node passed to LangGraph's `interrupt`, JSON values."""
 
     id: str
     asks: Any

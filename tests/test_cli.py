@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rag.cli import _loaded, _parser, main
+from rag.cli import _build_parser, _load_command, main
 from rag.commands.output import put, text_of
 from rag.ingest.sources import Source
 from rag.text import split_sentences, without_controls
@@ -284,8 +284,8 @@ def test_as_a_process_it_says_what_is_wrong_before_it_loads_the_app(tmp_path: Pa
 
 
 def test_every_command_has_its_function() -> None:
-    actions = next(action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
-    assert all(callable(_loaded(parser.get_default("run"))) for parser in actions.choices.values())
+    actions = next(action for action in _build_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    assert all(callable(_load_command(parser.get_default("run"))) for parser in actions.choices.values())
 
 
 def test_a_list_of_addresses_has_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
