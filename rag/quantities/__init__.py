@@ -1,4 +1,5 @@
-"""Read the values of a text: numbers with sign, bound and unit, dates, times, ratios, versions and identifiers.
+"""Values in texts: numbers with sign, bound and unit, dates, times, ratios, versions and identifiers.
 
-`numerals` turns digits and words into numbers, `units` knows measures and currencies, `values` finds what a text says.
+`numerals` parses digits and number words, `units` has measures and currencies, `reading` finds the values of a text,
+and `values` compares them.
 """

@@ -1,4 +1,4 @@
-"""Numbers as they are written: in digits with any marks of thousands and decimals, in Chinese and in English words."""
+"""Number formats: digits with any thousands and decimal separators, Chinese numerals, and English words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIGITS: Final = (
     r"|\d{1,3}(?:(?:\.\d{3}){2,12}(?!\d)(?:,\d+)?|(?:\.\d{3}){1,12},\d+)"  # 1.234.567 and 1.234,5
     r"|0,\d+|\d+,\d{1,2}(?![\d,])|\d*\.\d+|\d+)"  # 3,5 and .5
 )
-"""A number in digits. Of no-break and thin spaces NFKC makes the plain ones that part thousands here."""
+"""A number in digits. NFKC has turned no-break and thin spaces between thousands into plain ones."""
 HAN_DIGITS: Final = "〇零一二两三四五六七八九"
 HAN_PLACES: Final = MappingProxyType({"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000})
 _HAN_VALUES: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -48,7 +48,7 @@ ENGLISH: Final = (
 """A whole number in English words: twenty-five, a hundred and five, two million three hundred thousand."""
 
 
-def number_in_digits(text: str) -> Decimal:
+def parse_digits(text: str) -> Decimal:
     """Return the value of a match of DIGITS. A comma before three digits separates thousands; so do two points."""
     bare = re.sub("[ '’]", "", text)
     last = max(bare.rfind(","), bare.rfind("."))
@@ -60,29 +60,29 @@ def number_in_digits(text: str) -> Decimal:
 
 
 def chinese_number(text: str) -> Decimal:
-    """The number that Chinese numerals say, by places (三百二十, 3万5000, 三点五亿) or digits (二〇二五).
+    """Parse a Chinese numeral, by places (三百二十, 3万5000, 三点五亿) or digits (二〇二五).
 
-    Raises ValueError for none.
+    Raises ValueError if there is none.
     """
     whole, point, part = text.partition("点")
     if point:
-        digits = "".join(str(_digit(one)) for one in part.rstrip("万亿"))
-        return (chinese_number(whole) + Decimal(f"0.{digits}")) * _scale(part)
+        digits = "".join(str(_parse_digit(sign)) for sign in part.rstrip("万亿"))
+        return (chinese_number(whole) + Decimal(f"0.{digits}")) * _parse_scale(part)
     if whole and not set(whole) & set(HAN_PLACES):
-        return Decimal(whole if whole[0].isascii() else "".join(str(_digit(one)) for one in whole))
-    return _by_places(whole)
+        return Decimal(whole if whole[0].isascii() else "".join(str(_parse_digit(sign)) for sign in whole))
+    return _parse_places(whole)
 
 
-def _by_places(text: str) -> Decimal:
+def _parse_places(text: str) -> Decimal:
     total = section = Decimal(0)
     digit: Decimal | None = None
     place = 0
-    for one in re.findall(r"[\d.]+|\D", text):
-        before, place = place, HAN_PLACES.get(one, 0)
+    for token in re.findall(r"[\d.]+|\D", text):
+        previous, place = place, HAN_PLACES.get(token, 0)
         if not place:
-            digit = Decimal(one) if one[0].isascii() else Decimal(_digit(one))
-            if before >= 100 and one == text[-1] and digit:  # 三万五 is 35,000
-                digit *= before // 10
+            digit = Decimal(token) if token[0].isascii() else Decimal(_parse_digit(token))
+            if previous >= 100 and token == text[-1] and digit:  # 三万五 is 35,000
+                digit *= previous // 10
         elif place < 10_000:
             section, digit = section + (1 if digit is None else digit) * place, None
         else:
@@ -94,20 +94,20 @@ def _by_places(text: str) -> Decimal:
     return total + section + (digit or 0)
 
 
-def _digit(sign: str) -> int:
+def _parse_digit(sign: str) -> int:
     if sign not in _HAN_VALUES:
         raise ValueError(sign)
     return _HAN_VALUES[sign]
 
 
-def _scale(part: str) -> int:
+def _parse_scale(part: str) -> int:
     scale = 1
     for sign in part:
         scale *= HAN_PLACES.get(sign, 1)
     return scale
 
 
-def english_number(text: str) -> Decimal:
+def parse_english(text: str) -> Decimal:
     """Return the value of a match of ENGLISH."""
     total = part = 0
     for word in re.findall("[a-z]+", text.lower()):
@@ -125,19 +125,19 @@ _MORE: Final = "more|greater|higher|larger|bigger|longer|older|later|heavier|tal
 _LESS: Final = "less|fewer|lower|smaller|shorter|younger|earlier|lighter|slower"
 _UP: Final = rf"(?:(?:{_MORE}) than|over|above|exceed(?:s|ed|ing)?|in excess of|[大高多长晚重]于|超[过出]了?|逾|超)"
 _DOWN: Final = rf"(?:(?:{_LESS}) than|under|below|[小低少短早轻]于|不足|不到|[未不]满|未达)"
-_NOT: Final = (
+_NEGATION: Final = (
     r"(?:(?:\b(?:not|no|never|cannot)|n't)(?: (?:be|to|been|have|last|take|cost|weigh)){0,2} "
     r"|不得|不能|不可以?|不应|不会|不宜|不|未|没有?)"
 )
-_EQUAL: Final = r" ?(?:or equal to|或?等于)"
+_OR_EQUAL: Final = r" ?(?:or equal to|或?等于)"
 _MOST: Final = r"\b(?:up to|at (?:the )?most|max(?:imum)?\.?(?: of)?|within|as (?:many|much|high|long|far) as)"
 _LEAST: Final = r"\b(?:at (?:the )?least|min(?:imum)?\.?(?: of)?|as (?:few|little|low) as)"
 _FILL: Final = r"[ 为]{0,2}(?:a |an |the |about |approximately |roughly |around |just |约)?"
 _BEFORE: Final = tuple(
     (re.compile(rf"(?:{pattern}){_FILL}$", re.IGNORECASE), bound)
     for pattern, bound in (
-        (rf"≤|{_NOT}{_UP}|{_DOWN}{_EQUAL}|{_MOST}|[至最][多高]|顶多", "≤"),
-        (rf"≥|{_NOT}{_DOWN}|{_UP}{_EQUAL}|{_LEAST}|[至最][少低]|起码|(?<![未不])满", "≥"),
+        (rf"≤|{_NEGATION}{_UP}|{_DOWN}{_OR_EQUAL}|{_MOST}|[至最][多高]|顶多", "≤"),
+        (rf"≥|{_NEGATION}{_DOWN}|{_UP}{_OR_EQUAL}|{_LEAST}|[至最][少低]|起码|(?<![未不])满", "≥"),
         (rf"(?<![a-z]){_UP}|>", ">"),
         (rf"(?<![a-z]){_DOWN}|<", "<"),
     )
@@ -161,16 +161,16 @@ _UNTIL_AFTER: Final = re.compile("[之以]?前|为止|[之以]?内")
 _SINCE_AFTER: Final = re.compile("[之以]?后|以来|起")
 
 
-def bound_before(before: str) -> tuple[str, int]:
-    """The bound that `before` ends with, and how many characters say so; "" and 0 for none."""
+def find_bound_before(before: str) -> tuple[str, int]:
+    """Return the bound that `before` ends with, and its length in characters; "" and 0 if there is none."""
     for pattern, bound in _BEFORE:
         if match := pattern.search(before):
             return bound, len(before) - match.start()
     return "", 0
 
 
-def bound_after(text: str, at: int) -> tuple[str, int]:
-    """The bound that `text[at:]` begins with, and where that ends; "" and `at` for none."""
+def find_bound_after(text: str, at: int) -> tuple[str, int]:
+    """Return the bound that `text[at:]` begins with, and its end; "" and `at` if there is none."""
     if plus := _PLUS.match(text, at):
         return "≥", plus.end()
     for pattern, bound in _AFTER:
@@ -179,8 +179,8 @@ def bound_after(text: str, at: int) -> tuple[str, int]:
     return "", at
 
 
-def bound_of_moment(before: str, text: str, at: int) -> str:
-    """The side of a day or a time that is meant."""
+def find_moment_bound(before: str, text: str, at: int) -> str:
+    """Return the bound of a day or time from the words around it."""
     if _UNTIL.search(before) or _UNTIL_AFTER.match(text, at):
         return "≤"
     return "≥" if _SINCE.search(before) or _SINCE_AFTER.match(text, at) else ""

@@ -1,7 +1,7 @@
-"""Find the values that a text says, so that equal ones are equal however they are written.
+"""Value detection: equal values are equal however they are written.
 
-A number comes with its sign, its unit or currency, and whether it is a bound; dates, times of day, ratios, versions and
-identifiers are values of their own. Give `find_values` text that went through `normalised`.
+A number has its sign, its unit or currency, and a bound, if any; dates, times of day, ratios, versions and identifiers
+are separate kinds of values. `find_values` expects text from `normalised`.
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ from rag.quantities.numerals import (
     ORDINALS,
     SCALES,
     WORDS,
-    bound_after,
-    bound_before,
-    bound_of_moment,
     chinese_number,
-    english_number,
-    number_in_digits,
+    find_bound_after,
+    find_bound_before,
+    find_moment_bound,
+    parse_digits,
+    parse_english,
 )
-from rag.quantities.units import Dimension, Measure, currencies, measure_named
-from rag.quantities.values import MONTHS, WEEKDAYS, Reading, Value, day_of, find_date, find_time, find_weekday
+from rag.quantities.units import Dimension, Measure, find_measures, load_currencies
+from rag.quantities.values import MONTHS, WEEKDAYS, Reading, Value, find_date, find_time, find_weekday, read_day
 
 HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff"
-_BEFORE: Final = 48  # characters before a number that may belong to it
+_BEFORE: Final = 48  # max. characters before a number that may belong to it
 _TIME: Final[Dimension] = (0, 0, 1, 0, 0)
-_EXACT: Final = 99  # figures of what is never rounded
+_EXACT: Final = 99  # figures of a number that is never rounded
 
-# What a text is brought into before it is read
+# Normalisation
 
 _SUPERSCRIPT: Final = re.compile(r"(?<=\d)(?=[⁺⁻⁰¹²³⁴-⁹])")
 _VULGAR_FRACTION: Final = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
 _DEGREE: Final = re.compile(r"(?<=\d) ?[º˚°](?: ?(?=[CF]\b))?")
-_HAN_COMMA: Final = re.compile(r"，(?=\d)")  # parts numbers, not thousands
-_FOLDED: Final = str.maketrans("’萬億點兩負⁄⩽≦⩾≧∶", "'万亿点两负/≤≤≥≥:")
+_HAN_COMMA: Final = re.compile(r"，(?=\d)")  # separates numbers, not thousands
+_FOLDINGS: Final = str.maketrans("’萬億點兩負⁄⩽≦⩾≧∶", "'万亿点两负/≤≤≥≥:")
 _SIGNS: Final = (("<=", "≤"), (">=", "≥"), ("!=", "≠"), ("-->", "→"), ("->", "→"), ("=>", "→"))
-_WAYS: Final = {"RIGHTWARDS": "→", "LEFTWARDS": "←", "UPWARDS": "↑", "DOWNWARDS": "↓"}
+_ARROWS: Final = {"RIGHTWARDS": "→", "LEFTWARDS": "←", "UPWARDS": "↑", "DOWNWARDS": "↓"}
 
 
 def normalised(text: str) -> str:
-    """`text` in compatibility forms (NFKC), with powers, fractions and signs each written in one way."""
+    """Return `text` in compatibility forms (NFKC), with powers, fractions and signs in a uniform notation."""
     if not text.isascii():
         text = _DEGREE.sub("°", text)
         text = _HAN_COMMA.sub(", ", _VULGAR_FRACTION.sub(" ", _SUPERSCRIPT.sub("^", text)))
-        text = unicodedata.normalize("NFKC", text).translate(_FOLDED)
-    for written, sign in _SIGNS:
-        text = text.replace(written, sign)
+        text = unicodedata.normalize("NFKC", text).translate(_FOLDINGS)
+    for spelling, sign in _SIGNS:
+        text = text.replace(spelling, sign)
     return text
 
 
 @lru_cache(maxsize=1024)
 def sign_of(char: str) -> str:
-    """The sign that tells two sentences apart: arrows by their direction; "" for letters, marks and decoration."""
+    """Return the sign that distinguishes two sentences, arrows by direction; "" for letters, marks and decoration."""
     if char in "|~^`+*" or unicodedata.category(char) not in ("Sm", "Sc", "So"):
         return ""
     name = unicodedata.name(char, "")
-    return next((sign for way, sign in _WAYS.items() if "ARROW" in name and way in name), char)
+    return next((sign for direction, sign in _ARROWS.items() if "ARROW" in name and direction in name), char)
 
 
-# Numbers and what belongs to them
+# Numbers and their units
 
 _DIGITS: Final = re.compile(DIGITS)
 _HAN_NUMBER: Final = re.compile(
@@ -87,12 +87,12 @@ _DENOMINATORS: Final = {word: value for word, value in ORDINALS.items() if value
     "halve": 2,
     "quarter": 4,
 }
-_PART: Final = re.compile(
+_ENGLISH_FRACTION: Final = re.compile(
     rf"(?P<n>one|two|three|four|five|six|seven|eight|nine|an?)[ -](?P<of>{'|'.join(_DENOMINATORS)})(?P<many>s?)\b"
     r"|half\b(?! past)",
     re.IGNORECASE,
 )
-_HAN_PART: Final = re.compile(
+_HAN_FRACTION: Final = re.compile(
     rf"(?P<of>[百千万]|\d{{1,6}}|[{HAN_DIGITS}十]{{1,4}})分之(?P<n>{DIGITS}|[{HAN_DIGITS}十百]{{1,9}}(?:点[{HAN_DIGITS}]{{1,6}})?)"
 )
 _TENTHS: Final = re.compile(rf"(?P<n>[{HAN_DIGITS}\d])成(?P<half>半)?(?=[^{HAN}]|[的以左上多]|$)")
@@ -106,7 +106,7 @@ _SCALE: Final = re.compile(
 )
 _EXPONENT: Final = re.compile(r"\^(?P<e>[-+]?\d{1,3})(?!\d)")
 _ORDINAL_ENDING: Final = re.compile(r"(?:st|nd|rd|th)\b")
-_AND_MORE: Final = re.compile("[余多来](?=\\D)")
+_APPROXIMATE_SUFFIX: Final = re.compile("[余多来](?=\\D)")
 _ABOUT_AFTER: Final = re.compile("左右|上下")
 _ABOUT: Final = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca?\.)|[~≈约近]|接近) ?$",
@@ -119,8 +119,8 @@ _UNIT: Final = re.compile(
 )
 _WORD_END: Final = re.compile("[ -]|$")
 _WORD_FOLLOWS: Final = re.compile(r" \w")
-# What follows a number without being what it counts.
-_NO_NOUNS: Final = (
+# Words that may follow a number without being what it counts.
+_FUNCTION_WORDS: Final = (
     "a an the of in on at to for from by with and or but as is are was were be been it its this that these those"
     " when while also not can may might will would should do does did has have had than then so into about over after"
     " before during between more most less each per each only if because however points?"
@@ -145,12 +145,12 @@ _VERSION_AFTER: Final = re.compile(
     r" (?:or|and) (?:newer|later|higher|above)\b|(?:[及或]?以[上下])?版本?|[节章条]", re.IGNORECASE
 )
 
-_COUNTED: Final = re.compile(
-    rf"[ -](?!(?:{'|'.join(_NO_NOUNS)})\b){_LATIN}{{2}}"
+_NOUN_AFTER: Final = re.compile(
+    rf"[ -](?!(?:{'|'.join(_FUNCTION_WORDS)})\b){_LATIN}{{2}}"
     rf"|(?![的了是在和与也都就着吗呢吧啊之而及或把被度到至以左上等])[{HAN}]"
 )
 
-# Values that are no plain numbers
+# Values other than plain numbers
 
 _RATIO: Final = re.compile(
     rf"(?P<a>\d{{1,9}}(?:\.\d{{1,6}})?|[{HAN_DIGITS}十]{{1,3}})(?: : |[:比])"
@@ -163,15 +163,15 @@ _CODE: Final = re.compile(r"(?P<label>[A-Za-z]{1,12})(?P<by>[-_./–]?)(?P<rest>
 _OTHER_CODE: Final = re.compile(r"\d+[A-Za-z][A-Za-z\d]*(?:-\d+)?|\d+(?:-\d+){2,}|0\d+(?![\d.,:])|\d{20,}")
 _DECADE: Final = re.compile(rf"(?P<c>\d\d|[二十一]{{1,3}})世纪(?P<d>\d0|[{HAN_DIGITS}]十)年代")
 
-# What joins two values
+# Connectors of two values
 
-_TO: Final = re.compile(r" ?(?:[-−–—~]|\bto\b|[至到]) ?")
-_AND: Final = re.compile(r" (?:and|to) | ?[和与至到] ?")
+_RANGE_JOINER: Final = re.compile(r" ?(?:[-−–—~]|\bto\b|[至到]) ?")
+_PAIR_JOINER: Final = re.compile(r" (?:and|to) | ?[和与至到] ?")
 _BETWEEN: Final = re.compile(r"(?:\b(?:between|from)|介于|从|在) ?$", re.IGNORECASE)
-_THEN: Final = re.compile(r" ?(?:and |又)?")
+_ADDITION: Final = re.compile(r" ?(?:and |又)?")
 _OF_RATIO: Final = re.compile(r"\b(?:ratio|proportion|odds)(?: of| is|:)? $", re.IGNORECASE)
 
-_STARTS: Final = (
+_INITIALS: Final = (
     *WORDS,
     *ORDINALS,
     "half",
@@ -180,136 +180,136 @@ _STARTS: Final = (
 )
 _CANDIDATE: Final = re.compile(
     rf"(?<![A-Za-z\d])[A-Za-z]{{1,12}}+[-_./–]?+(?=\d)|\.?\d|[{HAN_DIGITS}十百千万半]"
-    rf"|\b(?:(?:{'|'.join(name[:3] for name in MONTHS)})[a-z]{{0,6}}|{'|'.join(WEEKDAYS)}s?|{'|'.join(_STARTS)})\b"
+    rf"|\b(?:(?:{'|'.join(name[:3] for name in MONTHS)})[a-z]{{0,6}}|{'|'.join(WEEKDAYS)}s?|{'|'.join(_INITIALS)})\b"
     r"|(?:周|星期|礼拜)(?=[一二三四五六日天])",
     re.IGNORECASE,
 )
 
 
 def find_values(text: str) -> list[Value]:
-    """All values in the order of the text; the year of a date stands behind its day."""
+    """Return all values in text order; the year of a date follows its day."""
     finder = _Finder(text)
     at = 0
     while candidate := _CANDIDATE.search(text, at):
         finder.read(candidate.start())
         at = max(finder.floor, candidate.end())
-    return finder.found
+    return finder.values
 
 
 @dataclass(slots=True)
 class _Number:
-    """A number while it is read: `text[start:end]`, what it is multiplied by in `scale`, and as what it counts."""
+    """A number being read: `text[start:end]`, the multiplier in `scale`, and its possible units in `measures`."""
 
     start: int
     end: int
     number: Decimal
     figures: int = 1
-    scale: Decimal = Decimal(1)  # of a million, which `number` has in it
+    scale: Decimal = Decimal(1)  # such as a million, already included in `number`
     measures: tuple[Measure, ...] = ()
     bound: str = ""
     loose: bool = False
     digits: str = ""
     written: bool = True
     covers: tuple[Reading, ...] = ()
-    part: bool = False  # of a whole, which per cent say too
+    part: bool = False  # a part of a whole, which a percentage can express too
 
-    def times(self, factor: Decimal, end: int) -> None:
+    def multiply(self, factor: Decimal, end: int) -> None:
         self.number, self.scale, self.end = self.number * factor, self.scale * factor, end
 
 
 class _Finder:
     def __init__(self, text: str) -> None:
         self._text = text
-        self.found: list[Value] = []
-        self.floor = 0  # where the last value ends
+        self.values: list[Value] = []
+        self.floor = 0  # the end of the last value
         self._scales = (Decimal(1), Decimal(1))  # of the last two numbers
 
     def read(self, at: int) -> None:
-        """Add what begins at `at`, if anything does."""
+        """Add the value that begins at `at`, if any."""
         before = self._text[max(self.floor, at - _BEFORE) : at]
-        for value in self._moment(at, before) or self._special(at) or self._number(at, before):
+        for value in self._read_moment(at, before) or self._read_special(at) or self._read_number(at, before):
             self._add(value)
             self.floor = max(self.floor, value.end)
 
-    def _moment(self, at: int, before: str) -> list[Value]:
+    def _read_moment(self, at: int, before: str) -> list[Value]:
         if weekday := find_weekday(self._text, at):
             return [weekday]
-        if found := find_date(self._text, at):
-            bound = bound_of_moment(before, self._text, found[-1].end)
-            return [replace(found[0], bound=bound), *found[1:]]
+        if date := find_date(self._text, at):
+            bound = find_moment_bound(before, self._text, date[-1].end)
+            return [replace(date[0], bound=bound), *date[1:]]
         if time := find_time(self._text, at, before):
-            return [replace(time, bound=bound_of_moment(before[: time.start - at or None], self._text, time.end))]
+            return [replace(time, bound=find_moment_bound(before[: time.start - at or None], self._text, time.end))]
         return []
 
-    def _special(self, at: int) -> list[Value]:
+    def _read_special(self, at: int) -> list[Value]:
         text = self._text
         if ratio := _RATIO.match(text, at):
-            return [Value(*ratio.span(), (Reading("ratio", _ratio(_any_number(ratio["a"]), _any_number(ratio["b"]))),))]
+            return [Value(*ratio.span(), (Reading("ratio", _reduce(_parse(ratio["a"]), _parse(ratio["b"]))),))]
         if decade := _DECADE.match(text, at):
-            since = (_any_number(decade["c"]) - 1) * 100 + _any_number(decade["d"])
+            since = (_parse(decade["c"]) - 1) * 100 + _parse(decade["d"])
             return [Value(*decade.span(), (Reading("code", f"{since}s"),))]
         if code := _CODE.match(text, at):
-            return _identifier(code)
+            return _build_identifier(code)
         version = _VERSION.match(text, at)
         if version and version["said"].count(".") > 1 and not _DIGITS.fullmatch(version["said"]):
-            return [_version(version.start(), version.end(), version["said"])]
+            return [_build_version(version.start(), version.end(), version["said"])]
         return []
 
-    def _number(self, at: int, before: str) -> list[Value]:
-        read = self._part(at) or self._in_digits(at) or self._in_han(at, before) or self._in_words(at)
-        if isinstance(read, Value):
-            return [read]
-        if read is None:
+    def _read_number(self, at: int, before: str) -> list[Value]:
+        item = self._read_part(at) or self._read_digits(at) or self._read_han(at, before) or self._read_words(at)
+        if isinstance(item, Value):
+            return [item]
+        if item is None:
             return []
-        if read.digits and (version := self._version(read, before)):
+        if item.digits and (version := self._read_version(item, before)):
             return [version]
         low = at - len(before)
-        self._extend_right(read, money=bool(self._currency(low, at)[0]))
-        self._extend_left(read, low)
-        return [self._value(read)]
+        self._extend_right(item, money=bool(self._find_currency(low, at)[0]))
+        self._extend_left(item, low)
+        return [self._build_value(item)]
 
-    def _version(self, read: _Number, before: str) -> Value | None:
-        """A number with a point that has no unit and stands behind a name, or before what is said of versions."""
-        version = _VERSION.match(self._text, read.start)
+    def _read_version(self, item: _Number, before: str) -> Value | None:
+        """Read a decimal without a unit as a version if the words before or after it suggest so."""
+        version = _VERSION.match(self._text, item.start)
         if (
             version is None
-            or version.end() != read.end
-            or self._unit(read.end)[0]
-            or _SCALE.match(self._text, read.end)
+            or version.end() != item.end
+            or self._find_unit(item.end)[0]
+            or _SCALE.match(self._text, item.end)
         ):
             return None
-        if not (_VERSION_BEFORE.search(before) or _VERSION_AFTER.match(self._text, read.end)):
+        if not (_VERSION_BEFORE.search(before) or _VERSION_AFTER.match(self._text, item.end)):
             return None
-        bound, length = bound_before(before)
-        value = _version(read.start, read.end, version["said"])
-        after, end = bound_after(self._text, read.end)
-        return replace(value, start=read.start - length, end=end, bound=bound or after)
+        bound, length = find_bound_before(before)
+        value = _build_version(item.start, item.end, version["said"])
+        after, end = find_bound_after(self._text, item.end)
+        return replace(value, start=item.start - length, end=end, bound=bound or after)
 
-    # What a number begins with
+    # Number formats
 
-    def _part(self, at: int) -> _Number | None:
-        if part := _HAN_PART.match(self._text, at):
-            number, of = _any_number(part["n"]), part["of"]
+    def _read_part(self, at: int) -> _Number | None:
+        if part := _HAN_FRACTION.match(self._text, at):
+            number, of = _parse(part["n"]), part["of"]
             if of in _SHARES:
-                return _Number(*part.span(), number, _figures(part["n"]), measures=measure_named(_SHARES[of]))
-            return _Number(*part.span(), number / (_any_number(of) or 1), _EXACT, part=True)
+                return _Number(*part.span(), number, _count_figures(part["n"]), measures=find_measures(_SHARES[of]))
+            return _Number(*part.span(), number / (_parse(of) or 1), _EXACT, part=True)
         if tenths := _TENTHS.match(self._text, at):
             number = chinese_number(tenths["n"]) * 10 + (5 if tenths["half"] else 0)
-            return _Number(*tenths.span(), number, 2, measures=measure_named("%"))
-        if part := _PART.match(self._text, at):
-            count, of = english_number(part["n"] or "one") or Decimal(1), (part["of"] or "half").lower()
+            return _Number(*tenths.span(), number, 2, measures=find_measures("%"))
+        if part := _ENGLISH_FRACTION.match(self._text, at):
+            count, of = parse_english(part["n"] or "one") or Decimal(1), (part["of"] or "half").lower()
             if (part["many"] and count > 1) or of in ("quarter", "half") or self._text.startswith(" of ", part.end()):
                 return _Number(*part.span(), count / _DENOMINATORS[of], _EXACT, written=False, part=True)
         return None
 
-    def _in_digits(self, at: int) -> _Number | Value | None:
+    def _read_digits(self, at: int) -> _Number | Value | None:
         match = _DIGITS.match(self._text, at)
         if match is None:
             return None
         end = match.end()
         code = _OTHER_CODE.match(self._text, at)
         if code and (code.end() > end or code[0][0] == "0" or len(code[0]) >= 20):
-            unit, unit_end = self._unit(end)
+            unit, unit_end = self._find_unit(end)
             scaled = (
                 _SCALE.match(self._text, end)
                 or _ORDINAL_ENDING.match(self._text, end)
@@ -317,200 +317,200 @@ class _Finder:
             )
             decade = code[0][-1] == "s" and len(code[0]) == 5  # 1990s
             if decade or not (scaled or (unit and unit_end >= code.end())):
-                return Value(*code.span(), (Reading("code", _letters(code[0])),))
-        number = _Number(*match.span(), number_in_digits(match[0]), _figures(match[0]), digits=match[0])
+                return Value(*code.span(), (Reading("code", _strip_separators(code[0])),))
+        number = _Number(*match.span(), parse_digits(match[0]), _count_figures(match[0]), digits=match[0])
         if " " in match[0]:
             number.covers = tuple(Reading("", Decimal(part)) for part in re.findall(r"\d+", match[0]))
         return number
 
-    def _in_han(self, at: int, before: str) -> _Number | None:
+    def _read_han(self, at: int, before: str) -> _Number | None:
         if half := _HALF_OF.match(self._text, at):
             return _Number(*half.span(), Decimal("0.5"), part=half[0] == "一半")
         match = _HAN_NUMBER.match(self._text, at)
-        if match and len(match[0]) < 4 and not set(match[0]) & set("十百千万亿点〇零"):  # 三四线: one of them, not 34
+        if match and len(match[0]) < 4 and not set(match[0]) & set("十百千万亿点〇零"):  # 三四线: 3 or 4, not 34
             match = re.compile(r"\D").match(self._text, at)
         if match is None or match[0] in "〇零":
             return None
         number = chinese_number(match[0])
         written = len(match[0]) > 1 or bool(_ORDER.search(before))
-        return _Number(*match.span(), number, _figures(f"{number:f}"), written=written)
+        return _Number(*match.span(), number, _count_figures(f"{number:f}"), written=written)
 
-    def _in_words(self, at: int) -> _Number | None:
+    def _read_words(self, at: int) -> _Number | None:
         if match := _ORDINAL.match(self._text, at):
-            number = ORDINALS[match["last"].lower()] + (english_number(match["tens"]) if match["tens"] else 0)
+            number = ORDINALS[match["last"].lower()] + (parse_english(match["tens"]) if match["tens"] else 0)
             return _Number(*match.span(), Decimal(number), _EXACT, written=False)
         if match := _ENGLISH.match(self._text, at):
-            number = english_number(match[0])
-            return _Number(*match.span(), number, _figures(f"{number:f}"), written=False)
+            number = parse_english(match[0])
+            return _Number(*match.span(), number, _count_figures(f"{number:f}"), written=False)
         return None
 
-    # What stands around it
+    # The context of a number
 
-    def _extend_right(self, read: _Number, money: bool) -> None:
-        text, plain_end = self._text, read.end
-        if power := _POWER_OF_TEN.match(text, read.end):
-            read.times(Decimal(10) ** int((power["by"] or power["e"]).replace("−", "-")), power.end())
-        elif read.digits == "10" and (power := _EXPONENT.match(text, read.end)):
-            read.number, read.end = Decimal(10) ** int(power["e"]), power.end()
-        elif read.digits.isdigit() and (fraction := _FRACTION.match(text, read.end)):
-            whole, over = (read.number, Decimal(fraction["a"])) if fraction["a"] else (Decimal(0), read.number)
-            read.number, read.end, read.figures = whole + over / int(fraction["b"]), fraction.end(), _EXACT
-            read.part = True
-        if half := _AND_A_HALF.match(text, read.end):
-            read.number, read.end, read.figures = read.number + Decimal("0.5"), half.end(), _EXACT
-        self._multiply(read, money)
-        if match := _ORDINAL_ENDING.match(text, read.end):
-            read.end, read.figures = match.end(), _EXACT
+    def _extend_right(self, item: _Number, money: bool) -> None:
+        text, plain_end = self._text, item.end
+        if power := _POWER_OF_TEN.match(text, item.end):
+            item.multiply(Decimal(10) ** int((power["by"] or power["e"]).replace("−", "-")), power.end())
+        elif item.digits == "10" and (power := _EXPONENT.match(text, item.end)):
+            item.number, item.end = Decimal(10) ** int(power["e"]), power.end()
+        elif item.digits.isdigit() and (fraction := _FRACTION.match(text, item.end)):
+            whole, over = (item.number, Decimal(fraction["a"])) if fraction["a"] else (Decimal(0), item.number)
+            item.number, item.end, item.figures = whole + over / int(fraction["b"]), fraction.end(), _EXACT
+            item.part = True
+        if half := _AND_A_HALF.match(text, item.end):
+            item.number, item.end, item.figures = item.number + Decimal("0.5"), half.end(), _EXACT
+        self._multiply(item, money)
+        if match := _ORDINAL_ENDING.match(text, item.end):
+            item.end, item.figures = match.end(), _EXACT
             return
-        if match := _AND_MORE.match(text, read.end):
-            read.end, read.loose = match.end(), True
-            self._multiply(read, money)
-        year = _is_year(read) or text[max(0, read.start - 3) : read.start].endswith(("公元", "公元前"))
-        if read.end == plain_end and text.startswith("年", read.end) and year:
-            read.end += 1
-        elif not read.measures:
-            self._measure(read)
+        if match := _APPROXIMATE_SUFFIX.match(text, item.end):
+            item.end, item.loose = match.end(), True
+            self._multiply(item, money)
+        year = _is_year(item) or text[max(0, item.start - 3) : item.start].endswith(("公元", "公元前"))
+        if item.end == plain_end and text.startswith("年", item.end) and year:
+            item.end += 1
+        elif not item.measures:
+            self._include_unit(item)
 
-    def _multiply(self, read: _Number, money: bool) -> None:
-        """Take in million, bn, 万."""
-        end = read.end
-        while read.digits and (han := _HAN_SCALE.match(self._text, end)) and not self._unit(end)[0]:
+    def _multiply(self, item: _Number, money: bool) -> None:
+        """Include a scale such as million, bn or 万."""
+        end = item.end
+        while item.digits and (han := _HAN_SCALE.match(self._text, end)) and not self._find_unit(end)[0]:
             end = han.end()
-        if end > read.end:
-            places = self._text[read.end : end]
-            number = chinese_number(f"{read.number:f}{places}")
-            read.times(chinese_number(f"一{places.rstrip('0123456789.')}"), end)
-            read.number = number
-        while (scale := _SCALE.match(self._text, read.end)) and (factor := _factor(scale, money)):
-            read.times(Decimal(factor), scale.end())
+        if end > item.end:
+            places = self._text[item.end : end]
+            number = chinese_number(f"{item.number:f}{places}")
+            item.multiply(chinese_number(f"一{places.rstrip('0123456789.')}"), end)
+            item.number = number
+        while (scale := _SCALE.match(self._text, item.end)) and (factor := _find_factor(scale, money)):
+            item.multiply(Decimal(factor), scale.end())
 
-    def _measure(self, read: _Number) -> None:
-        """Take in the unit, which may stand behind what makes a bound of the number: 5 or more days."""
-        bound, end = bound_after(self._text, read.end)
-        measures, unit_end = self._unit(read.end)
+    def _include_unit(self, item: _Number) -> None:
+        """Include the unit, which may follow a bound: 5 or more days."""
+        bound, end = find_bound_after(self._text, item.end)
+        measures, unit_end = self._find_unit(item.end)
         if bound and not measures:
-            measures, unit_end = self._unit(end)
-            read.bound, read.end = bound, end
+            measures, unit_end = self._find_unit(end)
+            item.bound, item.end = bound, end
         if measures:
-            read.measures, read.end = measures, unit_end
+            item.measures, item.end = measures, unit_end
             if rest := _HAN_REST.match(self._text, unit_end):  # 三公里半, 1米75
-                read.number, read.end = read.number + Decimal(f"0.{rest['digits'] or 5}"), rest.end()
-                read.figures = _EXACT
+                item.number, item.end = item.number + Decimal(f"0.{rest['digits'] or 5}"), rest.end()
+                item.figures = _EXACT
 
-    def _unit(self, at: int) -> tuple[tuple[Measure, ...], int]:
-        """The readings of the unit that begins at `at`, and its end."""
-        measures, end = self._one_unit(at)
-        return self._per(measures, end) if measures else (measures, at)
+    def _find_unit(self, at: int) -> tuple[tuple[Measure, ...], int]:
+        """Return the readings of the unit that begins at `at`, and its end."""
+        measures, end = self._find_single_unit(at)
+        return self._extend_unit(measures, end) if measures else (measures, at)
 
-    def _per(self, measures: tuple[Measure, ...], end: int) -> tuple[tuple[Measure, ...], int]:
-        """The unit with the one it is counted per: a night, /kg."""
+    def _extend_unit(self, measures: tuple[Measure, ...], end: int) -> tuple[tuple[Measure, ...], int]:
+        """Extend a unit by a second one that it is counted per: a night, /kg."""
         if per := _PER.match(self._text, end):
-            others, other_end = self._one_unit(per.end())
+            others, other_end = self._find_single_unit(per.end())
             if others:
-                return tuple(one.per(others[0]) for one in measures), other_end
+                return tuple(measure.per(others[0]) for measure in measures), other_end
         return measures, end
 
-    def _one_unit(self, at: int) -> tuple[tuple[Measure, ...], int]:
+    def _find_single_unit(self, at: int) -> tuple[tuple[Measure, ...], int]:
         match = _UNIT.match(self._text, at)
         if match is None:
             return (), at
         if match["sign"]:
-            ahead = self._text[match.end() : match.end() + 1].isdigit()  # the sign of another number
-            return ((), at) if ahead else (measure_named(match["sign"]), match.end())
+            ahead = self._text[match.end() : match.end() + 1].isdigit()  # the sign belongs to the next number
+            return ((), at) if ahead else (find_measures(match["sign"]), match.end())
         name, start = match["han"] or match["name"], match.start("han" if match["han"] else "name")
         ends = range(1, len(name) + 1) if match["han"] else [space.start() for space in _WORD_END.finditer(name)]
         for length in reversed(ends):
             if name[:length] == "in" and _WORD_FOLLOWS.match(self._text, start + 2):
                 continue
-            if measures := measure_named(name[:length].replace("-", " ")):
+            if measures := find_measures(name[:length].replace("-", " ")):
                 return measures, start + length
         return (), at
 
-    def _extend_left(self, read: _Number, low: int) -> None:
-        if joint := _DASH.match(self._text, low, read.start):  # 5 – −7
+    def _extend_left(self, item: _Number, low: int) -> None:
+        if joint := _DASH.match(self._text, low, item.start):  # 5 – −7
             low = joint.end() if self.floor else low
         for _ in range(2):
-            currency, start = self._currency(low, read.start)
+            currency, start = self._find_currency(low, item.start)
             if currency:
-                per, end = self._per(currency, read.end)
-                read.start, read.measures, read.end = start, read.measures or per, end
-            if minus := _MINUS.search(self._text[low : read.start]):
-                read.number, read.start = -read.number, read.start - len(minus[0])
-        if below := _BELOW_ZERO.match(self._text, read.end):
-            read.number, read.end = -abs(read.number), below.end()
-        if every := _EVERY.search(self._text[low : read.start]):
-            others = measure_named(every["unit"]) or measure_named(f"个{every['unit']}")
-            read.measures = tuple(_per_unit(one, others[0]) if others else one for one in read.measures)
+                per, end = self._extend_unit(currency, item.end)
+                item.start, item.measures, item.end = start, item.measures or per, end
+            if minus := _MINUS.search(self._text[low : item.start]):
+                item.number, item.start = -item.number, item.start - len(minus[0])
+        if below := _BELOW_ZERO.match(self._text, item.end):
+            item.number, item.end = -abs(item.number), below.end()
+        if every := _EVERY.search(self._text[low : item.start]):
+            others = find_measures(every["unit"]) or find_measures(f"个{every['unit']}")
+            item.measures = tuple(_per_unit(measure, others[0]) if others else measure for measure in item.measures)
         for mark in (_EITHER_SIGN, _ORDER):
-            if match := mark.search(self._text[low : read.start]):
-                read.start -= len(match[0])
-        before = self._text[low : read.start]
-        read.loose = read.loose or bool(_ABOUT.search(before) or _ABOUT_AFTER.match(self._text, read.end))
-        bound, length = bound_before(before)
-        read.start -= length
-        if not (bound or read.bound):
-            bound, read.end = bound_after(self._text, read.end)
-        read.bound = read.bound or bound
+            if match := mark.search(self._text[low : item.start]):
+                item.start -= len(match[0])
+        before = self._text[low : item.start]
+        item.loose = item.loose or bool(_ABOUT.search(before) or _ABOUT_AFTER.match(self._text, item.end))
+        bound, length = find_bound_before(before)
+        item.start -= length
+        if not (bound or item.bound):
+            bound, item.end = find_bound_after(self._text, item.end)
+        item.bound = item.bound or bound
 
-    def _currency(self, low: int, end: int) -> tuple[tuple[Measure, ...], int]:
-        """The currency that stands before a number, and where it begins."""
+    def _find_currency(self, low: int, end: int) -> tuple[tuple[Measure, ...], int]:
+        """Return the currency before a number, and its start."""
         if match := _CURRENCY_BEFORE.search(self._text[low:end]):
             name = match[0].strip()
             names = (name[-length:] for length in range(len(name), 1, -1)) if match["han"] else (name,)
-            if found := next((one for one in names if one in currencies()), ""):
-                return measure_named(found), end - len(match[0]) + len(name) - len(found)
+            if currency := next((suffix for suffix in names if suffix in load_currencies()), ""):
+                return find_measures(currency), end - len(match[0]) + len(name) - len(currency)
         return (), end
 
-    def _value(self, read: _Number) -> Value:
-        self._scales = (self._scales[1], read.scale)
-        number = read.number
-        readings = tuple(Reading(m.kind, number * m.size + m.zero, m.size) for m in read.measures)
-        readings = readings or (Reading("", number), *((Reading("%", 100 * number),) if read.part else ()))
-        bound = read.bound
-        if not bound and (readings[0].kind in (_TIME, "months") or (not read.measures and _is_year(read))):
-            bound = bound_of_moment(self._text[max(0, read.start - _BEFORE) : read.start], self._text, read.end)
+    def _build_value(self, item: _Number) -> Value:
+        self._scales = (self._scales[1], item.scale)
+        number = item.number
+        readings = tuple(Reading(m.kind, number * m.size + m.zero, m.size) for m in item.measures)
+        readings = readings or (Reading("", number), *((Reading("%", 100 * number),) if item.part else ()))
+        bound = item.bound
+        if not bound and (readings[0].kind in (_TIME, "months") or (not item.measures and _is_year(item))):
+            bound = find_moment_bound(self._text[max(0, item.start - _BEFORE) : item.start], self._text, item.end)
         return Value(
-            *(read.start, read.end, readings, number, read.covers, bound),
-            figures=read.figures,
-            loose=read.loose or read.scale != 1,
-            written=read.written or (bool(read.measures) and abs(number) != 1),
-            counts=not read.measures and _COUNTED.match(self._text, read.end) is not None,
+            *(item.start, item.end, readings, number, item.covers, bound),
+            figures=item.figures,
+            loose=item.loose or item.scale != 1,
+            written=item.written or (bool(item.measures) and abs(number) != 1),
+            counts=not item.measures and _NOUN_AFTER.match(self._text, item.end) is not None,
         )
 
-    # What goes together
+    # Combined values
 
     def _add(self, value: Value) -> None:
-        if self.found:
-            before, between = self.found[-1], self._text[self.found[-1].end : value.start]
-            ahead = self._text[max(0, before.start - _BEFORE) : before.start]
-            if _THEN.fullmatch(between) and (whole := _whole(before, value, "and" in between)):
-                self.found[-1] = whole
+        if self.values:
+            previous, between = self.values[-1], self._text[self.values[-1].end : value.start]
+            ahead = self._text[max(0, previous.start - _BEFORE) : previous.start]
+            if _ADDITION.fullmatch(between) and (whole := _merge(previous, value, "and" in between)):
+                self.values[-1] = whole
                 return
-            if _TO.fullmatch(between) or (_AND.fullmatch(between) and _BETWEEN.search(ahead)):
-                if _OF_RATIO.search(ahead) and before.number is not None and value.number is not None:
-                    said = _ratio(before.number, value.number)
-                    self.found[-1] = Value(before.start, value.end, (Reading("ratio", said),))
+            if _RANGE_JOINER.fullmatch(between) or (_PAIR_JOINER.fullmatch(between) and _BETWEEN.search(ahead)):
+                if _OF_RATIO.search(ahead) and previous.number is not None and value.number is not None:
+                    ratio = _reduce(previous.number, value.number)
+                    self.values[-1] = Value(previous.start, value.end, (Reading("ratio", ratio),))
                     return
-                self.found[-1], value = _range(before, value, self._scales)
-        self.found.append(value)
+                self.values[-1], value = _bind_range(previous, value, self._scales)
+        self.values.append(value)
 
 
-def _any_number(text: str) -> Decimal:
-    return number_in_digits(text) if text[0].isascii() else chinese_number(text)
+def _parse(text: str) -> Decimal:
+    return parse_digits(text) if text[0].isascii() else chinese_number(text)
 
 
-def _figures(text: str) -> int:
-    """Significant digits: zeros at the end of a whole number are none."""
+def _count_figures(text: str) -> int:
+    """Count significant digits; trailing zeros of a whole number are not significant."""
     digits = re.sub(r"\D", "", text)
     return max(1, len(digits.lstrip("0") if re.search(r"[.,]\d{1,2}$", text) else digits.strip("0")))
 
 
-def _letters(text: str) -> str:
+def _strip_separators(text: str) -> str:
     return re.sub(r"[^a-z\d]", "", text.lower())
 
 
-def _factor(scale: re.Match[str], money: bool) -> int:
-    """The factor of a scale; m depends on its neighbours: £5m, 5M users, 5 m long."""
+def _find_factor(scale: re.Match[str], money: bool) -> int:
+    """Return the factor of a scale; m depends on its context: £5m, 5M users, 5 m long."""
     if word := scale["word"]:
         return SCALES[word.lower()]
     sign = scale["sign"]
@@ -524,79 +524,81 @@ def _per_unit(price: Measure, other: Measure) -> Measure:
     return price.per(other) if isinstance(price.kind, str) and "/" not in price.kind else price
 
 
-def _is_year(read: _Number) -> bool:
-    return read.number == int(read.number) and 1000 <= read.number < 3000 and read.scale == 1
+def _is_year(item: _Number) -> bool:
+    return item.number == int(item.number) and 1000 <= item.number < 3000 and item.scale == 1
 
 
-def _ratio(one: Decimal, other: Decimal) -> str:
-    if one == int(one) and other == int(other) and other:
-        by = gcd(int(one), int(other)) or 1
-        return f"{int(one) // by}:{int(other) // by}"
-    return f"{one.normalize():f}:{other.normalize():f}"
+def _reduce(first: Decimal, second: Decimal) -> str:
+    if first == int(first) and second == int(second) and second:
+        by = gcd(int(first), int(second)) or 1
+        return f"{int(first) // by}:{int(second) // by}"
+    return f"{first.normalize():f}:{second.normalize():f}"
 
 
-def _version(start: int, end: int, said: str) -> Value:
-    """3.1 is not 3.10, and 3 is 3.0."""
-    said = said.lower()
-    while said.endswith(".0"):
-        said = said.removesuffix(".0")
-    number = Decimal(said) if re.fullmatch(r"\d+(?:\.\d*[1-9])?", said) else None
-    return Value(start, end, (Reading("version", said),), number, figures=_EXACT)
+def _build_version(start: int, end: int, text: str) -> Value:
+    """Return a version as a value: 3.1 is not 3.10, but 3 is 3.0."""
+    text = text.lower()
+    while text.endswith(".0"):
+        text = text.removesuffix(".0")
+    number = Decimal(text) if re.fullmatch(r"\d+(?:\.\d*[1-9])?", text) else None
+    return Value(start, end, (Reading("version", text),), number, figures=_EXACT)
 
 
-def _identifier(code: re.Match[str]) -> list[Value]:
+def _build_identifier(code: re.Match[str]) -> list[Value]:
     label, rest = code["label"], code["rest"]
-    if label in currencies() and len(label) == 3 and not code["by"]:
+    if label in load_currencies() and len(label) == 3 and not code["by"]:
         return []
     if label.islower() and len(label) > 2 and code["by"]:  # mid-1990s
         return []
     if _VERSION.fullmatch(rest):
-        return [_version(*code.span(), rest)]
+        return [_build_version(*code.span(), rest)]
     label = "" if label.lower() in ("no", "nr") else label.lower()
     if rest.isdigit() and (rest[0] != "0" or rest == "0"):
         return [Value(*code.span(), (Reading("", Decimal(rest)),), Decimal(rest), figures=_EXACT, label=label)]
-    return [Value(*code.span(), (Reading("code", _letters(code[0])),))]
+    return [Value(*code.span(), (Reading("code", _strip_separators(code[0])),))]
 
 
-def _whole(one: Value, other: Value, joined: bool) -> Value | None:
-    """1 hour and 30 minutes, 5 ft 3 in."""
-    mine, their = one.readings[0], other.readings[0]
-    same = mine.kind == their.kind and mine.kind != "" and mine.size > their.size and not other.bound
-    if not same or isinstance(mine.amount, str) or isinstance(their.amount, str) or their.amount >= mine.size:
+def _merge(first: Value, second: Value, has_and: bool) -> Value | None:
+    """Return two values as one: 1 hour and 30 minutes, 5 ft 3 in."""
+    big, small = first.readings[0], second.readings[0]
+    same = big.kind == small.kind and big.kind != "" and big.size > small.size and not second.bound
+    if not same or isinstance(big.amount, str) or isinstance(small.amount, str) or small.amount >= big.size:
         return None
-    if joined and mine.kind not in (_TIME, "months"):
+    if has_and and big.kind not in (_TIME, "months"):
         return None
-    amount = mine.amount + their.amount
+    amount = big.amount + small.amount
     return replace(
-        one, end=other.end, readings=(Reading(mine.kind, amount, mine.size),), number=amount / mine.size, figures=_EXACT
+        first, end=second.end, readings=(Reading(big.kind, amount, big.size),), number=amount / big.size, figures=_EXACT
     )
 
 
-def _range(one: Value, other: Value, scales: tuple[Decimal, Decimal]) -> tuple[Value, Value]:
-    """Both ends with what is said once, as bounds; the second one takes in what joins them."""
-    if day := day_of(one, other):
-        one = day
-    elif day := day_of(other, one):
-        other = day
-    elif one.number is not None and other.number is not None:
-        if scales[0] == 1 < scales[1] and one.number < 1000:
-            one = _like(one, one.number * scales[1], one)
-        if one.measured != other.measured:
-            one, other = (
-                (one, _like(other, other.number, one)) if one.measured else (_like(one, one.number, other), other)
+def _bind_range(first: Value, second: Value, scales: tuple[Decimal, Decimal]) -> tuple[Value, Value]:
+    """Return both ends of a range with their shared unit and as bounds; the second one includes the connector."""
+    if day := read_day(first, second):
+        first = day
+    elif day := read_day(second, first):
+        second = day
+    elif first.number is not None and second.number is not None:
+        if scales[0] == 1 < scales[1] and first.number < 1000:
+            first = _adopt_unit(first, first.number * scales[1], first)
+        if first.measured != second.measured:
+            first, second = (
+                (first, _adopt_unit(second, second.number, first))
+                if first.measured
+                else (_adopt_unit(first, first.number, second), second)
             )
-        ends = [end.number or Decimal(0) for end in (one, other)]
-        years = not one.measured and all(1000 <= end <= 3000 for end in ends)
-        same = one.readings[0].kind == other.readings[0].kind and ends[0] < ends[1]
+        ends = [end.number or Decimal(0) for end in (first, second)]
+        years = not first.measured and all(1000 <= end <= 3000 for end in ends)
+        same = first.readings[0].kind == second.readings[0].kind and ends[0] < ends[1]
         if same and not years:
-            one, other = replace(one, bound="≥", ranged=True), replace(other, bound="≤", ranged=True)
-    return one, replace(other, start=one.end)
+            first, second = replace(first, bound="≥", ranged=True), replace(second, bound="≤", ranged=True)
+    return first, replace(second, start=first.end)
 
 
-def _like(value: Value, number: Decimal | None, other: Value) -> Value:
-    """So many in the other's unit."""
+def _adopt_unit(value: Value, number: Decimal | None, other: Value) -> Value:
+    """Return a value as `number` in the other's unit."""
     if number is None or other.number is None:
         return value
-    by = number - other.number
-    readings = (r._replace(amount=r.amount + by * r.size) for r in other.readings if not isinstance(r.amount, str))
-    return replace(value, number=number, readings=found) if (found := tuple(readings)) else value
+    delta = number - other.number
+    readings = (r._replace(amount=r.amount + delta * r.size) for r in other.readings if not isinstance(r.amount, str))
+    return replace(value, number=number, readings=shifted) if (shifted := tuple(readings)) else value

@@ -1,6 +1,7 @@
-"""Units of measure and currencies with their names in both languages, and quantities that know their dimension.
+"""Units of measure and currencies, with their names in both languages, and quantities with dimensions.
 
-What converts exactly is in the table below. Further names, units and currencies come from Unicode's CLDR, by Babel.
+The table below has units with exact conversions. Further names, units and currencies come from Unicode's CLDR, through
+Babel.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ BASES: Final[tuple[tuple[str, Dimension], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """`value` in the base units of its dimension."""
+    """A `value` in the base units of its dimension."""
 
     value: Decimal
     dimension: Dimension = NONE
 
     def times(self, other: Quantity, power: int = 1) -> Dimension:
-        """The dimension of the product with a power of the other."""
+        """Return the dimension of the product with a power of `other`."""
         return tuple(a + power * b for a, b in zip(self.dimension, other.dimension, strict=True))
 
     def power(self, exponent: int) -> Quantity:
@@ -43,14 +44,14 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One of it is `size` base units; `zero` is where a scale of temperature begins, in kelvins."""
+    """A unit of `size` base units; `zero` is the zero point of a temperature scale, in kelvins."""
 
     symbol: str
     size: Quantity
     zero: Decimal = Decimal(0)
 
 
-# Symbol, size, and other names; an English name has its plural in s.
+# Symbol, size, and other names; English plurals with s are added.
 _TABLE: Final[dict[Dimension, str]] = {
     (1, 0, 0, 0, 0): """m 1 metre meter 米 公尺|km 1000 kilometre kilometer 公里 千米|cm .01 centimetre centimeter 厘米
         |mm .001 millimetre millimeter 毫米|mi 1609.344 mile 英里|ft .3048 foot feet 英尺|in .0254 inch inches 英寸
@@ -98,7 +99,7 @@ _TABLE: Final[dict[Dimension, str]] = {
 _ZEROS: Final = {"°C": Decimal("273.15"), "°F": Decimal("459.67") * 5 / 9}
 
 
-def _rows() -> Iterator[tuple[str, Unit]]:
+def _iter_units() -> Iterator[tuple[str, Unit]]:
     for dimension, table in _TABLE.items():
         for row in table.split("|"):
             symbol, size, *names = row.split()
@@ -109,44 +110,44 @@ def _rows() -> Iterator[tuple[str, Unit]]:
             )
 
 
-UNITS: Final[dict[str, Unit]] = dict(_rows())
-_FOLDED: Final = {name.lower(): unit for name, unit in reversed(UNITS.items())}
+UNITS: Final[dict[str, Unit]] = dict(_iter_units())
+_UNITS_IN_LOWER_CASE: Final = {name.lower(): unit for name, unit in reversed(UNITS.items())}
 
 
-def unit_named(name: str) -> Unit | None:
-    """A unit by its symbol, or by a name in whatever case."""
-    return UNITS.get(name) or _FOLDED.get(name.lower())
+def find_unit(name: str) -> Unit | None:
+    """Return a unit by its symbol, or by a name in any case."""
+    return UNITS.get(name) or _UNITS_IN_LOWER_CASE.get(name.lower())
 
 
 def compound_unit(name: str) -> Unit | None:
-    """A unit, its square or cube ("square metres"), one for another ("km/h"), or per cent."""
+    """Return a unit, its square or cube ("square metres"), a quotient ("km/h"), or per cent."""
     if name == "%":
         return Unit("%", Quantity(Decimal("0.01")))
-    one, by, other = name.replace("每", "/").partition("/")
-    unit, per = unit_named(one.split()[-1]) if one.split() else None, unit_named(other)
-    if by and unit and per:
+    dividend, slash, divisor = name.replace("每", "/").partition("/")
+    unit, per = find_unit(dividend.split()[-1]) if dividend.split() else None, find_unit(divisor)
+    if slash and unit and per:
         return Unit(
             f"{unit.symbol}/{per.symbol}", Quantity(unit.size.value / per.size.value, unit.size.times(per.size, -1))
         )
-    han = {"平方": 2, "立方": 3}.get(one[:2]) if unit is None and not by else None
-    unit = unit_named(one[2:]) if han else unit
-    power = han or ({"square": 2, "cubic": 3}.get(one.split()[0].lower()) if unit else None)
-    if by or unit is None or power is None:
-        return None if by else unit
+    han = {"平方": 2, "立方": 3}.get(dividend[:2]) if unit is None and not slash else None
+    unit = find_unit(dividend[2:]) if han else unit
+    power = han or ({"square": 2, "cubic": 3}.get(dividend.split()[0].lower()) if unit else None)
+    if slash or unit is None or power is None:
+        return None if slash else unit
     return Unit(f"{unit.symbol}{'²' if power == 2 else '³'}", unit.size.power(power))
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One way to read a unit: its dimension, a currency's code or another `kind` that converts into no other kind; one
-    of it is `size` of its base, counted from `zero`."""
+    """One reading of a unit: its dimension, a currency code, or another `kind` without conversions; one of it is `size`
+    of the base unit, counted from `zero`."""
 
     kind: Dimension | str
     size: Decimal = Decimal(1)
     zero: Decimal = Decimal(0)
 
     def per(self, other: Measure) -> Measure:
-        return Measure(_combined(self.kind, other.kind, -1), self.size / other.size)
+        return Measure(_combine_kinds(self.kind, other.kind, -1), self.size / other.size)
 
     def power(self, exponent: int) -> Measure:
         kind = self.kind
@@ -154,10 +155,10 @@ class Measure:
         return Measure(raised, self.size**exponent)
 
 
-def _combined(one: Dimension | str, other: Dimension | str, power: int) -> Dimension | str:
-    if isinstance(one, str) or isinstance(other, str):
-        return f"{one}/{other}"
-    return tuple(a + power * b for a, b in zip(one, other, strict=True))
+def _combine_kinds(first: Dimension | str, second: Dimension | str, power: int) -> Dimension | str:
+    if isinstance(first, str) or isinstance(second, str):
+        return f"{first}/{second}"
+    return tuple(a + power * b for a, b in zip(first, second, strict=True))
 
 
 _LOCALES: Final = ("en", "en_GB", "zh", "zh_Hant")
@@ -167,7 +168,7 @@ _PREFIXES: Final = {
 }  # fmt: skip
 _PREFIXED: Final = re.compile(rf"([a-z]+-)({'|'.join(_PREFIXES)})([a-z]+)")
 _POWER: Final = re.compile(r"(?P<word>square |cubic |sq |cu |平方|立方)?(?P<name>[^\d/]{1,24})(?P<digit>[23])?")
-# CLDR knows how these are called, not how many of one make another.
+# CLDR has names for these, but no conversions.
 _SIZES: Final = {
     "concentr-percent": ("%", "1"), "concentr-permille": ("%", "0.1"), "concentr-permyriad": ("%", "0.01"),
     "duration-month": ("months", "1"), "duration-quarter": ("months", "3"), "duration-year": ("months", "12"),
@@ -177,81 +178,81 @@ _POINTS: Final = {
     "percentage point": "1", "percentage points": "1", "pp": "1", "个百分点": "1", "百分点": "1",
     "basis point": "0.01", "basis points": "0.01", "个基点": "0.01", "基点": "0.01",
 }  # fmt: skip
-_CALLED: Final = {
+_CURRENCY_NAMES: Final = {
     "元": "CNY TWD", "块": "CNY", "块钱": "CNY", "yuan": "CNY", "rmb": "CNY", "renminbi": "CNY", "美金": "USD",
     "港币": "HKD", "日圆": "JPY", "台币": "TWD", "kr": "SEK NOK DKK ISK", "Rs": "INR PKR LKR NPR", "zł": "PLN",
     "Kč": "CZK", "Fr": "CHF",
 }  # fmt: skip
 _CENTS: Final = "USD EUR AUD CAD NZD HKD SGD"
-_PARTS: Final = {
+_SUBUNITS: Final = {
     "cent": (_CENTS, "0.01"), "cents": (_CENTS, "0.01"), "pence": ("GBP", "0.01"), "penny": ("GBP", "0.01"),
     "角": ("CNY", "0.1"), "毛钱": ("CNY", "0.1"),
 }  # fmt: skip
-_FIRST: Final = frozenset("USD EUR GBP CNY JPY RUB INR".split())  # who says "dollars" and no more means these
-_NOT_MEASURED: Final = frozenset("em ems c item items point points 项 点 light 光".split())
+_MAJOR: Final = frozenset("USD EUR GBP CNY JPY RUB INR".split())  # the default meaning of "dollars" and the like
+_AMBIGUOUS_NAMES: Final = frozenset("em ems c item items point points 项 点 light 光".split())
 _SHORT_NAMES: Final = {"mcg": "μg", "KB": "kB", "hrs": "h", "mins": "min", "secs": "s", "kgs": "kg", "yrs": "years"}
 _DEGREES: Final = "degrees degree deg ° 度".split()
 
 
 @cache
-def measures() -> Mapping[str, tuple[Measure, ...]]:
-    """All readings of each name of a unit or currency; names of three letters and more also in lower case."""
-    found: dict[str, list[Measure]] = {name: [_measure(unit)] for name, unit in UNITS.items() if name != "分"}
-    found |= {name: [Measure("%-point", Decimal(size))] for name, size in _POINTS.items()}
-    for name, (codes, size) in _PARTS.items():
-        found[name] = [Measure(code, Decimal(size)) for code in codes.split()]
-    for unit, names in _cldr_units().items():
-        measure = next((found[name][0] for name in sorted(names) if name in UNITS), None) or _sized(unit)
-        for name in names - UNITS.keys() - _NOT_MEASURED:
-            found.setdefault(name, []).append(measure)
-    found["日"] = found["天"]
+def load_measures() -> Mapping[str, tuple[Measure, ...]]:
+    """Return all readings by name of a unit or currency; names of three or more letters are also in lower case."""
+    readings: dict[str, list[Measure]] = {name: [_to_measure(unit)] for name, unit in UNITS.items() if name != "分"}
+    readings |= {name: [Measure("%-point", Decimal(size))] for name, size in _POINTS.items()}
+    for name, (codes, size) in _SUBUNITS.items():
+        readings[name] = [Measure(code, Decimal(size)) for code in codes.split()]
+    for unit, names in _load_cldr_units().items():
+        measure = next((readings[name][0] for name in sorted(names) if name in UNITS), None) or _convert_cldr_unit(unit)
+        for name in names - UNITS.keys() - _AMBIGUOUS_NAMES:
+            readings.setdefault(name, []).append(measure)
+    readings["日"] = readings["天"]
     for name, symbol in _SHORT_NAMES.items():
-        found[name] = found[symbol]
-    for name in _DEGREES:  # of temperature as often as of an angle, and whose is not said
-        found[name] = [*found["°C"], *found["°F"], *found[name]]
-    for name, some in currencies().items():
-        found.setdefault(name, []).extend(map(Measure, sorted(some, key=lambda code: (code not in _FIRST, code))))
-    plain = {unicodedata.normalize("NFKC", name): tuple(dict.fromkeys(some)) for name, some in found.items()}
-    return {name.lower(): some for name, some in plain.items() if len(name) > 2 and not name.isupper()} | plain
+        readings[name] = readings[symbol]
+    for name in _DEGREES:  # an ambiguous degree: Celsius, Fahrenheit or an angle
+        readings[name] = [*readings["°C"], *readings["°F"], *readings[name]]
+    for name, group in load_currencies().items():
+        readings.setdefault(name, []).extend(map(Measure, sorted(group, key=lambda code: (code not in _MAJOR, code))))
+    plain = {unicodedata.normalize("NFKC", name): tuple(dict.fromkeys(group)) for name, group in readings.items()}
+    return {name.lower(): group for name, group in plain.items() if len(name) > 2 and not name.isupper()} | plain
 
 
-def measure_named(name: str) -> tuple[Measure, ...]:
-    """All readings of a name or symbol, including powers ("square metres") and quotients ("km/h")."""
-    known = measures()
-    if found := known.get(name) or (known.get(name.lower()) if len(name) > 1 else None):
-        return found
+def find_measures(name: str) -> tuple[Measure, ...]:
+    """Return all readings of a name or symbol, including powers ("square metres") and quotients ("km/h")."""
+    readings = load_measures()
+    if matches := readings.get(name) or (readings.get(name.lower()) if len(name) > 1 else None):
+        return matches
     if name.startswith(("degree ", "degrees ", "deg ")):
-        return measure_named(f"°{name.partition(' ')[2]}")
-    one, by, other = name.replace(" per ", "/").replace("每", "/").partition("/")
-    if by:
-        return tuple(a.per(b) for a in measure_named(one.strip()) for b in measure_named(other.strip()))
+        return find_measures(f"°{name.partition(' ')[2]}")
+    dividend, slash, divisor = name.replace(" per ", "/").replace("每", "/").partition("/")
+    if slash:
+        return tuple(a.per(b) for a in find_measures(dividend.strip()) for b in find_measures(divisor.strip()))
     match = _POWER.fullmatch(name)
     if match is None or not (match["word"] or match["digit"]):
         return ()
     exponent = int(match["digit"] or (2 if match["word"].strip() in ("square", "sq", "平方") else 3))
-    return tuple(one.power(exponent) for one in measure_named(match["name"]))
+    return tuple(measure.power(exponent) for measure in find_measures(match["name"]))
 
 
 @cache
-def currencies() -> Mapping[str, frozenset[str]]:
-    """The currencies in use (ISO 4217) by what they may be meant by: "US dollars", "dollars", "$", "US$", "美元"."""
+def load_currencies() -> Mapping[str, frozenset[str]]:
+    """Return the codes of current currencies (ISO 4217) by name: "US dollars", "dollars", "$", "US$", "美元"."""
     from babel.core import get_global
     from babel.numbers import get_currency_name, get_currency_symbol
 
     codes = {
         row[0] for rows in get_global("territory_currencies").values() for row in rows if row[2] is None and row[3]
     }
-    found: dict[str, set[str]] = {name: set(some.split()) for name, some in _CALLED.items()}
+    codes_by_name: dict[str, set[str]] = {name: set(members.split()) for name, members in _CURRENCY_NAMES.items()}
     for code in codes:
-        known = {get_currency_name(code, count, locale) for locale in _LOCALES for count in (1, 2)}
-        known |= {get_currency_symbol(code, locale) for locale in _LOCALES}
-        for name in {code, *(called for one in known - {code} for called in _called(one, code))}:
-            found.setdefault(name, set()).add(code)
-    return {name: frozenset(some) for name, some in found.items()}
+        names = {get_currency_name(code, count, locale) for locale in _LOCALES for count in (1, 2)}
+        names |= {get_currency_symbol(code, locale) for locale in _LOCALES}
+        for name in {code, *(alias for label in names - {code} for alias in _iter_currency_names(label, code))}:
+            codes_by_name.setdefault(name, set()).add(code)
+    return {name: frozenset(members) for name, members in codes_by_name.items()}
 
 
-def _called(name: str, code: str) -> Iterator[str]:
-    """A currency's name, and what it is called by those who know whose it is: dollars, $, A$, 澳元, 卢布."""
+def _iter_currency_names(name: str, code: str) -> Iterator[str]:
+    """Yield a currency's name and its short forms: dollars, $, A$, 澳元, 卢布."""
     yield name
     if name[-1] in "$€£¥₩" or name.endswith("dollar"):
         sign = "$" if name.endswith("dollar") else name[-1]
@@ -264,36 +265,36 @@ def _called(name: str, code: str) -> Iterator[str]:
         yield from (name[-2:], name[-3:])
 
 
-def _measure(unit: Unit) -> Measure:
+def _to_measure(unit: Unit) -> Measure:
     return Measure(unit.size.dimension, unit.size.value, unit.zero)
 
 
-def _sized(unit: str) -> Measure:
-    """A unit of CLDR that is not in the table: one of its powers or quotients, a thousand volts, or its own kind."""
+def _convert_cldr_unit(unit: str) -> Measure:
+    """Return the measure of a CLDR unit outside the table: by size, compound or prefix, or else of its own kind."""
     if unit in _SIZES:
         kind, size = _SIZES[unit]
         return Measure(kind, Decimal(size))
     if compound := compound_unit(unit.partition("-")[2].replace("-per-", "/").replace("-", " ")):
-        return _measure(compound)
+        return _to_measure(compound)
     if prefixed := _PREFIXED.fullmatch(unit):
         family, prefix, base = prefixed.groups()
-        of = _measure(UNITS[base]) if base in UNITS else Measure(family + base)
-        return Measure(of.kind, of.size * Decimal(10) ** _PREFIXES[prefix])
+        measure = _to_measure(UNITS[base]) if base in UNITS else Measure(family + base)
+        return Measure(measure.kind, measure.size * Decimal(10) ** _PREFIXES[prefix])
     return Measure(unit)
 
 
-def _cldr_units() -> Mapping[str, set[str]]:
-    """The names of each unit, singular and plural, long and short."""
+def _load_cldr_units() -> Mapping[str, set[str]]:
+    """Return the names of each unit, singular and plural, long and short."""
     from babel import Locale
     from babel.units import UnknownUnitError, format_unit
 
-    found: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     lengths: tuple[Literal["long", "short"], ...] = ("long", "short")
     for unit, locale, length, count in product(map(str, Locale("en").unit_display_names), _LOCALES, lengths, (1, 2)):
         try:
-            said = format_unit(count, unit, length, locale=locale)
+            text = format_unit(count, unit, length, locale=locale)
         except UnknownUnitError:
             continue
-        if said.startswith(str(count)) and unit not in said:
-            found.setdefault(unit, set()).add(said[1:].strip())
-    return found
+        if text.startswith(str(count)) and unit not in text:
+            names.setdefault(unit, set()).add(text[1:].strip())
+    return names

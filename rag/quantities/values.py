@@ -1,4 +1,4 @@
-"""A value that a text says, and whether another one says the same."""
+"""Values in texts, and their comparison."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from rag.quantities.numerals import HAN_DIGITS, chinese_number
 from rag.quantities.units import Dimension
 
-_NEAR: Final = Decimal("0.02")  # of its value: how far a rounded or converted amount may be off
+_TOLERANCE: Final = Decimal("0.02")  # max. relative error of a rounded or converted amount
 
 
 _FAMILIES: Final = {"month": "date", "version": "code"} | {
@@ -19,8 +19,8 @@ _FAMILIES: Final = {"month": "date", "version": "code"} | {
 
 
 class Reading(NamedTuple):
-    """`kind` is a unit's (see Measure), empty without one, or date, month, time, ratio, version, code; `amount` is in
-    the kind's base, `size` that of the unit it was written in."""
+    """One interpretation. `kind` is the kind of a unit (see Measure), empty without one, or date, month, time, ratio,
+    version, code; `amount` is in base units, `size` is the size of the unit as written."""
 
     kind: Dimension | str
     amount: Decimal | str
@@ -29,12 +29,12 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value in `text[start:end]`: one of `readings`, likeliest first, and what it `covers`, as a date its month.
+    """The value in `text[start:end]`: `readings`, likeliest first, and what it `covers`, such as the month of a date.
 
     `number` is as written, without a unit. `bound` is <, ≤, >, ≥ or empty; `ranged` marks the end of a range. `figures`
-    counts significant digits, `loose` allows for rounding, and `written` marks what is plainly a number: digits, a
-    number with a unit, or several Chinese numerals. `label` is the prefix of an identifier; `counts` marks a number
-    without a unit before a noun.
+    counts significant digits, `loose` allows rounding, and `written` marks an unmistakable number: digits, a number
+    with a unit, or several Chinese numerals. `label` is the prefix of an identifier; `counts` marks a number without a
+    unit before a noun.
     """
 
     start: int
@@ -54,8 +54,8 @@ class Value:
     def key(self) -> str:
         """A text that equal values share."""
         kind, amount, _ = self.readings[0]
-        said = amount if isinstance(amount, str) else f"{amount.normalize():f}"
-        return f"#{self.label}{said}{kind or ''}{self.bound}"
+        number = amount if isinstance(amount, str) else f"{amount.normalize():f}"
+        return f"#{self.label}{number}{kind or ''}{self.bound}"
 
     @property
     def measured(self) -> bool:
@@ -63,64 +63,67 @@ class Value:
         return self.readings[0].kind != ""
 
     def stands(self, other: Value, *, copied: bool = False) -> bool:
-        """Return True if `other` says this: the same amount, converted or rounded, with no other unit, bound or label.
+        """Return whether `other` says the same: an equal amount, converted or rounded, without another unit, bound or
+        label.
 
         A unit or bound that only one of them has is ignored unless the text around it was `copied`.
         """
-        if not self._is_bound_as(other, copied) or (self.label and other.label and self.label != other.label):
+        if not self._has_same_bound(other, copied) or (self.label and other.label and self.label != other.label):
             return False
         theirs = (*other.readings, *other.covers)
-        if any(self._is(mine, their, other, copied) for mine in self.readings for their in theirs):
+        if any(self._equals(mine, their, other, copied) for mine in self.readings for their in theirs):
             return True
         if (self.measured and (other.measured or other.counts)) or (self.counts and other.measured):
             return False
         added = self.measured or other.readings[0].kind == "%"
-        return not (copied and added and self.measured != other.measured) and self._same_number(other)
+        return not (copied and added and self.measured != other.measured) and self._has_same_number(other)
 
     def rivals(self, other: Value) -> bool:
-        """Return True if it could replace the other and change the meaning."""
+        """Return whether replacing the other value by this one would change the meaning."""
         kind, theirs = self.readings[0].kind, other.readings[0].kind
         if _FAMILIES.get(f"{kind}", "") != _FAMILIES.get(f"{theirs}", ""):
             return False
         return kind == theirs or not kind or not theirs or self.number == other.number
 
-    def _is_bound_as(self, other: Value, copied: bool) -> bool:
+    def _has_same_bound(self, other: Value, copied: bool) -> bool:
         if self.bound == other.bound or copied:
             return self.bound == other.bound
-        known = self.bound and other.bound and not (self.ranged or other.ranged)
-        return not known or (self.bound in "<≤") == (other.bound in "<≤")
+        is_comparable = self.bound and other.bound and not (self.ranged or other.ranged)
+        return not is_comparable or (self.bound in "<≤") == (other.bound in "<≤")
 
-    def _is(self, mine: Reading, their: Reading, other: Value, copied: bool) -> bool:
+    def _equals(self, mine: Reading, their: Reading, other: Value, copied: bool) -> bool:
         if mine.kind != their.kind:
-            return _is_part(mine.kind, their.kind, copied) and self._same_number(other)
+            return _is_part(mine.kind, their.kind, copied) and self._has_same_number(other)
         if mine.amount == their.amount or isinstance(mine.amount, str) or isinstance(their.amount, str):
             return mine.amount == their.amount
         if mine.size == their.size:
-            return self._may_round(other) and _close(mine.amount, their.amount, self._step * mine.size)
-        return _close(mine.amount, their.amount, self._step * mine.size + other._step * their.size)
+            return self._can_round(other) and _is_close(mine.amount, their.amount, self._step * mine.size)
+        return _is_close(mine.amount, their.amount, self._step * mine.size + other._step * their.size)
 
-    def _same_number(self, other: Value) -> bool:
+    def _has_same_number(self, other: Value) -> bool:
         if self.number is None or other.number is None:
             return False
-        return self.number == other.number or (self._may_round(other) and _close(self.number, other.number, self._step))
+        return self.number == other.number or (
+            self._can_round(other) and _is_close(self.number, other.number, self._step)
+        )
 
-    def _may_round(self, other: Value) -> bool:
-        """Whole numbers are not rounded without a word that says so: a year and the next one are two."""
+    def _can_round(self, other: Value) -> bool:
+        """Return whether rounding is allowed; whole numbers need a word such as "about": 2024 and 2025 differ."""
         exact = other.number is not None and other.number == other.number.to_integral_value()
         return self.figures < other.figures and (self.loose or other.loose or not exact)
 
     @property
     def _step(self) -> Decimal:
-        """The worth of one in its last significant digit."""
+        """The value of one unit in the last significant digit."""
         return Decimal(10) ** (self.number.adjusted() - self.figures + 1) if self.number else Decimal(1)
 
 
-def _close(one: Decimal, other: Decimal, steps: Decimal) -> bool:
-    return abs(one - other) <= min(steps / 2, _NEAR * abs(one))
+def _is_close(first: Decimal, second: Decimal, step: Decimal) -> bool:
+    return abs(first - second) <= min(step / 2, _TOLERANCE * abs(first))
 
 
 def _is_part(kind: Dimension | str, other: Dimension | str, copied: bool) -> bool:
-    """Return True if only one is counted per another unit: dollars, and dollars a night."""
+    """Return whether only one is per another unit: dollars, and dollars a night."""
     mine, theirs = f"{kind}", f"{other}"
     return bool(mine and theirs) and (theirs.startswith(f"{mine}/") or (not copied and mine.startswith(f"{theirs}/")))
 
@@ -130,11 +133,11 @@ _MONTH: Final = (
     rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]})?' if name[3:] else name for name in MONTHS)}|sept)\b\.?"
 )
 _DAY: Final = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?(?![.:]?\d|%)"
-_TWO: Final = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
+_NUM: Final = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _DATES: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:(?P<y>\d{{4}}|[{HAN_DIGITS}]{{4}}) ?年 ?)?(?P<m>{_TWO}) ?月(?:份| ?(?P<d>{_TWO}) ?[日号])?",
+        rf"(?:(?P<y>\d{{4}}|[{HAN_DIGITS}]{{4}}) ?年 ?)?(?P<m>{_NUM}) ?月(?:份| ?(?P<d>{_NUM}) ?[日号])?",
         r"(?P<y>\d{4})(?P<by>[-/.])(?P<m>\d{1,2})(?P=by)(?P<d>\d{1,2})(?![\d.-])",
         r"(?P<d>\d{1,2})(?P<by>[/.-])(?P<m>\d{1,2})(?P=by)(?P<y>\d{4})(?!\d)",
         rf"{_DAY},?(?: day)?(?: of)? {_MONTH}(?:,? (?P<y>\d{{4}})\b)?",
@@ -148,37 +151,37 @@ _WEEKDAY: Final = re.compile(
     rf"(?P<day>{'|'.join(name.title() for name in WEEKDAYS)})s?\b|(?:周|星期|礼拜)(?P<han>[一二三四五六日天])"
 )
 _HOURS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
-_IN_THE: Final = r"(?: (?:(?P<am>in the morning|a\.?m\b\.?)|(?P<pm>in the (?:afternoon|evening)|p\.?m\b\.?)))?"
+_DAY_HALF: Final = r"(?: (?:(?P<am>in the morning|a\.?m\b\.?)|(?P<pm>in the (?:afternoon|evening)|p\.?m\b\.?)))?"
 _TIMES: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:(?P<half>half)|(?:a )?quarter) (?P<past>past) (?P<h>\d{{1,2}}|{'|'.join(_HOURS)})\b{_IN_THE}",
+        rf"(?:(?P<half>half)|(?:a )?quarter) (?P<past>past) (?P<h>\d{{1,2}}|{'|'.join(_HOURS)})\b{_DAY_HALF}",
         r"(?P<h>\d{1,2})(?:[:.](?P<m>[0-5]\d)(?::[0-5]\d)?)? ?(?:(?P<am>a)|(?P<pm>p))(?:m\b|\.m\b\.?)",
-        rf"(?P<h>[01]?\d|2[0-4])[:h](?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]){_IN_THE}",
-        rf"(?P<h>\d{{1,2}}) o'?clock\b{_IN_THE}",
-        rf"(?P<h>{_TWO}|两) ?[点时](?:(?P<m>零?{_TWO}) ?分|(?P<digits>[0-5]\d)(?!\d)|(?P<quarters>半|[一三]刻)|[整钟])",
-        rf"(?P<h>{_TWO}|[两零]) ?[点时](?![{HAN_DIGITS}\d])",
+        rf"(?P<h>[01]?\d|2[0-4])[:h](?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]){_DAY_HALF}",
+        rf"(?P<h>\d{{1,2}}) o'?clock\b{_DAY_HALF}",
+        rf"(?P<h>{_NUM}|两) ?[点时](?:(?P<m>零?{_NUM}) ?分|(?P<digits>[0-5]\d)(?!\d)|(?P<quarters>半|[一三]刻)|[整钟])",
+        rf"(?P<h>{_NUM}|[两零]) ?[点时](?![{HAN_DIGITS}\d])",
     )
 )
 _PART_OF_DAY: Final = re.compile("(?:(?P<am>凌晨|清晨|早[上晨]?|上午)|(?P<pm>中午|下午|傍晚|晚上?|夜里|深夜)) ?$")
-_OTHER_HALF: Final = frozenset(("中午11", "晚上12", "晚12", "深夜12", "夜里12"))
+_LATE_HOURS: Final = frozenset(("中午11", "晚上12", "晚12", "深夜12", "夜里12"))
 _DAY_SIZE: Final = Decimal(86_400)
 _QUARTERS: Final = {"半": 30, "一刻": 15, "三刻": 45}
 
 
 def find_date(text: str, at: int) -> list[Value]:
-    """The day or month that begins there, and behind it the year, if that is said; [] for none."""
+    """Return the day or month that begins at `at`, followed by its year, if any; [] if there is none."""
     for pattern in _DATES:
         match = pattern.match(text, at)
-        named = match.groupdict() if match else {}
-        if match and (month := _month(named)) and (found := _dated(month, _number(named.get("d")), match)):
-            year = _number(named.get("y"))
-            return [found, _year(year, match.end())] if year else [found]
+        groups = match.groupdict() if match else {}
+        if match and (month := _parse_month(groups)) and (date := _build_date(month, _to_int(groups.get("d")), match)):
+            year = _to_int(groups.get("y"))
+            return [date, _build_year(year, match.end())] if year else [date]
     return []
 
 
 def find_weekday(text: str, at: int) -> Value | None:
-    """The day of the week that begins there."""
+    """Return the day of the week that begins at `at`."""
     if match := _WEEKDAY.match(text, at):
         han = (match["han"] or "").replace("天", "日")
         place = "一二三四五六日".index(han) if han else WEEKDAYS.index(match["day"].lower())
@@ -186,8 +189,8 @@ def find_weekday(text: str, at: int) -> Value | None:
     return None
 
 
-def day_of(number: Value, date: Value) -> Value | None:
-    """The number as a day in the month of a date: 5–7 March."""
+def read_day(number: Value, date: Value) -> Value | None:
+    """Return the number as a day in the month of a date: 5–7 March."""
     counts_days = number.readings[0].size == _DAY_SIZE
     if number.number is None or (number.measured and not counts_days) or not (1 <= number.number <= 31 and date.covers):
         return None
@@ -196,17 +199,17 @@ def day_of(number: Value, date: Value) -> Value | None:
     return Value(number.start, number.end, (Reading("date", amount),), covers=date.covers[:1])
 
 
-def _month(named: dict[str, str | None]) -> int:
-    if (name := named.get("month")) is None:
-        return _number(named.get("m"))
+def _parse_month(groups: dict[str, str | None]) -> int:
+    if (name := groups.get("month")) is None:
+        return _to_int(groups.get("m"))
     return [one[:3] for one in MONTHS].index(name[:3].lower()) + 1
 
 
-def _dated(month: int, day: int, match: re.Match[str]) -> Value | None:
-    """Where either number may be the month (05/03/2024) both are read."""
-    by = match.groupdict().get("by") and match.start("d") < match.start("m")
-    ways = [(month, day), (day, month)] if by else [(month, day)]
-    valid = [(m, d) for m, d in ways if 1 <= m <= 12 and d <= 31]
+def _build_date(month: int, day: int, match: re.Match[str]) -> Value | None:
+    """Return a date; if either number may be the month (05/03/2024), with both readings."""
+    is_ambiguous = match.groupdict().get("by") and match.start("d") < match.start("m")
+    orders = [(month, day), (day, month)] if is_ambiguous else [(month, day)]
+    valid = [(m, d) for m, d in orders if 1 <= m <= 12 and d <= 31]
     name = match.groupdict().get("month")
     if not valid or name in ("may", "march"):
         return None
@@ -216,39 +219,39 @@ def _dated(month: int, day: int, match: re.Match[str]) -> Value | None:
     return Value(*match.span(), tuple(Reading("date", Decimal(m * 100 + d)) for m, d in valid), covers=covers)
 
 
-def _year(year: int, end: int) -> Value:
+def _build_year(year: int, end: int) -> Value:
     return Value(end, end, (Reading("", Decimal(year)),), Decimal(year), figures=4)
 
 
 def find_time(text: str, at: int, before: str) -> Value | None:
-    """The time of day that begins there; `before` is what stands before it, from which the half of the day is told."""
+    """Return the time of day that begins at `at`; the half of the day may follow from `before`, the text before it."""
     for pattern in _TIMES:
         if match := pattern.match(text, at):
-            return _time(match, before)
+            return _build_time(match, before)
     return None
 
 
-def _time(match: re.Match[str], before: str) -> Value | None:
-    said = match.groupdict()
-    hour = _HOURS.index(said["h"].lower()) + 1 if said["h"].lower() in _HOURS else _number(said["h"])
-    minute = _number(said.get("m") or said.get("digits")) + _QUARTERS.get(said.get("quarters") or "", 0)
-    if said.get("past"):
-        minute = 30 if said["half"] else 15
+def _build_time(match: re.Match[str], before: str) -> Value | None:
+    groups = match.groupdict()
+    hour = _HOURS.index(groups["h"].lower()) + 1 if groups["h"].lower() in _HOURS else _to_int(groups["h"])
+    minute = _to_int(groups.get("m") or groups.get("digits")) + _QUARTERS.get(groups.get("quarters") or "", 0)
+    if groups.get("past"):
+        minute = 30 if groups["half"] else 15
     part = _PART_OF_DAY.search(before)
-    halves = [half for half in ("am", "pm") if said.get(half) or (part and part[half])]
+    halves = [half for half in ("am", "pm") if groups.get(half) or (part and part[half])]
     if hour > 24 or minute > 59:
         return None
-    of_twelve = Decimal(hour % 12 * 60 + minute)
-    if not halves:  # on a clock of twelve hours either may be meant
+    amount = Decimal(hour % 12 * 60 + minute)
+    if not halves:  # a 12-hour clock: either half is possible
         halves = ["am", "pm"] if 1 <= hour <= 12 else []
-    elif halves == ["pm"] and hour <= 12 and not (part and f"{part[0].strip()}{hour}" in _OTHER_HALF):
+    elif halves == ["pm"] and hour <= 12 and not (part and f"{part[0].strip()}{hour}" in _LATE_HOURS):
         hour = hour % 12 + 12
     elif hour == 12:
         hour = 0
-    known = Reading("time", Decimal(hour % 24 * 60 + minute))
+    time = Reading("time", Decimal(hour % 24 * 60 + minute))
     start = match.start() - (len(before) - part.start() if part else 0)
-    return Value(start, match.end(), (known, *(Reading(half, of_twelve) for half in halves)))
+    return Value(start, match.end(), (time, *(Reading(half, amount) for half in halves)))
 
 
-def _number(said: str | None) -> int:
-    return int(chinese_number(said)) if said else 0
+def _to_int(text: str | None) -> int:
+    return int(chinese_number(text)) if text else 0

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from rag.quantities.numerals import DIGITS, ENGLISH, chinese_number, english_number, number_in_digits
+from rag.quantities.numerals import DIGITS, ENGLISH, chinese_number, parse_digits, parse_english
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_digits_with_any_marks(text: str, value: str) -> None:
     match = re.match(DIGITS, text)
     assert match
     assert match[0] == text
-    assert number_in_digits(text) == Decimal(value)
+    assert parse_digits(text) == Decimal(value)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_english_words(text: str, value: int) -> None:
     match = re.match(ENGLISH, text)
     assert match
     assert match[0] == text
-    assert english_number(text) == value
+    assert parse_english(text) == value

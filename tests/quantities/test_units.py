@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from rag.quantities.units import Measure, compound_unit, currencies, measure_named
+from rag.quantities.units import Measure, compound_unit, find_measures, load_currencies
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ from rag.quantities.units import Measure, compound_unit, currencies, measure_nam
     ],
 )
 def test_names_of_one_unit(name: str, other: str) -> None:
-    assert measure_named(name)
-    assert measure_named(name)[0] == measure_named(other)[0]
+    assert find_measures(name)
+    assert find_measures(name)[0] == find_measures(other)[0]
 
 
 @pytest.mark.parametrize(
@@ -38,27 +38,27 @@ def test_names_of_one_unit(name: str, other: str) -> None:
     [("GW", "W", "1e9"), ("mA", "A", "0.001"), ("MHz", "Hz", "1e6"), ("‰", "%", "0.1"), ("decades", "years", "10")],
 )
 def test_prefixes_and_multiples(name: str, of: str, times: str) -> None:
-    ((one, *_), (base, *_)) = measure_named(name), measure_named(of)
+    ((one, *_), (base, *_)) = find_measures(name), find_measures(of)
     assert one.kind == base.kind
     assert one.size == base.size * Decimal(times)
 
 
 def test_a_name_may_stand_for_several() -> None:
-    kinds = {measure.kind for measure in measure_named("pounds")}
+    kinds = {measure.kind for measure in find_measures("pounds")}
     assert {"GBP", (0, 1, 0, 0, 0)} <= kinds
-    assert {"USD", "AUD"} <= currencies()["$"]
-    assert currencies()["A$"] == {"AUD"}
-    assert currencies()["¥"] == {"CNY", "JPY"}
-    assert "USD" not in currencies()["元"]
+    assert {"USD", "AUD"} <= load_currencies()["$"]
+    assert load_currencies()["A$"] == {"AUD"}
+    assert load_currencies()["¥"] == {"CNY", "JPY"}
+    assert "USD" not in load_currencies()["元"]
 
 
 @pytest.mark.parametrize("name", ["people", "all", "top", "to", "分", "M", ""])
 def test_what_is_no_unit(name: str) -> None:
-    assert measure_named(name) == ()
+    assert find_measures(name) == ()
 
 
 def test_a_quotient_of_a_currency_is_of_its_own_kind() -> None:
-    (measure,) = measure_named("€/kg")
+    (measure,) = find_measures("€/kg")
     assert measure == Measure("EUR/(0, 1, 0, 0, 0)")
 
 
