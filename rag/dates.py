@@ -161,8 +161,7 @@ def _calendar_range(year: int, month: int = 0) -> tuple[date, date]:
 
 
 def shifted(day: date, duration: str, sign: int) -> date:
-    """Return the day a duration ("three weeks") after `day`, before it if `sign` is -1. Raises ValueError,
-    OverflowError."""
+    """Return `day` moved by a duration ("three weeks"), back if `sign` is -1. Raises ValueError, OverflowError."""
     return _subtract(day, -sign * _read_count(duration.lower()), _read_unit(duration.lower()))
 
 
@@ -262,23 +261,21 @@ def _read_han_day(text: str, today: date, ahead: bool) -> tuple[date, date]:
     if turn := re.match("[本这上下]", rest):
         return _calendar_range(*_shift_month(today, {"上": -1, "下": 1}.get(turn[0], 0)))
     month, _, day = rest.partition("月")
-    first, last = _resolve_date(
-        _parse_han_year(year, today), _parse_number(month), _parse_number(day.rstrip("日号份初")), today, ahead
-    )
+    first, last = _resolve_date(_to_year(year, today), _to_int(month), _to_int(day.rstrip("日号份初")), today, ahead)
     return _day_range(first) if day == "初" else (first, last)
 
 
 def _read_han_year(text: str, today: date, _: bool) -> tuple[date, date]:
-    first, last = _calendar_range(_parse_han_year(text.partition("年")[0], today) or today.year)
+    first, last = _calendar_range(_to_year(text.partition("年")[0], today) or today.year)
     return _day_range(first) if text.endswith("初") else (first, last)
 
 
-def _parse_han_year(text: str, today: date) -> int:
+def _to_year(text: str, today: date) -> int:
     near = {"今": 0, "去": -1, "前": -2, "明": 1}
-    return today.year + near[text] if text in near else _parse_number(text)
+    return today.year + near[text] if text in near else _to_int(text)
 
 
-def _parse_number(text: str) -> int:
+def _to_int(text: str) -> int:
     """Parse a number in digits or Chinese, years digit by digit; 0 for an empty text."""
     return int(text) if text.isdecimal() else int(chinese_number(text)) if text else 0
 

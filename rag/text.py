@@ -331,8 +331,7 @@ def _strip_span(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def terms(text: str) -> list[str]:
-    """Return the words in lower case, Chinese as overlapping character pairs, with compatibility forms folded
-    (NFKC)."""
+    """Return the words in lower case, Chinese as overlapping character pairs, after NFKC normalisation."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     words: list[str] = []

@@ -25,8 +25,7 @@ def _now() -> float:
 
 @dataclass(slots=True)
 class Span:
-    """One operation. `start` and `end` are seconds since 1970, `attributes` JSON values, `status` is empty until the
-    end."""
+    """One operation. `start` and `end` are seconds since 1970, `attributes` JSON values; no `status` until it ends."""
 
     name: str
     kind: Kind

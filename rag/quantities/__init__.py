@@ -1,5 +1,4 @@
 """Values in texts: numbers with sign, bound and unit, dates, times, ratios, versions and identifiers.
 
-`numerals` parses digits and number words, `units` has measures and currencies, `reading` finds the values of a text,
-and `values` compares them.
+`numerals` parses digits and words, `units` has measures and currencies, `reading` finds values, `values` compares them.
 """

@@ -1,7 +1,6 @@
 """Units of measure and currencies, with their names in both languages, and quantities with dimensions.
 
-The table below has units with exact conversions. Further names, units and currencies come from Unicode's CLDR, through
-Babel.
+The table below has units with exact conversions. More names, units and currencies come from Unicode's CLDR via Babel.
 """
 
 from __future__ import annotations

@@ -63,8 +63,7 @@ class Value:
         return self.readings[0].kind != ""
 
     def stands(self, other: Value, *, copied: bool = False) -> bool:
-        """Return whether `other` says the same: an equal amount, converted or rounded, without another unit, bound or
-        label.
+        """Return whether `other` says the same: an equal amount, converted or rounded, without another unit or bound.
 
         A unit or bound that only one of them has is ignored unless the text around it was `copied`.
         """
@@ -97,15 +96,13 @@ class Value:
         if mine.amount == their.amount or isinstance(mine.amount, str) or isinstance(their.amount, str):
             return mine.amount == their.amount
         if mine.size == their.size:
-            return self._can_round(other) and _is_close(mine.amount, their.amount, self._step * mine.size)
-        return _is_close(mine.amount, their.amount, self._step * mine.size + other._step * their.size)
+            return self._can_round(other) and _agree(mine.amount, their.amount, self._step * mine.size)
+        return _agree(mine.amount, their.amount, self._step * mine.size + other._step * their.size)
 
     def _has_same_number(self, other: Value) -> bool:
         if self.number is None or other.number is None:
             return False
-        return self.number == other.number or (
-            self._can_round(other) and _is_close(self.number, other.number, self._step)
-        )
+        return self.number == other.number or (self._can_round(other) and _agree(self.number, other.number, self._step))
 
     def _can_round(self, other: Value) -> bool:
         """Return whether rounding is allowed; whole numbers need a word such as "about": 2024 and 2025 differ."""
@@ -118,7 +115,7 @@ class Value:
         return Decimal(10) ** (self.number.adjusted() - self.figures + 1) if self.number else Decimal(1)
 
 
-def _is_close(first: Decimal, second: Decimal, step: Decimal) -> bool:
+def _agree(first: Decimal, second: Decimal, step: Decimal) -> bool:
     return abs(first - second) <= min(step / 2, _TOLERANCE * abs(first))
 
 

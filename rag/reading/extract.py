@@ -1,4 +1,4 @@
-"""From a document to its one text: Markdown with headings, lists, tables and code, without link targets.
+"""Conversion of a document to its text: Markdown with headings, lists, tables and code, without link targets.
 
 Runs in the child process of `rag.reading.parser`, because a hostile page can keep a parser busy for minutes.
 """
@@ -33,7 +33,7 @@ from rag.types import because
 from rag.web.guard import shown
 from rag.web.media import KINDS
 
-# A tree is looked through only for what its source may hold: most pages have none of it.
+# A tree is searched only for constructs that its source hints at: most pages have none of them.
 _GRIDS: Final = ("columnheader", "gridcell", '="cell"', "role=cell")
 _STRUCK: Final = ("line-through", "strike", "deletion")
 _FORMULAS: Final = ("math", "athJax", "katex", "latex", 'alt="$', 'alt="\\(')
@@ -42,7 +42,7 @@ _LISTINGS: Final = ("<pre", "<PRE", "<code", "white-space", "blob-code", "syntax
 
 
 def make_reader_view(tree: Any, source: str) -> None:
-    """Change `tree`, an lxml tree of `source` with its scripts, into that."""
+    """Reduce `tree`, an lxml tree of `source` with its scripts, to what a reader sees."""
 
     def has(signs: tuple[str, ...]) -> bool:
         return any(sign in source for sign in signs)
@@ -52,7 +52,7 @@ def make_reader_view(tree: Any, source: str) -> None:
     if has(_STRUCK):
         mark_struck(tree)
     if has(_FORMULAS):
-        write_formulas(tree)  # some are hidden beside their picture, some are scripts
+        write_formulas(tree)  # some are hidden next to their picture, some are scripts
     hidden = find_hidden(tree)
     open_panels(tree, hidden)
     if has(_TABS):
@@ -65,15 +65,15 @@ def make_reader_view(tree: Any, source: str) -> None:
     write_notation(tree, source)
 
 
-_LONGEST_LINE = 80  # characters of a first line that is a title
+_MAX_TITLE = 80  # max. characters of a first line that is a title
 _SENTENCE_ENDS = tuple(".!?:;,…。！？：；，|")
 _WORD_CHARACTER = re.compile(r"\w")
 
 
 def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
-    """Read a document of one of the types of `rag.web.media`; `url` may be a file's name.
+    """Read a document of one of the types in `rag.web.media`; `url` may be a file name.
 
-    Raises IngestError("empty") when there is no text in it, ("content_type") for another type.
+    Raises IngestError("empty") if it has no text, ("content_type") for another type.
     """
     kind = KINDS.get(content_type.partition(";")[0].strip().lower())
     if kind == "text/html":
@@ -86,31 +86,31 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
 
 
 def extract_html(html: str | bytes, url: str, *, charset: str | None = None, forest: Forest | None = None) -> Extracted:
-    """The page's own text that a reader sees, as Markdown; `forest` judges instead of the shipped one.
+    """Return the main text that a reader sees, as Markdown; `forest` replaces the built-in classifier.
 
     Raises IngestError("empty").
     """
     source = decode(html, charset, url) if isinstance(html, bytes) else html
     tree = parse(source)
     if tree is None:
-        raise _empty(url, "nothing_to_read")
+        raise _empty_error(url, "nothing_to_read")
     facts, huge = read_facts(tree), is_huge(tree)
     visible = tree if huge else copy.deepcopy(tree)
-    has_scripts, plays, instead = tree.find(".//script") is not None, has_player(tree), _without_scripts(tree)
+    has_scripts, plays, fallback = tree.find(".//script") is not None, has_player(tree), _noscript_text(tree)
     make_reader_view(visible, source)
-    # What a page says to readers without scripts is no content, but what there is to judge it by.
-    text = clean_text(main_text(body_of(visible), facts, is_huge=huge, forest=forest)) or instead
+    # A noscript text is not content, but without any other it is what the page is judged by.
+    text = clean_text(main_text(body_of(visible), facts, is_huge=huge, forest=forest)) or fallback
     _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "")
-    return _described(tree, None if huge else visible, facts, text, url)
+    return _add_metadata(tree, None if huge else visible, facts, text, url)
 
 
-def _described(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Extracted:
-    """The text with what the page says about it."""
+def _add_metadata(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Extracted:
+    """Combine the text and the page's metadata."""
     head, heading = read_head(tree, facts, url), first_heading(text)
-    own = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
+    h1 = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
     published, modified = find_dates(facts, visible)
     return Extracted(
-        title=shorter_title(shorter_title(head.title, heading), own) or heading or own or name_of(url),
+        title=shorter_title(shorter_title(head.title, heading), h1) or heading or h1 or name_of(url),
         language=language_of(head.language, text),
         site=head.site,
         canonical=head.canonical,
@@ -122,8 +122,8 @@ def _described(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Ex
     )
 
 
-def html_markdown(source: str) -> str:
-    """HTML that is all text, without menus and the like, as Markdown; what it hides is left out."""
+def html_to_markdown(source: str) -> str:
+    """Convert HTML without menus and the like to Markdown; hidden parts are omitted."""
     tree = parse(source)
     if tree is None:
         return ""
@@ -132,49 +132,49 @@ def html_markdown(source: str) -> str:
 
 
 def extract_markdown(source: str, url: str) -> Extracted:
-    """A Markdown document as it is, without the targets of its links. Raises IngestError("empty")."""
+    """Return a Markdown document as it is, without link targets. Raises IngestError("empty")."""
     title, rest = front_matter_title(clean_text(source))
     text = clean_text(without_targets(rest))
     _check_not_empty(text, url)
-    return _extracted(Head(site=site_of(url)), title or first_heading(text) or name_of(url), text)
+    return _build_extracted(Head(site=site_of(url)), title or first_heading(text) or name_of(url), text)
 
 
 def extract_plain(source: str, url: str) -> Extracted:
-    """Clean plain text; its title is a first line that stands alone, else the file's name.
+    """Clean plain text; its title is a separate first line, or else the file name.
 
     Raises IngestError("empty").
     """
     text = clean_text(source)
     _check_not_empty(text, url)
-    return _extracted(Head(site=site_of(url)), _first_line_alone(text) or name_of(url), text)
+    return _build_extracted(Head(site=site_of(url)), _find_title_line(text) or name_of(url), text)
 
 
-def _first_line_alone(text: str) -> str:
-    """Return a short first line that is followed by a blank one and is not a sentence; empty if there is none."""
+def _find_title_line(text: str) -> str:
+    """Return a short first line followed by a blank one, if it is not a sentence; empty if there is none."""
     first, _, rest = text.strip().partition("\n")
     title = clean_line(first)
-    alone = rest.startswith("\n") and len(title) <= _LONGEST_LINE and not title.endswith(_SENTENCE_ENDS)
-    return title if alone and _WORD_CHARACTER.search(title) else ""
+    is_title = rest.startswith("\n") and len(title) <= _MAX_TITLE and not title.endswith(_SENTENCE_ENDS)
+    return title if is_title and _WORD_CHARACTER.search(title) else ""
 
 
 def as_mapping(extracted: Extracted) -> Mapping[str, Any]:
-    """The fields by name, for the pipe between the processes."""
+    """Return the fields by name, for the pipe between the processes."""
     return {name: getattr(extracted, name) for name in Extracted.__slots__}
 
 
-def _without_scripts(tree: Any) -> str:
-    """What the page shows where scripts do not run."""
+def _noscript_text(tree: Any) -> str:
+    """Return the text that the page shows if scripts are disabled."""
     return clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
 
 
 def _check_not_empty(text: str, url: str, cause: str = "") -> None:
     if not _WORD_CHARACTER.search(text):
-        raise _empty(url, cause or "nothing_to_read")
+        raise _empty_error(url, cause or "nothing_to_read")
 
 
-def _empty(url: str, cause: str) -> IngestError:
+def _empty_error(url: str, cause: str) -> IngestError:
     return IngestError("empty", url=shown(url), **because(cause))
 
 
-def _extracted(head: Head, title: str, text: str) -> Extracted:
+def _build_extracted(head: Head, title: str, text: str) -> Extracted:
     return Extracted(title, language_of(head.language, text), head.site, head.canonical, text)

@@ -1,4 +1,4 @@
-"""Notebooks (.ipynb): their texts, their code with its language, and what it printed."""
+"""Notebooks (.ipynb): text cells, code with its language, and its output."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from rag.errors import IngestError
-from rag.reading.extract import html_markdown
+from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.clean import without_targets
 from rag.reading.extraction.render import fenced
 from rag.reading.parser import Extracted
-from rag.reading.properties import described
+from rag.reading.properties import build_extracted
 from rag.web.guard import shown
 
 
 def read_notebook(body: bytes, url: str) -> Extracted:
-    """The cells of a notebook of format 3 or 4.
+    """Return the cells of a notebook of format 3 or 4.
 
     Raises IngestError: "office_broken", "document_too_long", "document_no_text".
     """
@@ -25,14 +25,14 @@ def read_notebook(body: bytes, url: str) -> Extracted:
         about = book.get("metadata", {})
         language = str(about.get("kernelspec", {}).get("language") or about.get("language_info", {}).get("name", ""))
         cells = [cell for sheet in (book, *book.get("worksheets", ())) for cell in sheet.get("cells", ())]
-        text = "\n\n".join(part for cell in cells for part in _parts(cell, language))
+        text = "\n\n".join(part for cell in cells for part in _write_cell(cell, language))
     except (AttributeError, TypeError, ValueError) as error:
         raise IngestError("office_broken", url=shown(url)) from error
-    return described(text, url, title=str(about.get("title") or ""))
+    return build_extracted(text, url, title=str(about.get("title") or ""))
 
 
-def _parts(cell: dict[str, Any], language: str) -> Iterator[str]:
-    source = _joined(cell.get("source") or cell.get("input") or "")
+def _write_cell(cell: dict[str, Any], language: str) -> Iterator[str]:
+    source = _join(cell.get("source") or cell.get("input") or "")
     if cell.get("cell_type") == "heading":
         yield f"{'#' * int(cell.get('level', 1))} {source}"
     elif cell.get("cell_type") != "code":
@@ -40,21 +40,19 @@ def _parts(cell: dict[str, Any], language: str) -> Iterator[str]:
     elif source.strip():
         yield fenced(source, language)
         for output in cell.get("outputs", ()):
-            yield _printed(output)
+            yield _write_output(output)
 
 
-def _printed(output: dict[str, Any]) -> str:
-    """What a cell printed, in the richest form that is text."""
+def _write_output(output: dict[str, Any]) -> str:
+    """Return the output of a cell, in the richest form that is text."""
     if "ename" in output:
         return fenced(f"{output['ename']}: {output.get('evalue', '')}")
-    forms = {name.rpartition("/")[2]: _joined(form) for name, form in output.get("data", output).items()}
+    forms = {name.rpartition("/")[2]: _join(form) for name, form in output.get("data", output).items()}
     if "<table" in forms.get("html", ""):
-        return html_markdown(forms["html"])
+        return html_to_markdown(forms["html"])
     text = next((forms[name] for name in ("markdown", "latex") if name in forms), "")
-    return without_targets(text) or (
-        fenced(printed) if (printed := forms.get("plain") or forms.get("text", "")) else ""
-    )
+    return without_targets(text) or (fenced(plain) if (plain := forms.get("plain") or forms.get("text", "")) else "")
 
 
-def _joined(value: object) -> str:
+def _join(value: object) -> str:
     return ("".join(map(str, value)) if isinstance(value, list) else str(value)).rstrip()

@@ -1,8 +1,8 @@
-"""Parsing in processes of their own, kept between pages, killed when a page takes too long.
+"""Parsing in child processes, which are reused between pages and killed if a page takes too long.
 
-Trafilatura is quadratic on hostile pages, and a parser's thread cannot be stopped. The child is started as
-a module over pipes, never by multiprocessing, which would run a Streamlit page's script again in it. Over the
-pipe go frames: a JSON header and a body, their lengths before them.
+Trafilatura is quadratic on hostile pages, and a thread that parses cannot be stopped. The child is started as a module
+over pipes, not by multiprocessing, which would rerun a Streamlit page's script in it. The pipe carries frames: a JSON
+header and a body, preceded by their lengths.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _MAX_BODY = 64 * 1024 * 1024
 class Extracted:
     """The readable part of a document of any kind.
 
-    `language` is a primary BCP 47 tag or empty; `canonical` an address on the page's own host, or empty;
-    `published` and `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`. `unread` are the
-    numbers of the pages whose text could not be read.
+    `language` is a primary BCP 47 tag or empty; `canonical` is a URL on the page's own host, or empty; `published` and
+    `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`. `unread` are the numbers of the
+    pages whose text could not be read.
     """
 
     title: str
@@ -51,11 +51,11 @@ class Extracted:
 
 
 class BrokenPipeFrameError(Exception):
-    """The other side ended within a frame, or sent something that is none."""
+    """The other side ended within a frame, or sent something else."""
 
 
 def write_frame(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
-    """Send one frame. Raises OSError when the other side is gone."""
+    """Send one frame. Raises OSError if the other side has ended."""
     data = json.dumps(header, ensure_ascii=False).encode("utf-8", "replace")
     stream.write(_LENGTHS.pack(len(data), len(body)) + data)
     stream.write(body)
@@ -63,7 +63,7 @@ def write_frame(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") ->
 
 
 def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """The next frame, or None when the other side has ended between two. Raises BrokenPipeFrameError."""
+    """Return the next frame, or None if the other side has ended between frames. Raises BrokenPipeFrameError."""
     lengths = stream.read(_LENGTHS.size)
     if not lengths:
         return None
@@ -84,28 +84,28 @@ def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
 logger = logging.getLogger(__name__)
 
 READING: Final = 1
-"""The number of the rules by which documents become text. Raise it when they are read otherwise than before: pages that
-were read by older rules are then read anew when they are checked, whatever their site says."""
+"""The version of the rules that turn documents into text. Increase it with every change of the results: the next
+re-check then reads pages again that were read by older rules, even if their site reports no change."""
 
 MEMORY_BYTES = 512 * 1024 * 1024
 PAGE_SECONDS = 20.0
 FILE_SECONDS = 60.0
 SCAN_MEMORY_BYTES = 1536 * 1024 * 1024
 SCAN_SECONDS = 60.0
-MOST_SCANS = 100
-"""Pages of a file that text recognition reads; each takes it seconds."""
+MAX_SCANS = 100
+"""Max. pages of a file for text recognition; each takes seconds."""
 _START_SECONDS = 120.0
-_PAGES_A_CHILD = 2000
-# The child needs neither keys nor proxies; a parser that was taken over finds nothing in its environment.
-_KEPT_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH")
+_PAGES_PER_CHILD = 2000
+# The child needs neither keys nor proxies, so a compromised parser finds nothing in its environment.
+_INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH")
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 class Parser:
-    """Child processes that turn documents into text; one object serves many threads.
+    """Child processes that turn documents into text. Thread-safe.
 
-    There are two, so that a long PDF does not hold the pages up, and one for text recognition; each parses one
-    document at a time and is started when it is first needed.
+    There are two, so that a long PDF does not delay pages, and one for text recognition. Each parses one document at a
+    time and is started on first use.
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class Parser:
         memory: int = MEMORY_BYTES,
         ocr: bool = False,
     ) -> None:
-        """Wall time for each page and for each file, such as a PDF; `memory` of address space in bytes (on Linux).
+        """Set the time limits for a page and for a file, such as a PDF, and the `memory` limit in bytes (on Linux).
 
-        With `ocr`, pages of pictures are read by text recognition, which must be installed.
+        With `ocr`, pages of pictures go to text recognition, which must be installed.
         """
-        self._pages = _Lane(memory, seconds)
-        self._files = _Lane(memory, file_seconds)
-        self._scans = _Lane(SCAN_MEMORY_BYTES, SCAN_SECONDS, "scans")
+        self._pages = _Worker(memory, seconds)
+        self._files = _Worker(memory, file_seconds)
+        self._scans = _Worker(SCAN_MEMORY_BYTES, SCAN_SECONDS, "scans")
         self._ocr = ocr
 
     def __enter__(self) -> Self:
@@ -134,21 +134,21 @@ class Parser:
         self.close()
 
     def parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
-        """The text of a document; arguments as `rag.reading.extract.extract` takes them.
+        """Return the text of a document; arguments as for `rag.reading.extract.extract`.
 
         Raises IngestError as `run` does.
         """
         header = {"content_type": content_type, "charset": charset, "url": url}
         if not self._ocr:
-            return Extracted(**_fields(self.run("extract", body, **header)))
-        first = Extracted(**_fields(self.run("extract", body, **header, recognized={})))
+            return Extracted(**_to_fields(self.run("extract", body, **header)))
+        first = Extracted(**_to_fields(self.run("extract", body, **header, recognized={})))
         if not first.unread:
             return first
-        found = {page: self._recognized(body, content_type, url, page) for page in first.unread[:MOST_SCANS]}
-        return Extracted(**_fields(self.run("extract", body, **header, recognized=found)))
+        recognized = {page: self._recognize(body, content_type, url, page) for page in first.unread[:MAX_SCANS]}
+        return Extracted(**_to_fields(self.run("extract", body, **header, recognized=recognized)))
 
-    def _recognized(self, body: bytes, content_type: str, url: str, page: int) -> list[Any]:
-        """The lines that text recognition finds on a page; none where it fails on one of several."""
+    def _recognize(self, body: bytes, content_type: str, url: str, page: int) -> list[Any]:
+        """Return the lines that text recognition finds on a page; none if it fails on one page of a document."""
         try:
             return list(self.run("recognize", body, content_type=content_type, url=url, page=page)["lines"])
         except IngestError as error:
@@ -158,46 +158,45 @@ class Parser:
             return []
 
     def run(self, task: str, body: bytes, **header: Any) -> dict[str, Any]:
-        """What the `task` of `rag.reading.parser_child` makes of `body` in the child; both ways are JSON.
+        """Run a `task` of `rag.reading.parser_child` on `body` in the child; input and output are JSON.
 
-        `header` holds its arguments; `url` among them is named in errors. Raises IngestError: what the
-        task raises, and "unreadable" when the child ran out of time or memory or broke down. The next
-        call gets a new child.
+        `header` holds its arguments; errors name its `url`. Raises IngestError: those of the task, and "unreadable" if
+        the child exceeded its time or memory or crashed. The next call gets a new child.
         """
-        lane = self._files if header.get("content_type") in FILES else self._pages
+        worker = self._files if header.get("content_type") in FILES else self._pages
         if task == "recognize":
-            lane = self._scans
-        answer = lane.answer({"task": task, "header": header}, body, str(header.get("url", "")))
+            worker = self._scans
+        answer = worker.answer({"task": task, "header": header}, body, str(header.get("url", "")))
         if "error" in answer:
             raise IngestError(answer["error"], **answer["params"])
-        made: dict[str, Any] = answer["made"]
-        return made
+        result: dict[str, Any] = answer["made"]
+        return result
 
     def close(self) -> None:
-        """End the children at once; a `run` that is under way or waits raises "cancelled".
+        """Kill the children at once; a running or waiting `run` raises "cancelled".
 
-        A later `run` starts others.
+        A later `run` starts new ones.
         """
-        for lane in self._lanes:
-            lane.close()
+        for worker in self._workers:
+            worker.close()
 
     @property
-    def _lanes(self) -> tuple[_Lane, ...]:
+    def _workers(self) -> tuple[_Worker, ...]:
         return self._pages, self._files, self._scans
 
     @property
     def process_id(self) -> int | None:
-        """The process id of the child that reads pages, while there is one."""
+        """The process id of the child that reads pages, or None."""
         return self._pages.process_id
 
     @property
     def process_ids(self) -> list[int]:
-        """The process ids of all children there are."""
-        return [number for lane in self._lanes if (number := lane.process_id)]
+        """The process ids of all running children."""
+        return [number for worker in self._workers if (number := worker.process_id)]
 
 
-class _Lane:
-    """One child at a time and those who wait for it."""
+class _Worker:
+    """A child and the queue of its callers."""
 
     def __init__(self, memory: int, seconds: float, work: str = "pages") -> None:
         self._memory = memory
@@ -213,7 +212,7 @@ class _Lane:
         return child.process.pid if child else None
 
     def close(self) -> None:
-        """End the child without waiting for what it works on, or for those who wait for it."""
+        """Kill the child without waiting for its work or its callers."""
         self._closings += 1
         if (child := self._child) is not None:
             child.process.kill()
@@ -221,14 +220,14 @@ class _Lane:
             self._discard()
 
     def answer(self, request: dict[str, Any], body: bytes, url: str) -> dict[str, Any]:
-        """The child's answer. Raises IngestError: "unreadable" when none came, "cancelled" when the lane was closed."""
+        """Return the child's answer. Raises IngestError: "unreadable" if there is none, "cancelled" after `close`."""
         closings = self._closings
         with self._lock:
             was_used = self._child is not None and self._child.pages > 0
             try:
                 answer = self._ask(request, body, closings)
             except _ChildEndedError as error:
-                # A used child may have died of what earlier pages left behind: one more try in a new one.
+                # Leftovers of earlier pages may have killed a used child: retry once in a new one.
                 if error.timed_out or not was_used:
                     raise self._unreadable(url, error) from error
                 answer = self._ask_again(request, body, url, closings)
@@ -244,13 +243,13 @@ class _Lane:
             raise self._unreadable(url, error) from error
 
     def _ask(self, request: dict[str, Any], body: bytes, closings: int) -> dict[str, Any]:
-        """`closings` is how often the lane had been closed when its caller came."""
+        """`closings` is the number of `close` calls before the caller's request."""
         try:
             self._check_open(closings)
-            if self._child is None or self._child.pages >= _PAGES_A_CHILD or not self._child.is_alive():
+            if self._child is None or self._child.pages >= _PAGES_PER_CHILD or not self._child.is_alive():
                 self._discard()
                 self._child = _Child(self._memory, self._seconds, self._work)
-                self._check_open(closings)  # whoever closes from here on sees the child
+                self._check_open(closings)  # from here on, `close` sees the child
             return self._child.ask(request, body, self._seconds)
         except _ChildEndedError:
             self._discard()
@@ -297,8 +296,8 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=_ROOT,
-            env=_environment(),
-            start_new_session=True,  # Ctrl-C in the terminal is for the parent, which then closes the pipe
+            env=_build_environment(),
+            start_new_session=True,  # Ctrl-C in the terminal goes to the parent, which then closes the pipe
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self._requests, self._answers = self.process.stdin, self.process.stdout
@@ -314,7 +313,7 @@ class _Child:
         return self.process.poll() is None
 
     def ask(self, request: dict[str, Any], body: bytes, seconds: float) -> dict[str, Any]:
-        """The child's answer. Raises _ChildEndedError, after which the child is of no more use."""
+        """Return the child's answer. Raises _ChildEndedError, after which the child is unusable."""
         self.pages += 1
         return self._exchange(request, body, seconds)
 
@@ -326,7 +325,7 @@ class _Child:
             _close(stream)
 
     def _exchange(self, request: dict[str, Any] | None, body: bytes, seconds: float) -> dict[str, Any]:
-        """Send `request`, if any, and read one answer; a timer kills the child, which ends both."""
+        """Send `request`, if any, and read one answer; a timer that kills the child interrupts both."""
         expired = threading.Event()
 
         def expire() -> None:
@@ -349,20 +348,20 @@ class _Child:
         return frame[0]
 
 
-def _fields(answer: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `Extracted`; JSON has lists only."""
+def _to_fields(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Extracted` from JSON, which has no tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
 
 
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
-    # One arena: glibc's many reserve address space, which is what is limited.
+def _build_environment() -> dict[str, str]:
+    inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+    # One arena: several would reserve address space, which is limited.
     own = {"PYTHONPATH": str(_ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {**kept, **own, "MALLOC_ARENA_MAX": "1"}
+    return {**inherited, **own, "MALLOC_ARENA_MAX": "1"}
 
 
 def _log_lines(stream: IO[bytes]) -> None:
-    """Hand the child's stderr to the log, without ever holding the child up."""
+    """Log the child's stderr, without ever blocking the child."""
     try:
         for line in stream:
             logger.warning("parser: %s", line.decode("utf-8", "replace").rstrip()[:500])
@@ -375,4 +374,4 @@ def _close(stream: IO[bytes] | None) -> None:
         if stream:
             stream.close()
     except OSError:
-        return  # unsent bytes for a child that is gone
+        return  # unsent bytes for a dead child

@@ -1,7 +1,7 @@
-"""The process that parses: `python -m rag.reading.parser_child`, frames in on stdin, frames out on stdout.
+"""The child process that parses: `python -m rag.reading.parser_child`, frames in on stdin, frames out on stdout.
 
-It parses one document after the other until its stdin ends. An error it does not expect ends it, with
-a traceback on stderr; its parent starts another one.
+It parses one document after the other until its stdin ends. An unexpected error ends it, with a traceback on stderr;
+its parent starts another one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
 
 
 def main() -> None:
-    """Serve until the parent goes away. Arguments: address space in bytes, wall time in seconds, pages or scans."""
+    """Serve until the parent ends. Arguments: address space in bytes, wall time in seconds, pages or scans."""
     memory, seconds = int(sys.argv[1]), float(sys.argv[2])
     requests, answers = _take_over_pipes()
     (load_engine if sys.argv[3] == "scans" else _load)()
@@ -36,13 +36,13 @@ def main() -> None:
     write_frame(answers, {"ready": True})
     while frame := read_frame(requests):
         _limit_time(seconds)
-        answer = _answer(*frame)
+        answer = _run_task(*frame)
         del frame
         _limit_time(0)
         write_frame(answers, answer)
 
 
-def _answer(header: dict[str, Any], body: bytes) -> dict[str, Any]:
+def _run_task(header: dict[str, Any], body: bytes) -> dict[str, Any]:
     try:
         return {"made": TASKS[header["task"]](body, header["header"])}
     except IngestError as error:
@@ -52,14 +52,14 @@ def _answer(header: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """The frames' streams, after which whatever a library prints goes to stderr."""
+    """Return the streams for frames; from now on, anything a library prints goes to stderr."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return sys.stdin.buffer, answers
 
 
 def _load() -> None:
-    """Import before memory is limited and the clock runs, what the first page would import."""
+    """Do the imports of the first page now, before limits on memory and time apply."""
     import bs4  # noqa: F401
     import chardetng_py  # noqa: F401
     import trafilatura
@@ -70,7 +70,7 @@ def _load() -> None:
 
 def _limit_memory(size: int) -> None:
     if not sys.platform.startswith("linux"):
-        return  # elsewhere the limit is refused or ignored
+        return  # other systems refuse or ignore the limit
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -78,20 +78,20 @@ def _limit_memory(size: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process after `seconds`, should the parent that watches it be gone; 0 ends the limit."""
+    """Kill this process after `seconds`, in case its parent is gone; 0 removes the limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _extract(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `Extracted`; arguments: content_type, charset, url, and what OCR found so far, where it is on."""
+    """Return the fields of `Extracted`; arguments: content_type, charset, url, and recognized with OCR."""
     kind, charset, url = header["content_type"], header["charset"], header["url"]
     if kind in (XML, GZIP):
         raise IngestError("content_type", url=shown(url), **because("feed" if kind == XML else "binary"))
     return dict(as_mapping(read_document(body, kind, charset, url, header.get("recognized"))))
 
 
-# A task takes a body and its arguments, returns what JSON can carry, imports its libraries when it is first called,
+# A task takes a body and its arguments, returns JSON values, imports its libraries when it is first called,
 # and raises IngestError for a body that it cannot read.
 TASKS: dict[str, Task] = {
     "extract": _extract,

@@ -1,4 +1,4 @@
-"""What a file says of itself, as far as it can be believed: programs fill these fields in on their own."""
+"""Title, author and dates from a file's properties, if plausible: programs fill in defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNTITLED = re.compile(
     r"|.*\.(?:docx?|pdf|indd|tex|dvi|pptx?|xlsx?|odt|pages|qxd|p65|ps|html?)|[\W\d_]+|about:blank",
     re.IGNORECASE,
 )
-_PRINTED_BY = re.compile(r"^(?:microsoft (?:word|powerpoint|excel) - )", re.IGNORECASE)
+_PROGRAM_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel) - )", re.IGNORECASE)
 _NOBODY = frozenset(
     "python-docx openpyxl administrator admin user unknown author anonymous owner root".split()
     + "作者 用户 管理员 微软用户".split()
@@ -26,20 +26,20 @@ _NOBODY = frozenset(
 _DAY = re.compile(r"(?:D:)?(\d{4})-?(\d{2})?-?(\d{2})?")
 
 
-def title_said(text: str) -> str:
-    """A title that a person gave, or ""."""
-    title = _PRINTED_BY.sub("", clean_line(text))
+def clean_title(text: str) -> str:
+    """Return a title that a person chose, or ""."""
+    title = _PROGRAM_PREFIX.sub("", clean_line(text))
     return "" if _UNTITLED.fullmatch(title) else title
 
 
-def name_said(text: str) -> str:
-    """An author that names somebody, or ""."""
+def clean_author(text: str) -> str:
+    """Return an author if it names a person, or ""."""
     name = clean_line(text, 200)
     return "" if name.lower() in _NOBODY else name
 
 
-def day_of(text: str) -> str:
-    """The day (`2024-03-05`) of a PDF date (`D:20240305…`) or an ISO one, or ""."""
+def parse_day(text: str) -> str:
+    """Return the day (`2024-03-05`) of a PDF date (`D:20240305…`) or an ISO one, or ""."""
     match = _DAY.match(text.strip())
     if not match or not 1900 <= int(match[1]) <= 2200:
         return ""
@@ -49,7 +49,7 @@ def day_of(text: str) -> str:
     return f"{match[1]}-{month}-{day}" if "01" <= month <= "12" and "01" <= day <= "31" else ""
 
 
-def described(
+def build_extracted(
     text: str,
     url: str,
     *,
@@ -59,19 +59,19 @@ def described(
     created: str = "",
     modified: str = "",
 ) -> Extracted:
-    """A document's text with what is said of it: the title in it, and what its file says, as far as that is believed.
+    """Build the result for a document from its text, the title in it, and the plausible properties of its file.
 
     Raises IngestError: "document_too_long", "document_no_text".
     """
     text = clean_text(text)
     if len(text) > MAX_CHARACTERS:
-        raise too_long(url)
+        raise too_long_error(url)
     if not any(map(str.isalnum, text)):
         raise IngestError("document_no_text", url=shown(url))
-    title = clean_line(own_title) or title_said(title) or first_heading(text) or name_of(url)
-    dates = day_of(created), day_of(modified)
-    return Extracted(title, detect_language(text), site_of(url), "", text, name_said(author), *dates)
+    title = clean_line(own_title) or clean_title(title) or first_heading(text) or name_of(url)
+    dates = parse_day(created), parse_day(modified)
+    return Extracted(title, detect_language(text), site_of(url), "", text, clean_author(author), *dates)
 
 
-def too_long(url: str) -> IngestError:
+def too_long_error(url: str) -> IngestError:
     return IngestError("document_too_long", url=shown(url), limit=MAX_CHARACTERS // 1_000_000)

@@ -1,7 +1,7 @@
-"""Whether what was extracted is a page's content, or a wall that stood before it.
+"""Quality gate: whether the extracted text is a page's content, or a wall in front of it.
 
-`page_signals` looks at the tree in the process that parses, `judge` at the text afterwards. A page that is held
-back costs a person a decision, so each rule needs several signs that agree, and long texts are let through.
+`page_signals` inspects the tree in the process that parses, `judge` the text afterwards. A page that needs review costs
+a person a decision, so each rule needs several signs that agree, and long texts pass.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from rag.reading.walls import TITLES, WALLS, Wall
 from rag.text import weigh
 from rag.types import Notice
 
-# UTF-8 read as Latin-1 or Windows-1252: a lead byte, then one or more bytes of continuation.
+# UTF-8 read as Latin-1 or Windows-1252: a lead byte, then one or more continuation bytes.
 _AS_LATIN = re.compile(
     "[\u00c2-\u00df][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
     "|[\u00e0-\u00ef][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,2}"
 )
-# GBK read as Latin-1: runs of its upper half, where European words have one such letter at a time.
+# GBK read as Latin-1: runs of its upper half, where European words have single such letters.
 _GBK_AS_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
 _FILLER = re.compile("锟斤拷|锟斤|斤拷|烫烫烫|屯屯屯|\ufffd")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _WIDE = re.compile("[^\x00-\u00ff]+")
-_LOOKED_AT = 20_000
-_LEAST = 6
+_SAMPLE_SIZE = 20_000
+_MIN_MATCH = 6
 _LATIN_SHARE = 0.03
 _GBK_SHARE = 0.4
 _FILLER_SHARE = 0.02
 _LETTERS = regex.compile(r"[\p{L}\p{M}]{2,}")
 _BEGINNING = 3000
-_FEWEST = 40
-"""Letters of a script from which how they are used can be judged."""
+_MIN_LETTERS = 40
+"""Min. letters of a script for a judgement."""
 _VOWELS = {
     "LATIN": frozenset("aeiouyıæøœəɑ"),
     "GREEK": frozenset("αεηιουω"),
@@ -50,91 +50,91 @@ _VOWEL_SHARE = (0.24, 0.68)
 _MIXED_SHARE = 0.35
 _COMMON_SHARE = 0.85
 _EAST_ASIAN = frozenset(["CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"])
-# The characters in common use of each standard: the first bytes of its levels sorted by reading or by strokes.
-_COMMON = {"gb2312": (0xB0, 0xD7), "big5": (0xA4, 0xC6), "euc_jp": (0xB0, 0xCF)}
+# The common characters of each standard: first bytes of its levels sorted by reading or strokes.
+_COMMON_BYTES = {"gb2312": (0xB0, 0xD7), "big5": (0xA4, 0xC6), "euc_jp": (0xB0, 0xCF)}
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
 def find_mojibake(text: str) -> str:
-    """A piece of `text` that shows it was decoded wrong, or that no language is written so, or "" when neither is.
+    """Return a piece of `text` that was decoded wrongly or that is in no language, or "" if there is none.
 
-    For files whose fonts may say wrong letters. A web page of random letters is what it is.
+    For files whose fonts may map to wrong letters. A web page of random letters is accepted.
     """
     return find_wrong_decoding(text) or (text[:60] if _is_no_language(text[:_BEGINNING]) else "")
 
 
 def find_wrong_decoding(text: str) -> str:
-    """A piece of `text` that shows it was decoded with the wrong table, or "" when it was not."""
-    sample = text[:_LOOKED_AT]
+    """Return a piece of `text` that shows it was decoded with the wrong table, or ""."""
+    sample = text[:_SAMPLE_SIZE]
     for pattern, share in (
         (_FILLER, _FILLER_SHARE),
         (_AS_LATIN, _LATIN_SHARE),
         (_GBK_AS_LATIN, _LATIN_SHARE * 5),
     ):
-        found = list(pattern.finditer(sample))
-        covered = sum(len(match[0]) for match in found)
-        if covered >= _LEAST and covered >= share * len(sample):
-            start = max(0, found[0].start() - 10)
+        matches = list(pattern.finditer(sample))
+        covered = sum(len(match[0]) for match in matches)
+        if covered >= _MIN_MATCH and covered >= share * len(sample):
+            start = max(0, matches[0].start() - 10)
             return sample[start : start + 60]
     return sample[:60] if _is_utf8_as_gbk(sample) else ""
 
 
 def _is_utf8_as_gbk(sample: str) -> bool:
-    """Whether the bytes that the characters are in GBK make Chinese in UTF-8, as those of real text do not."""
+    """Return whether the text's GBK bytes are Chinese in UTF-8, which those of real text are not."""
     raw = b"".join(run.encode("gb18030", "ignore") for run in _WIDE.findall(sample))
     recovered = 3 * len(_HAN.findall(raw.decode("utf-8", "ignore")))
-    return recovered >= 3 * _LEAST and recovered >= _GBK_SHARE * len(raw)
+    return recovered >= 3 * _MIN_MATCH and recovered >= _GBK_SHARE * len(raw)
 
 
 def _is_no_language(sample: str) -> bool:
-    """Whether letters are used as no language uses them."""
+    """Return whether letters are used as in no language."""
     words = _LETTERS.findall(sample)
     letters = [letter for word in words for letter in word]
-    if len(letters) < _FEWEST:
+    if len(letters) < _MIN_LETTERS:
         return False
-    # Chinese and Japanese stand beside Latin letters without a space.
-    mixed = sum(len({_script(letter) for letter in word} - {"", "CJK"}) > 1 for word in words)
+    # Chinese and Japanese adjoin Latin letters without a space.
+    mixed = sum(len({_find_script(letter) for letter in word} - {"", "CJK"}) > 1 for word in words)
     return mixed > _MIXED_SHARE * len(words) or _has_odd_vowels(words) or _has_rare_characters(letters)
 
 
 def _has_odd_vowels(words: Sequence[str]) -> bool:
-    """Whether a text of words has far fewer or more vowels than any language that is written with them."""
-    scripts = Counter(script for word in words for script in map(_script, word) if script)
+    """Return whether words have far fewer or more vowels than any language of their script."""
+    scripts = Counter(script for word in words for script in map(_find_script, word) if script)
     main = scripts.most_common(1)[0][0] if scripts else ""
     if main not in _VOWELS:
         return False
-    # Short words are abbreviations as often as not, and capitals letters of codes.
-    spoken = [word for word in words if len(word) > 2 and not word.isupper()] or words
-    letters = [letter for letter in _base("".join(spoken)) if _script(letter) == main]
+    # Short words are often abbreviations, and capitals parts of codes.
+    full_words = [word for word in words if len(word) > 2 and not word.isupper()] or words
+    letters = [letter for letter in _strip_accents("".join(full_words)) if _find_script(letter) == main]
     lowest, highest = _VOWEL_SHARE
     share = sum(letter in _VOWELS[main] for letter in letters) / max(1, len(letters))
-    return len(letters) >= _FEWEST and not lowest <= share <= highest
+    return len(letters) >= _MIN_LETTERS and not lowest <= share <= highest
 
 
 def _has_rare_characters(letters: Sequence[str]) -> bool:
-    """Whether Chinese characters or Korean syllables are mostly ones that hardly anyone writes."""
+    """Return whether most Chinese characters or Korean syllables are very rare ones."""
     han = "".join(letter for letter in letters if _HAN.match(letter))
     hangul = "".join(letter for letter in letters if _HANGUL.match(letter))
-    common = max(_common(han, encoding, *bounds) for encoding, bounds in _COMMON.items())
-    return (len(han) >= _FEWEST and common < _COMMON_SHARE * len(han)) or (
-        len(hangul) >= _FEWEST and _common(hangul, "euc_kr", 0xB0, 0xC8) < _COMMON_SHARE * len(hangul)
+    common = max(_count_common(han, encoding, *bounds) for encoding, bounds in _COMMON_BYTES.items())
+    return (len(han) >= _MIN_LETTERS and common < _COMMON_SHARE * len(han)) or (
+        len(hangul) >= _MIN_LETTERS and _count_common(hangul, "euc_kr", 0xB0, 0xC8) < _COMMON_SHARE * len(hangul)
     )
 
 
-def _common(characters: str, encoding: str, first: int, last: int) -> int:
-    """How many characters an encoding writes with a first byte from `first` to `last`."""
+def _count_common(characters: str, encoding: str, first: int, last: int) -> int:
+    """Count the characters that an encoding writes with a first byte from `first` to `last`."""
     codes = [character.encode(encoding, "ignore") for character in characters]
     return sum(len(code) == 2 and first <= code[0] <= last for code in codes)
 
 
-def _base(text: str) -> str:
-    """Letters in lower case without their accents."""
+def _strip_accents(text: str) -> str:
+    """Return letters in lower case without accents."""
     return "".join(letter for letter in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(letter))
 
 
 @lru_cache(maxsize=4096)
-def _script(letter: str) -> str:
-    """The script of a letter, one for all that Chinese, Japanese and Korean mix; "" for marks and signs."""
+def _find_script(letter: str) -> str:
+    """Return a letter's script, "CJK" for all that Chinese, Japanese and Korean mix; "" for marks and signs."""
     name = unicodedata.name(letter, "")
     script = name.partition(" ")[0].partition("-")[0]
     return "CJK" if script in _EAST_ASIAN else script if " LETTER " in f"{name} " else ""
@@ -152,7 +152,7 @@ _CONSENTS = re.compile(
     r"|consent-?(?:banner|wall|form|modal|page)|gdpr|cmp-?container|iubenda|klaro",
     re.IGNORECASE,
 )
-# What plays a video or a sound, but for films that run in the background; and pages that say they are about one.
+# Video and audio players, except background videos; and metadata for pages about a video.
 _PLAYERS = (
     "//video[not(@muted and @loop and not(@controls))]|//audio[@src or source]"
     "|//iframe[@allowfullscreen or contains(@allow,'autoplay') or contains(@allow,'encrypted-media')]"
@@ -163,9 +163,9 @@ _SHORT = 120.0
 _LONG_WALL = 4000.0
 _BRIEF = 400.0
 _LETTER = re.compile(r"[^\W\d_]")
-# Scripts written without spaces that the keyword search does not cut into words.
-_UNCUT = re.compile("[\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]")
-_UNCUT_SHARE = 0.5
+# Scripts without spaces that the keyword search does not split into words.
+_UNSEGMENTED = re.compile("[\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]")
+_UNSEGMENTED_SHARE = 0.5
 _SAMPLE = 4000
 _FOOT_LINE = re.compile(
     r"all rights reserved|^(?:©|copyright|\(c\))|^(?:privacy|cookie|legal) (?:policy|notice|statement"
@@ -189,22 +189,21 @@ _MARK = re.compile(r"^[\s#>*|•+-]+|\s*\|\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """How much of a text is of a wall's kind (0 to 1), and the first sentence that only such a wall says."""
+class _WallMatch:
+    """The share of a text that matches a wall (0 to 1), and its first sentence that only such a wall has."""
 
     share: float
     sentence: str
 
 
 def page_signals(tree: Any, text: str) -> tuple[str, ...]:
-    """What an lxml tree shows that the gate should know of; `text` is what was extracted from it.
+    """Return the signals of an lxml tree for `judge`; `text` is what was extracted from it.
 
-    Of "html" (always), "scripts", "app_root" (an application's empty place), "password", "captcha",
-    "consent", "refresh" (it names an address to go on to), "player" (of a video or a sound), "furniture" (much more was
-    on the page than its text).
-    The tree must still hold its scripts.
+    These are "html" (always), "scripts", "app_root" (the empty root of an application), "password", "captcha",
+    "consent", "refresh" (a redirect), "player" (of video or audio), "furniture" (much more on the page than its text).
+    The tree must still have its scripts.
     """
-    marks = _marks(tree)
+    marks = _read_marks(tree)
     signals = ["html"]
     if tree.find(".//script") is not None:
         signals.append("scripts")
@@ -226,52 +225,52 @@ def page_signals(tree: Any, text: str) -> tuple[str, ...]:
 
 
 def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int = 200) -> Notice | None:
-    """Why the page should be held back until the person decides, or None when it is good.
+    """Return why a page needs review, or None if it is good.
 
-    `can_read` tells whether the embedding model knows the language of a text; `status` is the HTTP one.
-    What stands in a file of text is taken at its word; only its letters are judged.
+    `can_read` tells whether the embedding model knows the language of a text; `status` is the HTTP status. Text files
+    are accepted as they are; only their letters are judged.
     """
     text = extracted.text
-    found = _letters(text, can_read)
-    if found or "html" not in extracted.signals:
-        return found
+    notice = _check_letters(text, can_read)
+    if notice or "html" not in extracted.signals:
+        return notice
     if len(text) > _LONG_WALL:
         return None
     size = weigh(text)
     for wall in WALLS:
-        if seen := _is_wall(wall, extracted, size, status):
-            return Notice(wall.code, {"seen": clean_line(seen, 80)})
+        if evidence := _find_wall_text(wall, extracted, size, status):
+            return Notice(wall.code, {"seen": clean_line(evidence, 80)})
     if size < _SHORT and "player" in extracted.signals:
         return Notice("gate_player", {"seen": clean_line(text, 80)})
-    if size <= _FOOT_LONGEST and (line := _foot(text)):
-        return Notice("gate_boilerplate", {"seen": clean_line(line, 80)})
+    if size <= _FOOT_LONGEST and (footer := _find_footer(text)):
+        return Notice("gate_boilerplate", {"seen": clean_line(footer, 80)})
     if size < _SHORT and "furniture" in extracted.signals:
         return Notice("gate_short", {"characters": len(text.strip()), "seen": clean_line(text, 80)})
     return None
 
 
 def has_player(tree: Any) -> bool:
-    """Whether a page plays a video or a sound, or says that it is about one."""
+    """Return whether a page plays video or audio, or is about one according to its metadata."""
     return bool(tree.xpath(_PLAYERS))
 
 
-def _is_wall(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
-    """The words by which the page is such a wall, or ""."""
-    is_titled = _titled(wall, extracted.title) or (wall.code == "gate_not_found" and status in (404, 410))
-    if size > (_LONG_WALL if is_titled else wall.longest):
+def _find_wall_text(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
+    """Return the words that identify the page as such a wall, or ""."""
+    has_title = _has_wall_title(wall, extracted.title) or (wall.code == "gate_not_found" and status in (404, 410))
+    if size > (_LONG_WALL if has_title else wall.longest):
         return ""
-    seen = look_for(wall, f"{extracted.title}\n{extracted.text}" if is_titled else extracted.text)
-    if is_titled and (size <= _BRIEF or (seen.sentence and seen.share >= wall.share / 2)):
-        return seen.sentence or extracted.title
-    is_marked = bool(wall.signals.intersection(extracted.signals))
-    if is_marked and size <= _BRIEF and seen.share >= wall.share:
-        return seen.sentence or extracted.title or extracted.text
-    needed = wall.share / 2 if is_marked else wall.share
-    return seen.sentence if seen.sentence and size <= wall.longest and seen.share >= needed else ""
+    match = match_wall(wall, f"{extracted.title}\n{extracted.text}" if has_title else extracted.text)
+    if has_title and (size <= _BRIEF or (match.sentence and match.share >= wall.share / 2)):
+        return match.sentence or extracted.title
+    has_signal = bool(wall.signals.intersection(extracted.signals))
+    if has_signal and size <= _BRIEF and match.share >= wall.share:
+        return match.sentence or extracted.title or extracted.text
+    needed = wall.share / 2 if has_signal else wall.share
+    return match.sentence if match.sentence and size <= wall.longest and match.share >= needed else ""
 
 
-def look_for(wall: Wall, text: str) -> _Seen:
-    """Compare a text's sentences with a wall's."""
+def match_wall(wall: Wall, text: str) -> _WallMatch:
+    """Compare a text's sentences with those of a wall."""
     total = matched = 0.0
     strongest = ""
     for match in _SENTENCE.finditer(text):
@@ -286,29 +285,29 @@ def look_for(wall: Wall, text: str) -> _Seen:
             matched += size
         if is_strong and not strongest:
             strongest = sentence
-    return _Seen(matched / total if total else 0.0, strongest)
+    return _WallMatch(matched / total if total else 0.0, strongest)
 
 
-def _titled(wall: Wall, title: str) -> bool:
-    """Whether a page's title is that of such a wall."""
+def _has_wall_title(wall: Wall, title: str) -> bool:
+    """Return whether a page's title is that of such a wall."""
     pattern = TITLES.get(wall.code)
     return bool(pattern and pattern.fullmatch(title.strip()))
 
 
-def _letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
-    """Whether the text's characters are wrong, or of a script that neither leg of the search reads."""
+def _check_letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
+    """Return a notice if the text is mojibake, or in a script that neither kind of search can read."""
     if sample := find_wrong_decoding(text):
         return Notice("gate_mojibake", {"seen": clean_line(sample, 60)})
     sample = text[:_SAMPLE]
     letters = _LETTER.findall(sample)
-    uncut = sum(1 for letter in letters if _UNCUT.match(letter))
-    if letters and uncut >= _UNCUT_SHARE * len(letters) and not can_read(sample):
+    unsegmented = sum(1 for letter in letters if _UNSEGMENTED.match(letter))
+    if letters and unsegmented >= _UNSEGMENTED_SHARE * len(letters) and not can_read(sample):
         return Notice("gate_language", {"seen": clean_line(sample, 60)})
     return None
 
 
-def _foot(text: str) -> str:
-    """The first line of a text that is little but a site's menu and foot, or ""."""
+def _find_footer(text: str) -> str:
+    """Return the first such line of a text that is mainly a site's menu and footer, or ""."""
     lines = [line.strip(" -#*|•>") for line in _PARTS.split(text)]
     lines = [line for line in lines if line]
     feet = [line for line in lines if weigh(line) <= _FOOT_LINE_LONGEST and _FOOT_LINE.search(line)]
@@ -316,15 +315,15 @@ def _foot(text: str) -> str:
     return feet[0] if len(set(feet)) > 1 and sum(map(weigh, feet)) >= _FOOT_SHARE * size else ""
 
 
-def _marks(tree: Any) -> str:
-    """Where the page's scripts and frames come from, and the names of its parts, as one text."""
-    found = tree.xpath(
+def _read_marks(tree: Any) -> str:
+    """Return the sources of scripts and frames and the names of the page's parts, as one text."""
+    values = tree.xpath(
         "//script/@src|//iframe/@src|//form/@action|//div/@id|//div/@class|//section/@id|//section/@class"
     )
-    return " ".join(found)[:200_000]
+    return " ".join(values)[:200_000]
 
 
 def _has_furniture(tree: Any) -> bool:
-    """Whether a page has scripts, menus or pictures around its text, as sites have and bare documents do not."""
+    """Return whether a page has scripts, menus or pictures around its text, unlike bare documents."""
     links = len(tree.xpath("//a[@href]"))
     return links >= _MANY_LINKS or (tree.find(".//script") is not None and len(tree.xpath("//div|//img|//nav")) > 3)

@@ -1,9 +1,9 @@
-"""The pages that a sitemap (sitemaps.org) names, read from tag to tag without building a tree.
+"""Sitemaps (sitemaps.org) and feeds; sitemaps are read tag by tag, without building a tree.
 
-Runs in the process that parses, as its task "sitemap".
+Runs in the process that parses, as its tasks "sitemap" and "feed".
 
-Sites write sitemaps that no XML parser takes: prefixes that nobody declared, bare ampersands, capital letters, files
-cut off in the middle. An entry counts when its address is whole.
+Real sitemaps contain what no XML parser accepts: undeclared prefixes, bare ampersands, capital letters, files that
+break off in the middle. An entry counts if its URL is complete.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from rag.web.url_key import web_address
 MAX_ENTRIES = 2000
 
 
-def feed_pages(body: bytes, url: str) -> list[FoundPage]:
-    """The pages that the feed in `body`, read from `url`, names; in its order, each once. Empty for no feed."""
+def parse_feed(body: bytes, url: str) -> list[FoundPage]:
+    """Return the pages of the feed in `body`, read from `url`; in order, without duplicates. Empty if not a feed."""
     import feedparser
 
     feed = feedparser.parse(
@@ -34,31 +34,31 @@ def feed_pages(body: bytes, url: str) -> list[FoundPage]:
     )
     if not feed.get("version"):
         return []
-    found: dict[str, FoundPage] = {}
+    pages: dict[str, FoundPage] = {}
     for entry in feed.entries[:MAX_ENTRIES]:
-        address = _page_of(entry)
+        address = _find_page(entry)
         if address:
-            found.setdefault(address, FoundPage(address, modified=_time_of(entry)))
-    return list(found.values())
+            pages.setdefault(address, FoundPage(address, modified=_find_time(entry)))
+    return list(pages.values())
 
 
 def feed_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """{"pages": [[url, modified], …]} of a feed; argument: url (where it came from in the end)."""
-    return {"pages": [[page.url, page.modified] for page in feed_pages(body, header["url"])]}
+    """Return {"pages": [[url, modified], …]} of a feed; argument: url (after redirects)."""
+    return {"pages": [[page.url, page.modified] for page in parse_feed(body, header["url"])]}
 
 
-def _page_of(entry: Any) -> str:
-    """The address of an entry's page, or "" where it has none that could be read."""
+def _find_page(entry: Any) -> str:
+    """Return the URL of an entry's page, or "" if there is none that can be read."""
     link = str(entry.get("link") or "").strip()
     if not link.startswith(("http://", "https://")) or not is_page_name(link):
         return ""
     return page_address(link)
 
 
-def _time_of(entry: Any) -> str:
-    """When the entry was changed or published, in UTC, or ""."""
-    given = (entry.get(name) for name in ("updated_parsed", "published_parsed") if name in entry)
-    moment = next((moment for moment in given if moment), None)
+def _find_time(entry: Any) -> str:
+    """Return when the entry was changed or published, in UTC, or ""."""
+    times = (entry.get(name) for name in ("updated_parsed", "published_parsed") if name in entry)
+    moment = next((moment for moment in times if moment), None)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment) if isinstance(moment, time.struct_time) else ""
 
 
@@ -67,36 +67,36 @@ _MARKUP = re.compile(
     r"|<(?P<end>/?)(?:[^\s<>/!?:]*+:)?(?P<name>[^\s<>/!?:]++)[^<>]*+>",
     re.DOTALL,
 )
-# Bare ampersands stay: `&copy=1` is a parameter, though HTML would read a sign in it.
+# Bare ampersands stay: `&copy=1` is a parameter, although HTML would decode it.
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
 _ENTRIES = frozenset(["url", "sitemap"])
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T[0-9:.]{4,15}(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?", re.ASCII)
-MAX_URLS = 50_000  # of one file, as the protocol has it
+MAX_URLS = 50_000  # per file, according to the protocol
 _MAX_DECODED = 50 * 1024 * 1024
 
 
 def parse_sitemap(body: bytes, url: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """The further sitemaps, and the (page, lastmod) pairs, that a sitemap read from `url` names.
+    """Return the further sitemaps, and the (page, lastmod) pairs, of a sitemap read from `url`.
 
-    It may be an index, a list of pages, plain text with one address a line, a feed, or any of these in
-    gzip. A damaged file gives what stands before the damage. Raises zlib.error for damaged gzip.
+    It may be an index, a list of pages, plain text with one URL per line, a feed, or any of these in gzip. A damaged
+    file yields the entries before the damage. Raises zlib.error for damaged gzip.
     """
-    data = _unpacked(body)
+    data = _decompress(body)
     text = decode(data, url=url)
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
-        return [], _listed(text, url)
+        return [], _parse_list(text, url)
     if root_name(text) in ("rss", "feed", "rdf"):
-        return [], [(page.url, page.modified) for page in feed_pages(data, url)]
-    found: dict[str, list[tuple[str, str]]] = {"url": [], "sitemap": []}
-    for entry in islice(entries(text), MAX_URLS):
+        return [], [(page.url, page.modified) for page in parse_feed(data, url)]
+    addresses: dict[str, list[tuple[str, str]]] = {"url": [], "sitemap": []}
+    for entry in islice(iter_entries(text), MAX_URLS):
         if address := web_address(url, entry.texts.get("loc", "")):
             modified = entry.texts.get("lastmod", "")
-            found[entry.kind].append((address, modified if _DATE.fullmatch(modified) else ""))
-    return [address for address, _ in found["sitemap"]], found["url"]
+            addresses[entry.kind].append((address, modified if _DATE.fullmatch(modified) else ""))
+    return [address for address, _ in addresses["sitemap"]], addresses["url"]
 
 
 def sitemap_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """{"sitemaps": [url, …], "pages": [[url, lastmod], …]}; argument: url (where it came from in the end)."""
+    """Return {"sitemaps": [url, …], "pages": [[url, lastmod], …]}; argument: url (after redirects)."""
     try:
         maps, pages = parse_sitemap(body, header["url"])
     except zlib.error:
@@ -104,55 +104,55 @@ def sitemap_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     return {"sitemaps": maps, "pages": [list(page) for page in pages]}
 
 
-def _unpacked(body: bytes) -> bytes:
-    """The body without gzip; what is larger than _MAX_DECODED is cut there."""
+def _decompress(body: bytes) -> bytes:
+    """Decompress a gzip body, up to _MAX_DECODED bytes; return any other as it is."""
     if not body.startswith(b"\x1f\x8b"):
         return body
     return zlib.decompressobj(31).decompress(body, _MAX_DECODED)
 
 
-def _listed(text: str, url: str) -> list[tuple[str, str]]:
+def _parse_list(text: str, url: str) -> list[tuple[str, str]]:
     lines = text.splitlines()[:MAX_URLS]
     return [(address, "") for line in lines if (address := web_address(url, line.strip())) and "://" in line[:12]]
 
 
 @dataclass(slots=True)
 class Entry:
-    """A page ("url") or a further sitemap: the texts of its own children, not of what lies deeper in them."""
+    """A page ("url") or a further sitemap, with the texts of its direct children."""
 
     kind: str
     texts: dict[str, str] = field(default_factory=dict)
 
 
 def root_name(text: str) -> str:
-    """The name of a document's first element, without prefix and in lower case."""
+    """Return the name of a document's first element, without prefix and in lower case."""
     return next((match["name"].lower() for match in _MARKUP.finditer(text) if match["name"]), "")
 
 
-def entries(text: str) -> Iterator[Entry]:
-    """The entries of a sitemap in order."""
+def iter_entries(text: str) -> Iterator[Entry]:
+    """Yield the entries of a sitemap in order."""
     entry: Entry | None = None
-    inside: list[str] = []
-    written = ""
+    open_names: list[str] = []
+    content = ""
     place = 0
     for match in _MARKUP.finditer(text):
-        if len(inside) == 1:
-            written += _unescaped(text[place : match.start()]) + (match["cdata"] or "")
+        if len(open_names) == 1:
+            content += _unescape(text[place : match.start()]) + (match["cdata"] or "")
         place, name = match.end(), (match["name"] or "").lower()
-        if name in _ENTRIES and not (entry and inside):
+        if name in _ENTRIES and not (entry and open_names):
             if entry:
                 yield entry
             entry = None if match["end"] else Entry(name)
         elif entry and match["end"]:
-            if len(inside) == 1:
-                entry.texts.setdefault(inside[0], written.strip())
-            del inside[-1:]
+            if len(open_names) == 1:
+                entry.texts.setdefault(open_names[0], content.strip())
+            del open_names[-1:]
         elif entry and name and not match[0].endswith("/>"):
-            inside.append(name)
-            written = ""
+            open_names.append(name)
+            content = ""
     if entry:
         yield entry
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ENTITY.sub(lambda match: html.unescape(match[0].lower()), text)

@@ -1,7 +1,7 @@
-"""What walls before a page say, in English and Chinese: scripts, consent, login, bot checks, missing pages.
+"""Patterns of walls in front of pages, in English and Chinese: scripts, consent, login, bot checks, missing pages.
 
-A wall is known by the share of its sentences that are of its kind, never by one phrase: pages about cookies,
-logins and captchas use the same words, among many others.
+A wall is recognised by the share of its typical sentences, never by a single phrase: pages about cookies, logins and
+captchas use the same words, among many others.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """One kind of wall. `strong` is what only such a wall says; `weak` what else is said on one.
+    """One kind of wall. `strong` matches phrases that only such a wall has; `weak` matches other typical ones.
 
-    A text of at most `longest` (in Latin characters' worth) is one when a strong phrase is in it and the
-    sentences of either kind are a `share` of it; with one of `signals` in the page, half of that is enough.
+    A text of at most `longest` (in Latin characters' worth) is such a wall if it has a strong phrase and sentences of
+    either kind make up a `share` of it; with one of `signals` in the page, half of that is enough.
     """
 
     code: str
@@ -26,14 +26,14 @@ class Wall:
     signals: frozenset[str]
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    """One pattern for texts in lower case: told to ignore case, the engine tries every branch at every place."""
+def _compile_any(*patterns: str) -> re.Pattern[str]:
+    """Combine patterns for lower-case texts: with IGNORECASE, the engine tries every branch at every position."""
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 _SCRIPTS = Wall(
     "gate_scripts",
-    _any(
+    _compile_any(
         r"(?:enabl\w{1,3}|requires?|activat\w{1,3}|turn(?:ed)? on|without|support|allow|needs?)\b.{0,60}\bjava ?script",
         r"turn(?:ing)? java ?script on|java ?script\b.{0,60}\b(?:disabled|required|enabled?|turned off"
         r"|not (?:available|supported)|to (?:run|view|use))",
@@ -46,7 +46,7 @@ _SCRIPTS = Wall(
         r"^(?:loading|please wait|initiali[sz]ing|preparing|starting)\b[\w ]{0,30}(?:\.{2,}|…|\s*$)",
         r"^(?:页面)?(?:正在)?(?:加载|载入|載入|加載)中?(?:[，,]?请稍[候后等])?[\s.…。]*$",
     ),
-    _any(
+    _compile_any(
         r"\b(?:browser|reload|refresh|supported|no ?script|extensions?|loading)\b",
         "浏览器|刷新|重新加载|加载|请稍候|瀏覽器|重新整理",
     ),
@@ -57,7 +57,7 @@ _SCRIPTS = Wall(
 
 _CONSENT = Wall(
     "gate_consent",
-    _any(
+    _compile_any(
         r"(?:accept|allow|agree to|reject|decline|refuse)(?: (?:all|and continue|optional|additional"
         r"|non-essential))+",
         r"(?:accept|reject|decline|manage|customi[sz]e|consent to|use of|uses?|set|need(?:ed)?"
@@ -78,7 +78,7 @@ _CONSENT = Wall(
         r"|本網站).{0,12}(?:使用|利用).{0,6}cookie",
         r"(?:重视|尊重|重視).{0,6}(?:您|你)的?(?:个人)?(?:隐私|隱私)|(?:阅读并|已阅读).{0,6}同意",
     ),
-    _any(
+    _compile_any(
         r"\b(?:cookies?|consent|privacy|partners|vendors|personal data|legitimate interests?|advertising"
         r"|personali[sz]ed"
         r"|tracking|store (?:and/or )?access|your choices|withdraw|i agree|precise geolocation|measurement|opt[ -]out"
@@ -92,7 +92,7 @@ _CONSENT = Wall(
 
 _LOGIN = Wall(
     "gate_login",
-    _any(
+    _compile_any(
         r"(?:sign|log)(?:ging|ning)?[ -]?in (?:to|with|or|required|using|below|first|and)\b",
         r"(?:please|must|need to|required to|have to) (?:be )?(?:(?:sign|log|logged|signed)[ -]?in"
         r"|register(?:ed)?|create an account|identify yourself)\b",
@@ -113,7 +113,7 @@ _LOGIN = Wall(
         r"|手机号?)登[录陆]|立即(?:登录|注册)|(?:登录|註冊|注册)[/／|](?:登录|注册|登入)",
         r"^(?:用户|会员|账号|帐号)?(?:登录|登入|登錄)\s*$",
     ),
-    _any(
+    _compile_any(
         r"\b(?:password|username|user name|e-?mail(?: address)?|remember me|sign up|sign in|log ?in|register|account"
         r"|keep me|single sign-on|sso|continue with|members? only|facebook|google|apple|authenticate|one-time code"
         r"|credentials|stay signed in|subscribers?)\b",
@@ -127,7 +127,7 @@ _LOGIN = Wall(
 
 _CAPTCHA = Wall(
     "gate_captcha",
-    _any(
+    _compile_any(
         r"^just a moment\b|^attention required|^robot check|^access (?:to this page has been )?denied"
         r"|^security check",
         r"(?:request|browser|connection|you|identity|visit|access|session) (?:is"
@@ -163,7 +163,7 @@ _CAPTCHA = Wall(
         r"(?:访问|请求|操作)(?:过于|太过?)频繁|(?:异常|可疑|異常)(?:访问|流量|请求|行为|操作)|(?:访问|网络"
         r"|环境|行为).{0,6}(?:异常|存在风险)|访问被(?:拒绝|阻断|拦截|限制)",
     ),
-    _any(
+    _compile_any(
         r"\b(?:captcha|robots?|bots?|human|javascript|cookies|browser|cloudflare|security|verif\w+|challenge"
         r"|blocked|proceed"
         r"|continue|redirect\w*|ip(?: address)?|seconds|wait|reference id|network|site owner|support|automated"
@@ -177,7 +177,7 @@ _CAPTCHA = Wall(
 
 _MISSING = Wall(
     "gate_not_found",
-    _any(
+    _compile_any(
         r"\b(?:page|content|article|file|url|document|product|item|listing|post|site|link|resource|video|job"
         r"|ad|advert|address|entry"
         r"|account|profile|user|topic|thread|event|offer|recipe|story|project|repository)\b.{0,45}\b"
@@ -207,7 +207,7 @@ _MISSING = Wall(
         r"已被(?:发布者|作者|楼主|卖家|管理员).{0,3}删除|此内容.{0,8}无法查看|(?:已|被)(?:下架|删除)(?:或者?"
         r"|，|。|$)",
     ),
-    _any(
+    _compile_any(
         r"\b(?:404|home ?page|go (?:back|home)|back to|return to|search|try|url|address|broken|mistyped|moved"
         r"|removed|error"
         r"|sorry|oops|looking for|exist|check|contact us|links? below|navigat\w+|outdated|spelling|browse|report)\b",
@@ -220,7 +220,7 @@ _MISSING = Wall(
 
 _MOVED = Wall(
     "gate_moved",
-    _any(
+    _compile_any(
         r"\b(?:page|(?:web ?)?site|content|document|article|blog|resource|url|object|wiki|documentation|docs|forum"
         r"|domain|address|journal|repository)\b.{0,30}\b(?:has|have|was|were|is)(?: (?:been|now|recently|permanently"
         r"|temporarily))* (?:moved|relocated|migrated|transferred|redirected)\b",
@@ -237,7 +237,7 @@ _MOVED = Wall(
         r"(?:正在|即将|即將|自动|自動|将会?|將會?).{0,8}(?:跳转|转向|转到|重定向|跳轉|轉向|重新導向)"
         r"|(?:跳转|跳轉)(?:中|到|至)|(?:没有|未能?|不能|无法|沒有|無法).{0,6}(?:跳转|转向|跳轉|轉向)",
     ),
-    _any(
+    _compile_any(
         r"\b(?:click|here|go on|continue|proceed|follow (?:this|the)|new (?:address|location|site|home|url|page)|moved"
         r"|seconds?|bookmarks?|redirect\w*|refresh|wait|browser|link)\b|https?:",
         "点击|點擊|这里|這裡|此处|此處|新网址|新地址|新域名|新站|秒|稍候|书签|收藏|浏览器|瀏覽器|链接|連結|手动|https?:",
@@ -248,18 +248,18 @@ _MOVED = Wall(
 )
 
 WALLS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _MOVED, _SCRIPTS)
-"""In the order in which they are tried: a bot check may ask for JavaScript, a login for cookies."""
+"""In the order in which they are tested: a bot check may ask for JavaScript, a login for cookies."""
 
-# What follows a title that is a wall's is a site's name, set off by a mark.
+# The title of a wall may be followed by a separator and the site's name.
 _SITE = r"(?:\W.{0,40})?"
 
 
-def _title(*patterns: str) -> re.Pattern[str]:
+def _compile_title(*patterns: str) -> re.Pattern[str]:
     return re.compile(f"\\A(?:{'|'.join(patterns)}){_SITE}", re.IGNORECASE)
 
 
 TITLES = {
-    "gate_captcha": _title(
+    "gate_captcha": _compile_title(
         "just a moment|attention required|robot check|access denied|access to this page has been denied",
         "security (?:check|verification)|captcha|human verification|are you (?:a )?(?:human|robot)",
         "verify(?:ing)? you are human|ddos-guard|pardon our interruption|one moment,? please|client challenge"
@@ -267,7 +267,7 @@ TITLES = {
         "bot (?:detection|verification)|challenge validation|too many requests|blocked",
         "请?稍候|人机验证|人機驗證|安全验证|访问验证|身份验证|验证码|百度安全验证|滑动验证(?:页面)?|知乎安全中心",
     ),
-    "gate_not_found": _title(
+    "gate_not_found": _compile_title(
         r"(?:error\W{0,3})?404(?:\W*(?:error|not found|page|页面|错误|頁面|錯誤|找不到.{0,8}))?",
         r"(?:.{0,25}\W)?(?:page|file|content|article|product) "
         r"(?:not found|unavailable|does not exist|could not be found|missing|(?:can['’]t|cannot) be found)",
@@ -276,15 +276,15 @@ TITLES = {
         "|出错了?|走丢了)",
         "(?:未找到|找不到)(?:页面|頁面)|出错了",
     ),
-    "gate_moved": _title(
+    "gate_moved": _compile_title(
         r"(?:30[12378]\W{0,3})?(?:(?:object|page|document|site) )?(?:has )?moved(?: permanently| temporarily)?",
         "(?:page )?redirect(?:ing|ion|ed)?|(?:页面?|網頁|网页)?(?:正在)?(?:跳转|跳轉|重定向)(?:中|提示)?",
     ),
-    "gate_login": _title(
+    "gate_login": _compile_title(
         r"(?:sign|log)[ -]?in|log ?in to .{0,30}|.{0,25}[\W_](?:log[ -]?in|sign[ -]?in|登录|登入)",
         "(?:用户|会员|统一身份|账号)?(?:登录|登入|登錄|登陆)(?:页面?|界面)?",
     ),
-    "gate_consent": _title(
+    "gate_consent": _compile_title(
         "before you continue.{0,30}", "(?:your )?(?:privacy|cookie) (?:choices|preferences|consent)"
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.reading.parser import Parser
-from rag.reading.sitemap import feed_pages, feed_task
+from rag.reading.sitemap import feed_task, parse_feed
 from rag.web.site_scope import FoundPage
 
 URL = "https://example.com/blog/feed.xml"
@@ -31,27 +31,27 @@ BOMB = (
 
 
 def test_rss() -> None:
-    assert feed_pages(RSS.encode(), URL) == [
+    assert parse_feed(RSS.encode(), URL) == [
         FoundPage("https://example.com/one", 0, "2024-03-05T04:00:00Z"),
         FoundPage("https://example.com/two"),
     ]
 
 
 def test_atom() -> None:
-    assert feed_pages(ATOM.encode(), URL) == [FoundPage("https://example.com/blog/posts/1", 0, "2024-03-05T00:00:00Z")]
+    assert parse_feed(ATOM.encode(), URL) == [FoundPage("https://example.com/blog/posts/1", 0, "2024-03-05T00:00:00Z")]
 
 
 def test_rdf() -> None:
-    assert [page.url for page in feed_pages(RDF.encode(), URL)] == ["https://example.com/old"]
+    assert [page.url for page in parse_feed(RDF.encode(), URL)] == ["https://example.com/old"]
 
 
 def test_a_chinese_feed_in_its_own_charset() -> None:
     body = RSS.replace("UTF-8", "gb2312").replace("/two", "/二").encode("gbk")
-    assert feed_pages(body, URL)[1].url == "https://example.com/%E4%BA%8C"
+    assert parse_feed(body, URL)[1].url == "https://example.com/%E4%BA%8C"
 
 
 def test_a_damaged_feed_gives_what_it_can() -> None:
-    found = [page.url for page in feed_pages(RSS[:420].encode(), URL)]
+    found = [page.url for page in parse_feed(RSS[:420].encode(), URL)]
     assert found == ["https://example.com/one", "https://example.com/two"]
 
 
@@ -59,7 +59,7 @@ def test_a_damaged_feed_gives_what_it_can() -> None:
     "body", [b"", b"<html><p>Hello</p></html>", b"{}", b"\x00\x01", b"<rss", b"https://example.com/feed"]
 )
 def test_what_is_no_feed(body: bytes) -> None:
-    assert feed_pages(body, URL) == []
+    assert parse_feed(body, URL) == []
 
 
 def test_entities_do_not_explode(parser: Parser) -> None:
@@ -69,7 +69,7 @@ def test_entities_do_not_explode(parser: Parser) -> None:
 
 def test_a_file_of_the_machine_is_not_read() -> None:
     body = RSS.replace("<rss", '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss').replace("/two", "/&x;")
-    assert not any("root" in page.url for page in feed_pages(body.encode(), URL))
+    assert not any("root" in page.url for page in parse_feed(body.encode(), URL))
 
 
 def test_the_task() -> None:
@@ -80,4 +80,4 @@ def test_an_entry_with_an_address_that_is_none_is_left_out() -> None:
     entries = ["http://[bad/x", "https://example.com/ok"]
     items = "".join(f"<item><title>T</title><link>{link}</link></item>" for link in entries)
     feed = f'<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>{items}</channel></rss>'
-    assert [page.url for page in feed_pages(feed.encode(), "https://example.com/feed")] == ["https://example.com/ok"]
+    assert [page.url for page in parse_feed(feed.encode(), "https://example.com/feed")] == ["https://example.com/ok"]

@@ -13,7 +13,7 @@ from rag.errors import IngestError
 from rag.locales import say
 from rag.reading.extract import extract_html
 from rag.reading.parser import Extracted
-from rag.reading.quality import find_mojibake, judge, look_for, page_signals
+from rag.reading.quality import find_mojibake, judge, match_wall, page_signals
 from rag.reading.walls import WALLS as KINDS
 from rag.types import Notice
 from tests.support.page_server import ARTICLE, CHINESE
@@ -194,7 +194,7 @@ def test_a_language_that_neither_search_reads() -> None:
 
 
 def test_walls_are_known_in_any_case_by_patterns_for_lower_case() -> None:
-    told = {wall.code: look_for(wall, "YOUR IP HAS BEEN BLOCKED. 访问过于频繁，IP 已被限制。") for wall in KINDS}
+    told = {wall.code: match_wall(wall, "YOUR IP HAS BEEN BLOCKED. 访问过于频繁，IP 已被限制。") for wall in KINDS}
     assert told["gate_captcha"].share == 1 and told["gate_captcha"].sentence.startswith("YOUR IP")
     for pattern in (one for wall in KINDS for one in (wall.strong, wall.weak)):
         literal = re.sub(r"\\[A-Z]", "", pattern.pattern)

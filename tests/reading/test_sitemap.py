@@ -9,7 +9,7 @@ import pytest
 
 from rag.reading import sitemap
 from rag.reading.parser import Parser
-from rag.reading.sitemap import entries, parse_sitemap, root_name, sitemap_task
+from rag.reading.sitemap import iter_entries, parse_sitemap, root_name, sitemap_task
 from tests.reading.test_feed import BOMB, RSS
 
 URL = "https://example.com/sitemap.xml"
@@ -100,7 +100,7 @@ class TestParsing:
 
 
 def addresses(text: str) -> list[str]:
-    return [entry.texts.get("loc", "") for entry in entries(text)]
+    return [entry.texts.get("loc", "") for entry in iter_entries(text)]
 
 
 @pytest.mark.parametrize(
@@ -135,5 +135,5 @@ def test_what_a_document_is() -> None:
 )
 def test_hostile_ones_take_time_in_proportion(piece: str) -> None:
     began = time.thread_time()
-    list(entries(piece * (400_000 // len(piece))))
+    list(iter_entries(piece * (400_000 // len(piece))))
     assert time.thread_time() - began < 2

@@ -1,4 +1,4 @@
-"""Documents that are not pages of text: PDF, office files, books and tables, one reader a file.
+"""Documents other than text pages: PDF, office files, books and tables, one reader per file.
 
 Each reader turns bytes into an `Extracted` whose text is Markdown. They run in the process that parses.
 """
@@ -64,9 +64,9 @@ _TEXTS: dict[str, Callable[[bytes, str | None, str], Extracted]] = {
 def read_document(
     body: bytes, content_type: str, charset: str | None, url: str, recognized: Recognized | None = None
 ) -> Extracted:
-    """The text of a document of any type of `rag.web.media`; `url` may be a file's name.
+    """Return the text of a document of any type in `rag.web.media`; `url` may be a file name.
 
-    `recognized` is what text recognition found on its pages, so far; None where there is none.
+    `recognized` is what text recognition has found on its pages so far, None without text recognition.
 
     Raises IngestError for a document that cannot be read.
     """

@@ -1,6 +1,6 @@
-"""PDF files: the text of each page under a heading with the page's number, so that a citation can name it.
+"""PDF files: the text of each page under a heading with the page number, for citations.
 
-The number counts the file's pages from 1, as `#page=12` in an address does, not the numbers printed on them.
+Pages are numbered from 1 in file order, as in `#page=12` of a URL, not by the numbers printed on them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
-from rag.reading.documents.pdf_page import PageText, straight_pieces
+from rag.reading.documents.pdf_page import PageText, find_strokes
 from rag.reading.extraction.metadata import name_of, site_of
 from rag.reading.layout.document import laid_out, one_line
 from rag.reading.layout.paragraphs import plain
@@ -24,7 +24,7 @@ from rag.reading.layout.scans import Recognized, has_letters, with_scans
 from rag.reading.layout.tables import arranged
 from rag.reading.layout.words import Line, Word, line_of, readable, turned
 from rag.reading.parser import Extracted
-from rag.reading.properties import day_of, name_said, title_said
+from rag.reading.properties import clean_author, clean_title, parse_day
 from rag.reading.quality import find_mojibake
 from rag.web.guard import shown
 from rag.web.media import MAX_CHARACTERS
@@ -38,37 +38,37 @@ _PASSWORD = 1 << 13
 _LETTERS = 12.0
 
 
-def with_fields(page: PdfPage, lines: list[list[Word]], turn: int) -> list[list[Word]]:
-    """The page's lines with what is filled in beside or below them."""
-    found = [list(words) for words in lines]
-    for text, (x, bottom, end, top) in _filled(page, turn):
+def insert_fields(page: PdfPage, lines: list[list[Word]], turn: int) -> list[list[Word]]:
+    """Insert the contents of form fields and annotations into the page's lines, next to their labels."""
+    result = [list(words) for words in lines]
+    for text, (x, bottom, end, top) in _read_annotations(page, turn):
         size = min(_LETTERS, 0.8 * (top - bottom))
-        # A label stands about as high as the middle of a field of one line, or else as the first line of many.
-        rows = [n for n, words in enumerate(found) if bottom - 0.3 * size < words[0].y < top]
-        beside = min(rows, key=lambda n: _distance(found[n], x, end), default=None)
-        y = found[beside][0].y if beside is not None else (bottom + top) / 2 - 0.3 * size
-        written = [Word(word, x, end, y, size, turn) for word in text.split()]
-        if beside is None:
-            above = [n for n, words in enumerate(found) if words[0].y > y]
-            found.insert(max(above, key=lambda n: -found[n][0].y) + 1 if above else 0, written)
+        # A label is level with the middle of a one-line field, or with the first line of a larger one.
+        rows = [n for n, words in enumerate(result) if bottom - 0.3 * size < words[0].y < top]
+        row = min(rows, key=lambda n: _distance(result[n], x, end), default=None)
+        y = result[row][0].y if row is not None else (bottom + top) / 2 - 0.3 * size
+        field_words = [Word(word, x, end, y, size, turn) for word in text.split()]
+        if row is None:
+            above = [n for n, words in enumerate(result) if words[0].y > y]
+            result.insert(max(above, key=lambda n: -result[n][0].y) + 1 if above else 0, field_words)
         else:
-            at = next((i for i, word in enumerate(found[beside]) if word.x >= x), len(found[beside]))
-            found[beside][at:at] = written
-    return found
+            at = next((i for i, word in enumerate(result[row]) if word.x >= x), len(result[row]))
+            result[row][at:at] = field_words
+    return result
 
 
 def _distance(words: Sequence[Word], x: float, end: float) -> float:
     return min(max(x - word.end, word.x - end, 0) for word in words)
 
 
-def _filled(page: PdfPage, turn: int) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
-    """The text of each annotation that shows one, and its rectangle along and across the page's text."""
+def _read_annotations(page: PdfPage, turn: int) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
+    """Yield the text of each visible annotation, and its rectangle along and across the page's text."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
     for i in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
         item = pdfium.FPDFPage_GetAnnot(page, i)
-        text = "" if pdfium.FPDFAnnot_GetFlags(item) & _HIDDEN else _shown(pdfium, page, item)
+        text = "" if pdfium.FPDFAnnot_GetFlags(item) & _HIDDEN else _read_annotation(pdfium, page, item)
         pdfium.FPDFAnnot_GetRect(item, box)
         pdfium.FPDFPage_CloseAnnot(item)
         if text.strip():
@@ -76,10 +76,10 @@ def _filled(page: PdfPage, turn: int) -> Iterator[tuple[str, tuple[float, float,
             yield text, (min(x, end), min(y, up), max(x, end), max(y, up))
 
 
-def _shown(pdfium: Any, page: PdfPage, item: Any) -> str:
+def _read_annotation(pdfium: Any, page: PdfPage, item: Any) -> str:
     kind = pdfium.FPDFAnnot_GetSubtype(item)
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
-        return _string(lambda *buffer: pdfium.FPDFAnnot_GetStringValue(item, b"Contents", *buffer))
+        return _read(lambda *buffer: pdfium.FPDFAnnot_GetStringValue(item, b"Contents", *buffer))
     if kind != pdfium.FPDF_ANNOT_WIDGET or not page.formenv:
         return ""
     form = page.formenv
@@ -88,19 +88,19 @@ def _shown(pdfium: Any, page: PdfPage, item: Any) -> str:
         return "[x]" if pdfium.FPDFAnnot_IsChecked(form, item) else "[ ]"
     if field in (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX):
         options = range(min(pdfium.FPDFAnnot_GetOptionCount(form, item), _MAX_ANNOTATIONS))
-        chosen = [n for n in options if pdfium.FPDFAnnot_IsOptionSelected(form, item, n)]
-        if chosen:
+        picks = [n for n in options if pdfium.FPDFAnnot_IsOptionSelected(form, item, n)]
+        if picks:
             labels = (
-                _string(lambda *buffer, n=n: pdfium.FPDFAnnot_GetOptionLabel(form, item, n, *buffer)) for n in chosen
+                _read(lambda *buffer, n=n: pdfium.FPDFAnnot_GetOptionLabel(form, item, n, *buffer)) for n in picks
             )
             return ", ".join(labels)
     if field == pdfium.FPDF_FORMFIELD_PUSHBUTTON or pdfium.FPDFAnnot_GetFormFieldFlags(form, item) & _PASSWORD:
         return ""
-    return _string(lambda *buffer: pdfium.FPDFAnnot_GetFormFieldValue(form, item, *buffer))
+    return _read(lambda *buffer: pdfium.FPDFAnnot_GetFormFieldValue(form, item, *buffer))
 
 
-def _string(read: Any) -> str:
-    """What a function of pdfium writes into a buffer as UTF-16; its second argument is the buffer's size in bytes."""
+def _read(read: Any) -> str:
+    """Return the UTF-16 text that a pdfium function writes into a buffer, given the buffer and its size in bytes."""
     size = read(None, 0)
     buffer = ctypes.create_string_buffer(size)
     read(ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
@@ -112,21 +112,21 @@ logger = logging.getLogger(__name__)
 MAX_PAGES = 3000
 _UNMAPPED_SHARE = 0.3
 _PICTURE_SHARE = 0.5
-"""A picture of at least this part of a page without text is what was scanned."""
+"""A page without text is a scan if pictures cover more than this share of it."""
 _FORM = r"(?:form|schedule)\s+(?=\S*\d)[\w/-]{1,10}"
-# What stands large on the first page of every filing: the authority, the form, and the law that asks for it.
-_FORMAL = re.compile(
+# Large print on the first page of every filing: the authority, the form, and the law that requires it.
+_FILING_WORDS = re.compile(
     rf"(?:\W{{0,9}}(?:{_FORM}|\d{{1,2}}-[a-z]{{1,2}}(?:/a)?|united states(?: of america)?"
     r"|(?:u\.?s\.? )?securities and exchange commission|washington,? d\.?c\.?(?: \d{5})?"
     r"|(?:annual|quarterly|current|transition) report))+\W{0,9}",
     re.IGNORECASE,
 )
-_NAME_BELOW = re.compile(r"\(exact name of (?:the )?(?:registrant|issuer)", re.IGNORECASE)
+_FILER_NAME = re.compile(r"\(exact name of (?:the )?(?:registrant|issuer)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """Each page's lines, and the numbers of those without: pictures (`scans`), or letters without sense (`garbled`)."""
+    """Each page's lines, and the numbers of pages without any: pictures (`scans`) or bad letters (`garbled`)."""
 
     lines: list[list[Line]]
     scans: list[int]
@@ -134,15 +134,15 @@ class _Pages:
 
 
 def read_pdf(body: bytes, url: str, recognized: Recognized | None = None) -> Extracted:
-    """The text of a PDF file, page by page; those that have none to be read are its `unread` ones.
+    """Return the text of a PDF file, page by page; pages without readable text are its `unread` ones.
 
-    `recognized` are pages that were read by text recognition; without any, those that should be are told as `unread`.
+    `recognized` has the pages read by text recognition so far; the others that need it are `unread`.
 
-    Raises IngestError: "pdf_encrypted", "pdf_broken", "document_too_long", "pdf_unmapped" (its fonts do not say which
-    letters they draw), "pdf_no_text" (a scan without a text layer); the last two not where `recognized` is empty.
+    Raises IngestError: "pdf_encrypted", "pdf_broken", "document_too_long", "pdf_unmapped" (its fonts do not define
+    which letters they draw), "pdf_no_text" (a scan without a text layer); not the last two if `recognized` is empty.
     """
     with closing(_open(body, url)) as document:
-        pages = _pages(document, url)
+        pages = _read_pages(document, url)
         titles = frozenset(plain(readable(entry.get_title())) for entry in document.get_toc())
         about = document.get_metadata_dict()
     scans = with_scans(pages.lines, recognized or {})
@@ -150,16 +150,16 @@ def read_pdf(body: bytes, url: str, recognized: Recognized | None = None) -> Ext
         if pages.garbled:
             raise IngestError("pdf_unmapped", url=shown(url))
         raise IngestError("pdf_no_text", url=shown(url), pages=len(pages.lines))
-    made = laid_out(pages.lines, titles, scans.sure)
+    layout = laid_out(pages.lines, titles, scans.sure)
     return Extracted(
-        _title(about["Title"], pages.lines[0], made.largest) or name_of(url),
-        made.language,
+        _choose_title(about["Title"], pages.lines[0], layout.largest) or name_of(url),
+        layout.language,
         site_of(url),
         "",
-        made.text,
-        author=name_said(about["Author"]),
-        published=day_of(about["CreationDate"]),
-        modified=day_of(about["ModDate"]),
+        layout.text,
+        author=clean_author(about["Author"]),
+        published=parse_day(about["CreationDate"]),
+        modified=parse_day(about["ModDate"]),
         signals=scans.signals,
         unread=tuple(sorted(number for number in (*pages.scans, *pages.garbled) if number not in scans.sure)),
     )
@@ -169,7 +169,7 @@ def _open(body: bytes, url: str) -> PdfDocument:
     from pypdfium2 import PdfDocument, PdfiumError
     from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
-    logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)  # it tells of forms that it does not read
+    logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)  # it warns about forms that it does not read
     try:
         document = PdfDocument(body)
         document.init_forms()
@@ -184,7 +184,7 @@ def _open(body: bytes, url: str) -> PdfDocument:
     return document
 
 
-def _pages(document: PdfDocument, url: str) -> _Pages:
+def _read_pages(document: PdfDocument, url: str) -> _Pages:
     from pypdfium2 import PdfiumError
 
     pages: list[list[Line]] = []
@@ -196,10 +196,10 @@ def _pages(document: PdfDocument, url: str) -> _Pages:
         try:
             with closing(document[number - 1]) as page, closing(page.get_textpage()) as text:
                 words = PageText(text, MAX_CHARACTERS)
-                lines = _lines(page, words)
+                lines = _read_lines(page, words)
                 if not has_letters(lines):
                     scans += [number] if _is_picture(page) else []
-                elif words.unmapped() > _UNMAPPED_SHARE or find_mojibake("\n".join(line.text for line in lines)):
+                elif words.unmapped_share() > _UNMAPPED_SHARE or find_mojibake("\n".join(line.text for line in lines)):
                     garbled.append(number)
                     lines = []
         except PdfiumError:
@@ -216,20 +216,20 @@ def _pages(document: PdfDocument, url: str) -> _Pages:
     return _Pages(pages, scans, garbled)
 
 
-def _lines(page: PdfPage, text: PageText) -> list[Line]:
-    """A page's lines; those in another direction than most of them, such as notes in the margin, come last."""
+def _read_lines(page: PdfPage, text: PageText) -> list[Line]:
+    """Return a page's lines; those in another direction than most, such as margin notes, come last."""
     lines = text.lines()
     turns: Counter[int] = Counter()
     for words in lines:
         turns[words[0].turn] += len(words)
     turn = turns.most_common(1)[0][0] if turns else 0
     aside = [line_of(words) for words in lines if words[0].turn != turn]
-    main = with_fields(page, [words for words in lines if words[0].turn == turn], turn)
-    return arranged(main, *find_grids(straight_pieces(page), turn), [text.is_code(words[0]) for words in main]) + aside
+    main = insert_fields(page, [words for words in lines if words[0].turn == turn], turn)
+    return arranged(main, *find_grids(find_strokes(page), turn), [text.is_code(words[0]) for words in main]) + aside
 
 
 def _is_picture(page: PdfPage) -> bool:
-    """Whether pictures cover most of a page."""
+    """Return whether pictures cover most of a page."""
     import pypdfium2.raw as pdfium
 
     covered = 0.0
@@ -240,15 +240,15 @@ def _is_picture(page: PdfPage) -> bool:
     return bool(covered > _PICTURE_SHARE * width * height)
 
 
-def _title(said: str, page: Sequence[Line], largest: str) -> str:
-    """A document's title: its own, or else its largest lines; "" where these are those of any filing.
+def _choose_title(own_title: str, page: Sequence[Line], largest: str) -> str:
+    """Return a document's title: its own, or else its largest lines; "" if these are those of any filing.
 
-    A filing is named by who filed it, where that is said in the words that every cover has, and by its form.
+    A filing is named after its filer, if the standard words on its cover tell, and its form.
     """
-    for title in (title_said(said), largest):
-        if title and not _FORMAL.fullmatch(title) and " pursuant to section " not in title.lower():
+    for title in (clean_title(own_title), largest):
+        if title and not _FILING_WORDS.fullmatch(title) and " pursuant to section " not in title.lower():
             return title
     texts = [line.text for line in page]
-    below = next((n for n, text in enumerate(texts) if n and _NAME_BELOW.match(text)), 0)
-    form = next((text for text in texts[:below] if re.fullmatch(_FORM, text, re.IGNORECASE)), "")
-    return one_line(" · ".join(filter(None, [texts[below - 1], form]))) if below else ""
+    filer_row = next((n for n, text in enumerate(texts) if n and _FILER_NAME.match(text)), 0)
+    form = next((text for text in texts[:filer_row] if re.fullmatch(_FORM, text, re.IGNORECASE)), "")
+    return one_line(" · ".join(filter(None, [texts[filer_row - 1], form]))) if filer_row else ""

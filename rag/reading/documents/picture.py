@@ -1,4 +1,4 @@
-"""Pictures of text: photographs, screenshots and scanned sheets, as text recognition reads them."""
+"""Pictures of text: photographs, screenshots and scanned sheets, read by text recognition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag.web.guard import shown
 
 
 def read_picture(url: str, recognized: Recognized | None) -> Extracted:
-    """The text of a picture, which is page 1; without `recognized` lines, that page is `unread`.
+    """Return the text of a picture, which is page 1; without `recognized` lines, that page is `unread`.
 
     Raises IngestError: "picture_unread" without text recognition, "picture_no_text".
     """
@@ -22,7 +22,7 @@ def read_picture(url: str, recognized: Recognized | None) -> Extracted:
     scans = with_scans(pages, recognized)
     if recognized and not scans.sure:
         raise IngestError("picture_no_text", url=shown(url))
-    made = laid_out(pages, sure=scans.sure)
+    layout = laid_out(pages, sure=scans.sure)
     unread = () if scans.sure else (1,)
-    title = made.largest or name_of(url)
-    return Extracted(title, made.language, site_of(url), "", made.text, signals=scans.signals, unread=unread)
+    title = layout.largest or name_of(url)
+    return Extracted(title, layout.language, site_of(url), "", layout.text, signals=scans.signals, unread=unread)

@@ -1,7 +1,7 @@
 """Slides (.pptx): each under its number and title, with its texts, tables, charts and speaker notes.
 
-python-pptx opens the package and knows the order of slides; their shapes are walked as XML, because its own list of
-them leaves out those of which a slide has a second copy for old programs, such as all with equations.
+python-pptx opens the package and knows the order of slides; their shapes are walked as XML, because python-pptx's list
+omits shapes with a fallback copy for old programs, such as all with equations.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from html import escape
 from typing import Any
 
 from rag.errors import IngestError
-from rag.reading.extract import html_markdown
-from rag.reading.office.ooxml import Block, Walker, children
-from rag.reading.office.package import DAMAGE, attribute, local, number, office_file, parsed, stated
+from rag.reading.extract import html_to_markdown
+from rag.reading.office.ooxml import Block, Walker, unwrap
+from rag.reading.office.package import DAMAGE, get_attr, get_tag, office_file, parse_xml, read_meta, to_int
 from rag.reading.parser import Extracted
-from rag.reading.properties import described
+from rag.reading.properties import build_extracted
 from rag.web.guard import shown
 
-_FOOT = frozenset(["dt", "ftr", "sldNum"])
+_FOOTER_ROLES = frozenset(["dt", "ftr", "sldNum"])
 _FIGURE = re.compile(r"-?\d+\.\d+(?:E[-+]\d+)?")
 _BULLETS = frozenset(["buChar", "buBlip"])
 
 
 def read_pptx(body: bytes, url: str) -> Extracted:
-    """The slides of a presentation.
+    """Return the slides of a presentation.
 
     Raises IngestError: "office_broken", "office_too_large", "document_too_long", "document_no_text".
     """
@@ -36,15 +36,15 @@ def read_pptx(body: bytes, url: str) -> Extracted:
     try:
         file = office_file(body, url)
         slides = enumerate(pptx.Presentation(file).slides, 1)
-        text = html_markdown("".join(part for count, slide in slides for part in _Slide(slide).html(count)))
-        about = stated(zipfile.ZipFile(file))
+        text = html_to_markdown("".join(part for count, slide in slides for part in _Slide(slide).write(count)))
+        about = read_meta(zipfile.ZipFile(file))
     except (PythonPptxError, *DAMAGE) as error:
         raise IngestError("office_broken", url=shown(url)) from error
-    return described(text, url, own_title=text.partition("\n")[0].partition(" · ")[2], **about)
+    return build_extracted(text, url, own_title=text.partition("\n")[0].partition(" · ")[2], **about)
 
 
 class _Slide(Walker):
-    """Walks the shapes of a slide once, in the order in which a screen reader says them."""
+    """A single walk over the shapes of a slide, in the order of a screen reader."""
 
     def __init__(self, slide: Any) -> None:
         super().__init__()
@@ -53,37 +53,37 @@ class _Slide(Walker):
         self._is_list = False
         self._counts: dict[int, int] = {}
 
-    def html(self, count: int) -> Iterator[str]:
-        shapes = "".join(self._shapes(self._slide.shapes._spTree))
+    def write(self, count: int) -> Iterator[str]:
+        shapes = "".join(self._write_shapes(self._slide.shapes._spTree))
         hidden = " (hidden)" if self._slide._element.get("show") in ("0", "false") else ""
         yield f"<h2>Slide {count}{hidden}{' · ' if self._title else ''}{self._title}</h2>{shapes}"
         notes = self._slide.notes_slide.notes_text_frame if self._slide.has_notes_slide else None
         if notes is not None and notes.text.strip():
-            yield f"<p>Notes: {' '.join(map(self.line, notes._txBody.findall('{*}p')))}</p>"
+            yield f"<p>Notes: {' '.join(map(self.write_line, notes._txBody.findall('{*}p')))}</p>"
 
-    def _shapes(self, tree: Any) -> Iterator[str]:
-        for shape in children(tree):
+    def _write_shapes(self, tree: Any) -> Iterator[str]:
+        for shape in unwrap(tree):
             place, text = shape.find("{*}nvSpPr/{*}nvPr/{*}ph"), shape.find("{*}txBody")
             role = "" if place is None else place.get("type", "obj")
-            if local(shape) == "grpSp":
-                yield from self._shapes(shape)
-            elif local(shape) == "graphicFrame":
-                yield from self._graphic(shape)
+            if get_tag(shape) == "grpSp":
+                yield from self._write_shapes(shape)
+            elif get_tag(shape) == "graphicFrame":
+                yield from self._write_graphic(shape)
             elif text is not None and role in ("title", "ctrTitle") and not self._title:
-                lines = " ".join(map(self.line, text.findall("{*}p")))
+                lines = " ".join(map(self.write_line, text.findall("{*}p")))
                 self._title = " ".join(lines.replace("<br>", " ").split())
-            elif text is not None and role not in _FOOT:
+            elif text is not None and role not in _FOOTER_ROLES:
                 self._is_list, self._counts = role in ("body", "obj") and len(text.findall("{*}p")) > 1, {}
-                yield from self.blocks(text)
+                yield from self.write_blocks(text)
 
-    def paragraph(self, node: Any) -> Iterator[Block]:
-        text, properties = self.line(node).strip(), node.find("{*}pPr")
-        own = {} if properties is None else {local(child): child for child in properties}
-        depth = 0 if properties is None else number(properties.get("lvl"), 0)
-        kept = depth if "buAutoNum" in own else depth - 1
-        self._counts = {level: count for level, count in self._counts.items() if level <= kept}
+    def write_paragraph(self, node: Any) -> Iterator[Block]:
+        text, properties = self.write_line(node).strip(), node.find("{*}pPr")
+        own = {} if properties is None else {get_tag(child): child for child in properties}
+        depth = 0 if properties is None else to_int(properties.get("lvl"), 0)
+        deepest = depth if "buAutoNum" in own else depth - 1
+        self._counts = {level: count for level, count in self._counts.items() if level <= deepest}
         if text and "buAutoNum" in own:
-            before = self._counts.get(depth, number(own["buAutoNum"].get("startAt"), 1) - 1)
+            before = self._counts.get(depth, to_int(own["buAutoNum"].get("startAt"), 1) - 1)
             self._counts[depth] = before + 1
             yield Block(f"<li value={before + 1}>{text}</li>", "ol", depth)
         elif text and (_BULLETS & own.keys() or (self._is_list and "buNone" not in own)):
@@ -91,33 +91,33 @@ class _Slide(Walker):
         elif text:
             yield Block(f"<p>{text}</p>")
 
-    def _graphic(self, frame: Any) -> Iterator[str]:
-        """A table, the figures of a chart, or the texts of a diagram."""
+    def _write_graphic(self, frame: Any) -> Iterator[str]:
+        """Yield a table, the figures of a chart, or the texts of a diagram."""
         for child in frame.findall(".//{*}graphicData/*"):
-            part = self._slide.part.rels.get(attribute(child, "id") or attribute(child, "dm"))
-            if local(child) == "tbl":
-                yield self.table(child)
-            elif local(child) == "chart" and part is not None:
-                yield _chart(parsed(part.target_part.blob))
-            elif local(child) == "relIds" and part is not None:
-                yield from (f"<p>{self.line(one)}</p>" for one in parsed(part.target_part.blob).iter("{*}p"))
+            part = self._slide.part.rels.get(get_attr(child, "id") or get_attr(child, "dm"))
+            if get_tag(child) == "tbl":
+                yield self.write_table(child)
+            elif get_tag(child) == "chart" and part is not None:
+                yield _write_chart(parse_xml(part.target_part.blob))
+            elif get_tag(child) == "relIds" and part is not None:
+                yield from (f"<p>{self.write_line(one)}</p>" for one in parse_xml(part.target_part.blob).iter("{*}p"))
 
 
-def _chart(chart: Any) -> str:
-    """The categories of a chart with the values of each series."""
+def _write_chart(chart: Any) -> str:
+    """Return the categories of a chart with the values of each series."""
     title = "".join(text.text or "" for text in chart.findall("{*}chart/{*}title//{*}t"))
     series = list(chart.iter("{*}ser"))
-    columns = [_points(one, "val", "yVal") for one in series]
-    labels = _points(series[0], "cat", "xVal") if series else {}
+    columns = [_read_points(one, "val", "yVal") for one in series]
+    labels = _read_points(series[0], "cat", "xVal") if series else {}
     places = sorted({place for column in columns for place in column})
     rows = [["", *("".join(text for tx in one.findall("{*}tx") for text in tx.itertext("{*}v")) for one in series)]]
     rows += [[labels.get(place, str(place + 1)), *(column.get(place, "") for column in columns)] for place in places]
-    written = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
-    return f"<p>{escape(title)}</p><table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
+    html_rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+    return f"<p>{escape(title)}</p><table>{''.join(f'<tr>{row}</tr>' for row in html_rows)}</table>"
 
 
-def _points(series: Any, *names: str) -> dict[int, str]:
-    """What stands at each place of a series; figures without the traces of their storage in binary."""
+def _read_points(series: Any, *names: str) -> dict[int, str]:
+    """Return the text at each place of a series; numbers without binary rounding errors."""
     points = (point for name in names for point in series.iterfind(f"{{*}}{name}//{{*}}pt"))
-    texts = {number(point.get("idx"), 0): point.findtext("{*}v", "") for point in points}
+    texts = {to_int(point.get("idx"), 0): point.findtext("{*}v", "") for point in points}
     return {place: f"{float(text):.15g}" if _FIGURE.fullmatch(text) else text for place, text in texts.items()}

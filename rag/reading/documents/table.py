@@ -1,4 +1,4 @@
-"""Tables (.csv, .tsv) as Markdown: one table, or one list a row where the rows are too long for one."""
+"""Tables (.csv, .tsv) as Markdown: one table, or one list per row if rows are too long."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from rag.reading.extraction.clean import clean_text
 from rag.reading.extraction.metadata import name_of
 from rag.reading.layout.tables import markdown_row
 from rag.reading.parser import Extracted
-from rag.reading.properties import described
+from rag.reading.properties import build_extracted
 from rag.web.guard import shown
 
 MAX_COLUMNS = 500
 _MAX_CELL = 200_000
 _DELIMITERS = ",\t;|"
 _SAMPLE_LINES = 60
-_MAX_ROW = 500
-"""Rows that are longer than this on average are written as lists, each value beside its column's name."""
+_MAX_ROW_LENGTH = 500
+"""Rows longer than this (median) are written as lists, each value after its column's name."""
 _NUMBER = re.compile(r"[-+]?[\d.,\s%]+|\d{4}-\d{2}-\d{2}.*")
-# A year, a span of two or a month of it, or a day: numbers that head columns.
+# A year, a span of two years, a month or a day: numbers that are column names.
 _PERIOD = re.compile(r"(?:1[5-9]|2[01])\d\d(?:[-/–]\d{2,4})?(?:-\d{2})?|\d{1,2}\.\d{1,2}\.\d{2,4}")
 
 Row = list[str]
 
 
 def read_table(body: bytes, charset: str | None, url: str) -> Extracted:
-    """A table's rows under its header.
+    """Return a table's rows under its header.
 
     Raises IngestError: "table_broken", "table_too_wide", "document_too_long", "document_no_text".
     """
-    rows = _rows(clean_text(decode(body, charset, url)), url)
-    return described("\n\n".join(tables(rows, url)), url, own_title=name_of(url))
+    rows = _read_rows(clean_text(decode(body, charset, url)), url)
+    return build_extracted("\n\n".join(write_tables(rows, url)), url, own_title=name_of(url))
 
 
-def tables(rows: Sequence[Row], url: str) -> Iterator[str]:
-    """Rows of cells as Markdown: blank rows part tables, and what stands alone above a header is a line of its own.
+def write_tables(rows: Sequence[Row], url: str) -> Iterator[str]:
+    """Yield rows of cells as Markdown tables, separated at blank rows; a lone cell above a header becomes a line.
 
     Raises IngestError("table_too_wide").
     """
@@ -50,7 +50,7 @@ def tables(rows: Sequence[Row], url: str) -> Iterator[str]:
         if is_blank:
             continue
         block = list(group)
-        if blocks and _goes_on(blocks[-1][-1], block[0]):
+        if blocks and _continues_table(blocks[-1][-1], block[0]):
             blocks[-1] += block
         else:
             blocks.append(block)
@@ -62,17 +62,17 @@ def tables(rows: Sequence[Row], url: str) -> Iterator[str]:
         if len(columns) > MAX_COLUMNS:
             raise IngestError("table_too_wide", url=shown(url), columns=len(columns), limit=MAX_COLUMNS)
         if block:
-            names, below = _header([[row[i] if i < len(row) else "" for i in columns] for row in block])
-            yield "\n".join(_lists(names, below) if _are_long(below) else _table(names, below))
+            names, rest = _split_header([[row[i] if i < len(row) else "" for i in columns] for row in block])
+            yield "\n".join(_write_lists(names, rest) if _are_long(rest) else _write_table(names, rest))
 
 
 def _columns(*rows: Row) -> list[int]:
-    """The places of the columns in which something stands."""
+    """Return the indexes of the columns that are not empty."""
     return sorted({i for row in rows for i, cell in enumerate(row) if cell})
 
 
-def _goes_on(above: Row, below: Row) -> bool:
-    """Whether a row after a blank one belongs to the same table: it has figures where the row above has them."""
+def _continues_table(above: Row, below: Row) -> bool:
+    """Return whether a row after a blank one continues the table: it has numbers in the same columns."""
     figures = [i for i in _columns(above) if _NUMBER.fullmatch(above[i])]
     same = set(_columns(below)) <= set(_columns(above)) if figures else _columns(below) == _columns(above)
     return (
@@ -83,7 +83,7 @@ def _goes_on(above: Row, below: Row) -> bool:
 
 
 def find_delimiter(source: str) -> str:
-    """The character that cuts the first lines into the most columns that agree; a comma when none does."""
+    """Return the character that splits the first lines into the most columns consistently; a comma if none does."""
     sample = "\n".join(source.split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES])[:200_000]
     best, best_score = ",", 0.0
     for delimiter in _DELIMITERS:
@@ -92,15 +92,15 @@ def find_delimiter(source: str) -> str:
         except csv.Error:
             continue
         usual = max(set(widths), key=widths.count, default=1)
-        agreeing = widths.count(usual) / max(1, len(widths))
-        score = agreeing * min(usual, 20) if usual > 1 else 0.0
+        agreement = widths.count(usual) / max(1, len(widths))
+        score = agreement * min(usual, 20) if usual > 1 else 0.0
         if score > best_score:
             best, best_score = delimiter, score
     return best
 
 
-def _rows(source: str, url: str) -> list[Row]:
-    """The rows, cells on one line each."""
+def _read_rows(source: str, url: str) -> list[Row]:
+    """Parse the rows; each cell becomes one line."""
     before = csv.field_size_limit(_MAX_CELL)
     reader = csv.reader(io.StringIO(source, newline=""), delimiter=find_delimiter(source))
     rows: list[Row] = []
@@ -115,12 +115,12 @@ def _rows(source: str, url: str) -> list[Row]:
     return rows
 
 
-def _header(rows: list[Row]) -> tuple[Row, list[Row]]:
-    """The names of the columns and the rows below them."""
-    if len(rows) < 2 or not _can_head(rows[0], rows[1:]):
+def _split_header(rows: list[Row]) -> tuple[Row, list[Row]]:
+    """Return the column names and the rows below them."""
+    if len(rows) < 2 or not _is_header(rows[0], rows[1:]):
         return [str(i) for i in range(1, len(rows[0]) + 1)], rows
     names, below = rows[0], rows[1:]
-    if len(below) > 1 and _divides(names, below[0]):
+    if len(below) > 1 and _is_subheader(names, below[0]):
         names, below = (
             [" ".join(dict.fromkeys(filter(None, two))) for two in zip(names, below[0], strict=True)],
             below[1:],
@@ -128,15 +128,15 @@ def _header(rows: list[Row]) -> tuple[Row, list[Row]]:
     return [name or str(i) for i, name in enumerate(names, 1)], below
 
 
-def _divides(names: Row, row: Row) -> bool:
-    """Whether a row names the parts of columns above which one name stands several times, as of a merged cell."""
+def _is_subheader(names: Row, row: Row) -> bool:
+    """Return whether a row names the parts of columns that share one name above, as of a merged cell."""
     shared = [i for i, name in enumerate(names) if name and names.count(name) > 1]
     parts = [row[i] for i in shared]
     return len(set(parts)) > 1 and not any(not part or _NUMBER.fullmatch(part) for part in parts)
 
 
-def _can_head(first: Row, below: Sequence[Row]) -> bool:
-    """Whether the cells of the first row are names: no numbers, or periods that most rows below it do not have."""
+def _is_header(first: Row, below: Sequence[Row]) -> bool:
+    """Return whether the first row is a header: no numbers, or periods that most rows below it do not have."""
     numbers = [place for place, cell in enumerate(first) if _NUMBER.fullmatch(cell) and cell]
     return not numbers or (
         _are_periods(first, numbers) and 2 * sum(_are_periods(row, numbers) for row in below) < len(below)
@@ -149,17 +149,17 @@ def _are_periods(row: Row, places: Sequence[int]) -> bool:
 
 
 def _are_long(rows: Sequence[Row]) -> bool:
-    return bool(rows) and median(sum(map(len, row)) for row in rows[:2000]) > _MAX_ROW
+    return bool(rows) and median(sum(map(len, row)) for row in rows[:2000]) > _MAX_ROW_LENGTH
 
 
-def _table(header: Row, rows: Sequence[Row]) -> Iterator[str]:
+def _write_table(header: Row, rows: Sequence[Row]) -> Iterator[str]:
     yield markdown_row(header)
     yield "| " + " | ".join("---" for _ in header) + " |"
     for row in rows:
         yield markdown_row([*row, *[""] * (len(header) - len(row))])
 
 
-def _lists(header: Row, rows: Sequence[Row]) -> Iterator[str]:
+def _write_lists(header: Row, rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         yield from (f"- {name}: {cell}" for name, cell in zip(header, row, strict=False) if cell)
         yield ""

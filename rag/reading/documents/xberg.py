@@ -1,7 +1,7 @@
-"""Formats of office programs that have no reader of their own here (.xls, .ods, .odp, .rtf, .msg), by xberg.
+"""Office formats without a reader of their own here (.xls, .ods, .odp, .rtf, .msg), read by xberg.
 
-xberg is an optional requirement and known to this file alone. It gets bytes, never an address, in the process that
-parses, which has no keys. It makes HTML of them, so that they read like the other formats.
+xberg is an optional requirement that only this module uses. It gets bytes, never a URL, in the process that parses,
+which has no keys. Its output is HTML, converted like that of the other formats.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 from typing import Any
 
 from rag.errors import IngestError
-from rag.reading.extract import html_markdown
+from rag.reading.extract import html_to_markdown
 from rag.reading.parser import Extracted
-from rag.reading.properties import described
+from rag.reading.properties import build_extracted
 from rag.web.guard import shown
 from rag.web.media import RTF
 
 _SUBJECT = re.compile(r"\A<p><strong>Subject</strong>: (.*?)</p>")
-# What is raised in RTF comes out of xberg as if it were not: 106 of 10 and 6.
-_RAISED = re.compile(rb"(?<=\d)((?:[{}\s]|\\[a-z]+-?\d*){0,12}?\\super(?:[{}\s]|\\[a-z]+-?\d*){0,12}+)(?=-?\d)")
+# xberg ignores superscripts in RTF: 10 to the power of 6 would become 106.
+_SUPER = re.compile(rb"(?<=\d)((?:[{}\s]|\\[a-z]+-?\d*){0,12}?\\super(?:[{}\s]|\\[a-z]+-?\d*){0,12}+)(?=-?\d)")
 
 
 def read_office(body: bytes, url: str, kind: str) -> Extracted:
-    """The text of a document of type `kind`.
+    """Return the text of a document of type `kind`.
 
     Raises IngestError: "office_reader_missing", "office_broken", "document_too_long", "document_no_text".
     """
@@ -34,18 +34,18 @@ def read_office(body: bytes, url: str, kind: str) -> Extracted:
     options = xberg.ExtractionConfig(
         output_format="html", use_cache=False, disable_ocr=True, concurrency=xberg.ConcurrencyConfig(max_threads=1)
     )
-    source = xberg.ExtractInput(kind="bytes", bytes=_RAISED.sub(rb"\1^", body) if kind == RTF else body, mime_type=kind)
+    source = xberg.ExtractInput(kind="bytes", bytes=_SUPER.sub(rb"\1^", body) if kind == RTF else body, mime_type=kind)
 
     async def extract() -> Any:
         return (await xberg.extract(source, options)).results[0]
 
     try:
-        found = asyncio.run(extract())
+        result = asyncio.run(extract())
     except (IndexError, RuntimeError, xberg.XbergError) as error:
         raise IngestError("office_broken", url=shown(url)) from error
-    about = found.metadata
-    return described(
-        html_markdown(_SUBJECT.sub(r"<h1>\1</h1>", found.content)),
+    about = result.metadata
+    return build_extracted(
+        html_to_markdown(_SUBJECT.sub(r"<h1>\1</h1>", result.content)),
         url,
         title=about.title or "",
         author="; ".join(about.authors or ()),

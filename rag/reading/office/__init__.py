@@ -1,4 +1,4 @@
-"""What office formats have in common: zip packages, and text, numbers and equations of Office Open XML as HTML.
+"""Common parts of office formats: zip packages, and text, numbers and equations of Office Open XML as HTML.
 
-The readers of `rag.reading.documents` hand that on to the writer of Markdown that pages have too.
+The readers in `rag.reading.documents` convert this HTML to Markdown in the same way as pages.
 """

@@ -1,6 +1,6 @@
 """Text of Office Open XML as HTML: runs, symbols, notes, equations, text boxes and tables, in Word and on slides.
 
-WordprocessingML and DrawingML name these things alike, so elements go by their names without a namespace.
+WordprocessingML and DrawingML use the same names for these, so elements are matched without their namespace.
 """
 
 from __future__ import annotations
@@ -14,75 +14,75 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag.reading.office.package import attribute, local, number, value
+from rag.reading.office.package import get_attr, get_tag, get_val, to_int
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]|\S")
-# Elements of which MathML has the like, with their parts in the same order; parts and all others are rows.
+# Elements that MathML has too, with their parts in the same order; parts and all others become rows.
 _NAMES = {"f": "mfrac", "sSup": "msup", "sSub": "msub", "sSubSup": "msubsup", "limLow": "munder", "limUpp": "mover"}
 _NAMES |= {"m": "mtable", "eqArr": "mtable", "mr": "mtr"}
 _SIGNS = {"nary": "∫", "acc": "̂", "groupChr": "⏟", "bar": "¯"}
 _SUMS = "∑∏∐⋃⋂⋁⋀"
 
 
-def mathml(node: Any) -> str:
-    """An element of an equation as MathML."""
-    name = local(node)
-    written = [(local(part), mathml(part)) for part in node if not local(part).endswith("Pr")]
-    parts, inside = dict(written), "".join(html for _, html in written)
+def to_mathml(node: Any) -> str:
+    """Convert an element of an equation to MathML."""
+    name = get_tag(node)
+    html_parts = [(get_tag(part), to_mathml(part)) for part in node if not get_tag(part).endswith("Pr")]
+    parts, inside = dict(html_parts), "".join(html for _, html in html_parts)
     e, sub, sup = (parts.get(part, "") for part in ("e", "sub", "sup"))
-    sign = _property(node, "chr", _SIGNS.get(name, ""))
+    sign = _get_prop(node, "chr", _SIGNS.get(name, ""))
     if name == "r":
-        text = "".join(part.text or "" for part in node if local(part) == "t")
-        is_word = len(text) > 1 and (node.find("{*}rPr/{*}nor") is not None or local(node.getparent()) == "fName")
-        return f"<mi>{escape(text)}</mi>" if is_word else "".join(map(_token, _TOKEN.findall(text)))
+        text = "".join(part.text or "" for part in node if get_tag(part) == "t")
+        is_word = len(text) > 1 and (node.find("{*}rPr/{*}nor") is not None or get_tag(node.getparent()) == "fName")
+        return f"<mi>{escape(text)}</mi>" if is_word else "".join(map(_wrap, _TOKEN.findall(text)))
     if name in ("t", "del", "moveFrom"):
         return ""
     if name == "rad":
         return f"<msqrt>{e}</msqrt>" if node.find("{*}deg/*") is None else f"<mroot>{e}{parts['deg']}</mroot>"
     if name == "nary":
         tag = "munderover" if sign in _SUMS else "msubsup"
-        return f"<{tag}>{_token(sign)}{sub}{sup}</{tag}>{e}"
+        return f"<{tag}>{_wrap(sign)}{sub}{sup}</{tag}>{e}"
     if name == "sPre":
         return f"<msubsup><mrow></mrow>{sub}{sup}</msubsup>{e}"
     if name in _SIGNS:
-        tag = "munder" if _property(node, "pos", "bot" if name == "groupChr" else "top") == "bot" else "mover"
-        return f"<{tag}>{e}{_token(sign)}</{tag}>"
+        tag = "munder" if _get_prop(node, "pos", "bot" if name == "groupChr" else "top") == "bot" else "mover"
+        return f"<{tag}>{e}{_wrap(sign)}</{tag}>"
     if name == "d":
         fences = [
-            _token(_property(node, fence, sign)) for fence, sign in (("begChr", "("), ("sepChr", "|"), ("endChr", ")"))
+            _wrap(_get_prop(node, fence, sign)) for fence, sign in (("begChr", "("), ("sepChr", "|"), ("endChr", ")"))
         ]
-        return f"<mrow>{fences[0]}{fences[1].join(html for part, html in written if part == 'e')}{fences[2]}</mrow>"
-    if name == "e" and local(node.getparent()) in ("mr", "eqArr"):
-        return f"<mtd>{inside}</mtd>" if local(node.getparent()) == "mr" else f"<mtr><mtd>{inside}</mtd></mtr>"
+        return f"<mrow>{fences[0]}{fences[1].join(html for part, html in html_parts if part == 'e')}{fences[2]}</mrow>"
+    if name == "e" and get_tag(node.getparent()) in ("mr", "eqArr"):
+        return f"<mtd>{inside}</mtd>" if get_tag(node.getparent()) == "mr" else f"<mtr><mtd>{inside}</mtd></mtr>"
     return f"<{_NAMES.get(name, 'mrow')}>{inside}</{_NAMES.get(name, 'mrow')}>"
 
 
-def _token(token: str) -> str:
+def _wrap(token: str) -> str:
     tag = "mn" if token[:1].isdigit() else "mi" if token.isalpha() else "mo"
     return f"<{tag}>{escape(token)}</{tag}>" if token else ""
 
 
-def _property(node: Any, name: str, default: str) -> str:
-    found = node.find(f"{{*}}{local(node)}Pr/{{*}}{name}")
-    return default if found is None else attribute(found, "val")
+def _get_prop(node: Any, name: str, default: str) -> str:
+    child = node.find(f"{{*}}{get_tag(node)}Pr/{{*}}{name}")
+    return default if child is None else get_attr(child, "val")
 
 
 _SYMBOLS = Path(__file__).with_name("symbols.json")
-# Deleted and moved text, instructions of fields, and properties.
+# Deleted and moved text, field instructions, and properties.
 _SKIPPED = frozenset("del moveFrom instrText delText delInstrText pPr rPr sdtPr endParaRPr sectPr".split())
-_AROUND = frozenset("sdt sdtContent ins moveTo customXml smartTag AlternateContent Choice txBody".split())
-_DRAWN = {"tab": "\t", "ptab": "\t", "br": "<br>", "cr": "<br>", "noBreakHyphen": "-"}
+_WRAPPERS = frozenset("sdt sdtContent ins moveTo customXml smartTag AlternateContent Choice txBody".split())
+_REPLACEMENTS = {"tab": "\t", "ptab": "\t", "br": "<br>", "cr": "<br>", "noBreakHyphen": "-"}
 _OFF = frozenset(["", "0", "false", "off", "none", "noStrike"])
 _MAX_COLUMNS = 100
-_LONG = 300
-_PRIVATE = 0xF000
+_LONG_CELL = 300
+_PRIVATE_USE = 0xF000
 
 Run = tuple[tuple[str, ...], str]
-"""The elements that a run stands in (`sup`, `s`), and its font or its HTML."""
+"""The tags of a run (`sup`, `s`), and its font or its HTML."""
 
 
 class Block(NamedTuple):
-    """HTML of a paragraph or table. `kind` is "ul", "ol" or "pre" for what is joined to its neighbours."""
+    """HTML of a paragraph or table. `kind` is "ul", "ol" or "pre" if neighbours are to be joined."""
 
     html: str
     kind: str = ""
@@ -90,183 +90,187 @@ class Block(NamedTuple):
 
 
 class Walker:
-    """Writes elements as HTML. What does not belong in the line that it is anchored in waits in `asides`."""
+    """A converter of elements to HTML. Text boxes and notes inside a line are collected in `asides`."""
 
     def __init__(self) -> None:
         self.asides: list[str] = []
-        self.depth = 0  # of tables within tables
+        self.depth = 0  # of nested tables
 
-    def blocks(self, node: Any) -> Iterator[str]:
-        """The paragraphs, whole lists and tables in an element."""
-        for kind, group in groupby(self.parts(node), key=lambda block: block.kind.replace("ol", "ul")):
+    def write_blocks(self, node: Any) -> Iterator[str]:
+        """Yield the paragraphs, whole lists and tables in an element."""
+        for kind, group in groupby(self.iter_blocks(node), key=lambda block: block.kind.replace("ol", "ul")):
             if kind == "pre":
                 yield f"<pre>{chr(10).join(block.html for block in group)}</pre>"
             else:
-                yield _nested(group) if kind else "".join(block.html for block in group)
+                yield _nest_lists(group) if kind else "".join(block.html for block in group)
 
-    def parts(self, node: Any) -> Iterator[Block]:
-        for child in children(node):
-            if local(child) == "p" and len(child):
-                yield from self.paragraph(child)
-            elif local(child) == "tbl":
-                yield Block(self.table(child))
+    def iter_blocks(self, node: Any) -> Iterator[Block]:
+        for child in unwrap(node):
+            if get_tag(child) == "p" and len(child):
+                yield from self.write_paragraph(child)
+            elif get_tag(child) == "tbl":
+                yield Block(self.write_table(child))
 
-    def paragraph(self, node: Any) -> Iterator[Block]:
-        yield Block(f"<p>{self.line(node)}</p>")
+    def write_paragraph(self, node: Any) -> Iterator[Block]:
+        yield Block(f"<p>{self.write_line(node)}</p>")
 
-    def line(self, node: Any) -> str:
-        """The runs in an element; neighbours that are struck out or raised are so together."""
+    def write_line(self, node: Any) -> str:
+        """Return the runs in an element; neighbours with the same tags share them."""
         parts = []
-        for tags, group in groupby(self._runs(node, ((), "")), key=lambda run: run[0]):
+        for tags, group in groupby(self._iter_runs(node, ((), "")), key=lambda run: run[0]):
             text = "".join(html for _, html in group)
             for tag in tags if text.strip() else ():
                 text = f"<{tag}>{text}</{tag}>"
             parts.append(text)
         return "".join(parts)
 
-    def table(self, table: Any) -> str:
-        """Rows of cells with their spans; deleted rows and cells are left out."""
-        started: dict[int, list[Any]] = {}  # by column, the cells that may go on below: HTML, columns, rows
+    def write_table(self, table: Any) -> str:
+        """Return rows of cells with their spans, without deleted rows and cells."""
+        open_cells: dict[int, list[Any]] = {}  # by column, the cells that may continue below: HTML, columns, rows
         rows = []
         self.depth += 1
-        for row in (row for row in children(table) if local(row) == "tr" and row.find("{*}trPr/{*}del") is None):
-            column = number(value(row, "{*}trPr/{*}gridBefore"), 0)
+        for row in (row for row in unwrap(table) if get_tag(row) == "tr" and row.find("{*}trPr/{*}del") is None):
+            column = to_int(get_val(row, "{*}trPr/{*}gridBefore"), 0)
             cells: list[list[Any]] = [["", column, 1]] if column else []
-            for cell in children(row):
-                if local(cell) != "tc" or cell.find("{*}tcPr/{*}cellDel") is not None or is_on(cell.get("hMerge", "")):
+            for cell in unwrap(row):
+                if (
+                    get_tag(cell) != "tc"
+                    or cell.find("{*}tcPr/{*}cellDel") is not None
+                    or is_on(cell.get("hMerge", ""))
+                ):
                     continue
-                if column in started and _goes_on(cell):
-                    started[column][2] += 1
+                if column in open_cells and _is_merged(cell):
+                    open_cells[column][2] += 1
                 else:
-                    width = number(value(cell, "{*}tcPr/{*}gridSpan") or cell.get("gridSpan"), 1)
-                    started[column] = ["".join(self.blocks(cell)), min(max(1, width), _MAX_COLUMNS), 1]
-                    cells.append(started[column])
-                column += started[column][1]
-            rows.append(("th" if is_on(value(row, "{*}trPr/{*}tblHeader")) else "td", cells))
+                    width = to_int(get_val(cell, "{*}tcPr/{*}gridSpan") or cell.get("gridSpan"), 1)
+                    open_cells[column] = ["".join(self.write_blocks(cell)), min(max(1, width), _MAX_COLUMNS), 1]
+                    cells.append(open_cells[column])
+                column += open_cells[column][1]
+            rows.append(("th" if is_on(get_val(row, "{*}trPr/{*}tblHeader")) else "td", cells))
         self.depth -= 1
-        # Without names a table of long texts, or of tables, would be taken for one that lays out a page.
-        if any(len(html) > _LONG or "<table>" in html for _, cells in rows for html, _, _ in cells):
+        # Without a header, a table of long texts or tables would be taken for a layout table.
+        if any(len(html) > _LONG_CELL or "<table>" in html for _, cells in rows for html, _, _ in cells):
             rows[0] = ("th", rows[0][1])
-        written = (
+        html_rows = (
             "".join(f"<{tag} colspan={width} rowspan={height}>{html}</{tag}>" for html, width, height in cells)
             for tag, cells in rows
         )
-        return f"<table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in html_rows)}</table>"
 
-    def properties(self, run: Any) -> Iterable[Any]:
-        """The properties that hold for a run, the nearest first."""
+    def find_properties(self, run: Any) -> Iterable[Any]:
+        """Yield the properties that apply to a run, the closest first."""
         yield from run.findall("{*}rPr")
 
-    def note(self, kind: str, reference: Any) -> str:
-        """The mark of the note that is referred to."""
+    def write_note(self, kind: str, reference: Any) -> str:
+        """Return the mark of the referenced note."""
         return ""
 
-    def _runs(self, node: Any, style: Run) -> Iterator[Run]:
-        """HTML with the elements that it stands in; `style` holds those of the run around it, and its font."""
+    def _iter_runs(self, node: Any, style: Run) -> Iterator[Run]:
+        """Yield HTML with its tags; `style` has the tags and font of the enclosing run."""
         for child in node:
-            name = local(child)
+            name = get_tag(child)
             if name in ("r", "fld"):
-                if own := _style(self.properties(child)):
-                    yield from self._runs(child, own)
+                if own := _read_style(self.find_properties(child)):
+                    yield from self._iter_runs(child, own)
             elif name == "t":
-                yield style[0], escape(_as_drawn(child.text or "", style[1]), quote=False)
+                yield style[0], escape(_map_symbols(child.text or "", style[1]), quote=False)
             elif name == "sym":
-                sign = chr(int(attribute(child, "char") or "20", 16))
-                yield style[0], escape(_as_drawn(sign, attribute(child, "font")), quote=False)
-            elif name in _DRAWN:
-                yield style[0], _DRAWN[name]
+                sign = chr(int(get_attr(child, "char") or "20", 16))
+                yield style[0], escape(_map_symbols(sign, get_attr(child, "font")), quote=False)
+            elif name in _REPLACEMENTS:
+                yield style[0], _REPLACEMENTS[name]
             elif name in ("oMath", "oMathPara"):
-                yield (), f"<math>{mathml(child)}</math>"
+                yield (), f"<math>{to_mathml(child)}</math>"
             elif name.endswith("Reference"):
-                yield (), self.note(name.removesuffix("Reference"), child)
+                yield (), self.write_note(name.removesuffix("Reference"), child)
             elif name == "txbxContent":
-                self.asides += list(self.blocks(child))
+                self.asides += list(self.write_blocks(child))
             elif name == "ruby":
-                parts = {local(part): self.line(part) for part in child}
+                parts = {get_tag(part): self.write_line(part) for part in child}
                 yield style[0], f"<ruby>{parts.get('rubyBase', '')}<rt>{parts.get('rt', '')}</rt></ruby>"
-            elif (box := _check_box(child)) is not None:
-                state = value(box, "{*}checked") or value(box, "{*}default")
+            elif (box := _find_check_box(child)) is not None:
+                state = get_val(box, "{*}checked") or get_val(box, "{*}default")
                 yield (), f"<span role=checkbox aria-checked={str(is_on(state)).lower()}></span> "
             elif name and name not in _SKIPPED and not _is_prompt(child):
                 yield style[0], " " if name == "p" else ""
-                yield from self._runs(_chosen(child), style)
+                yield from self._iter_runs(_select_alternative(child), style)
 
 
-def children(node: Any) -> Iterator[Any]:
-    """The elements in one, and those in what is only put around them, such as content controls and insertions."""
-    for child in _chosen(node):
-        if local(child) not in _AROUND:
+def unwrap(node: Any) -> Iterator[Any]:
+    """Yield the child elements, including those in wrappers such as content controls and insertions."""
+    for child in _select_alternative(node):
+        if get_tag(child) not in _WRAPPERS:
             yield child
         elif not _is_prompt(child):
-            yield from children(child)
+            yield from unwrap(child)
 
 
 def is_on(setting: str) -> bool:
     return setting not in _OFF
 
 
-def _chosen(node: Any) -> Any:
-    """The first of several drawings of the same; else what is in the element."""
-    return node[:1] if local(node) == "AlternateContent" else node
+def _select_alternative(node: Any) -> Any:
+    """Return the first of several alternative drawings, or else the element's content."""
+    return node[:1] if get_tag(node) == "AlternateContent" else node
 
 
 def _is_prompt(node: Any) -> bool:
-    """Whether a content control asks for what nobody has filled in."""
-    return local(node) == "sdt" and node.find("{*}sdtPr/{*}showingPlcHdr") is not None
+    """Return whether a content control shows its placeholder text."""
+    return get_tag(node) == "sdt" and node.find("{*}sdtPr/{*}showingPlcHdr") is not None
 
 
-def _check_box(node: Any) -> Any:
-    """The check box that a content control or the field of an old form is, or None."""
-    place = {"sdt": "{*}sdtPr/{*}checkbox", "fldChar": "{*}ffData/{*}checkBox"}.get(local(node))
+def _find_check_box(node: Any) -> Any:
+    """Return the check box of a content control or legacy form field, or None."""
+    place = {"sdt": "{*}sdtPr/{*}checkbox", "fldChar": "{*}ffData/{*}checkBox"}.get(get_tag(node))
     return node.find(place) if place else None
 
 
-def _goes_on(cell: Any) -> bool:
-    """Whether a cell is part of the one above it."""
+def _is_merged(cell: Any) -> bool:
+    """Return whether a cell is merged with the one above it."""
     merge = cell.find("{*}tcPr/{*}vMerge")
-    return is_on(cell.get("vMerge", "")) if merge is None else attribute(merge, "val") != "restart"
+    return is_on(cell.get("vMerge", "")) if merge is None else get_attr(merge, "val") != "restart"
 
 
-def _style(properties: Iterable[Any]) -> Run | None:
-    """The elements that a run stands in, and its font; None for hidden text."""
-    said: dict[str, str] = {}
-    for one in properties:  # in Word a property is an element, on slides an attribute
-        fonts = [attribute(child, "ascii") or attribute(child, "typeface") for child in one]
-        own = {"font": next(filter(None, fonts), ""), **{local(child): attribute(child, "val", "1") for child in one}}
-        said = {name: text for name, text in {**dict(one.items()), **own}.items() if text} | said
-    if is_on(said.get("vanish", "")):
+def _read_style(properties: Iterable[Any]) -> Run | None:
+    """Return the tags of a run and its font; None for hidden text."""
+    settings: dict[str, str] = {}
+    for node in properties:  # in Word a property is an element, on slides an attribute
+        fonts = [get_attr(child, "ascii") or get_attr(child, "typeface") for child in node]
+        own = {"font": next(filter(None, fonts), ""), **{get_tag(child): get_attr(child, "val", "1") for child in node}}
+        settings = {name: text for name, text in {**dict(node.items()), **own}.items() if text} | settings
+    if is_on(settings.get("vanish", "")):
         return None
-    place = said.get("vertAlign") or said.get("baseline", "0")
+    place = settings.get("vertAlign") or settings.get("baseline", "0")
     tags = ["sup"] * (place == "superscript" or (is_on(place.strip("0%")) and place.strip("0%").isdigit()))
     tags += ["sub"] * (place == "subscript" or place.startswith("-"))
-    tags += ["s"] * any(is_on(said.get(name, "")) for name in ("strike", "dstrike"))
-    return tuple(tags), said.get("font", "")
+    tags += ["s"] * any(is_on(settings.get(name, "")) for name in ("strike", "dstrike"))
+    return tuple(tags), settings.get("font", "")
 
 
-def _as_drawn(text: str, font: str) -> str:
-    """The signs that a font such as Symbol or Wingdings draws for the characters of a text."""
-    if font not in _signs():
+def _map_symbols(text: str, font: str) -> str:
+    """Map characters to the signs that a font such as Symbol or Wingdings draws for them."""
+    if font not in _load_symbols():
         return text
-    places = (code - _PRIVATE if code >= _PRIVATE else code for code in map(ord, text))
-    return "".join(_signs()[font][place - 0x20] if 0x20 <= place < 0x100 else chr(place) for place in places)
+    codes = (code - _PRIVATE_USE if code >= _PRIVATE_USE else code for code in map(ord, text))
+    return "".join(_load_symbols()[font][place - 0x20] if 0x20 <= place < 0x100 else chr(place) for place in codes)
 
 
 @cache
-def _signs() -> dict[str, str]:
-    """By font, the character that it draws for each code from 0x20 to 0xFF."""
+def _load_symbols() -> dict[str, str]:
+    """Load, by font, the characters it draws for the codes from 0x20 to 0xFF."""
     loaded: dict[str, str] = json.loads(_SYMBOLS.read_text("utf-8"))
     return loaded
 
 
-def _nested(items: Iterable[Block]) -> str:
-    """Items as lists within lists, by their depth."""
-    opened: list[str] = []
+def _nest_lists(items: Iterable[Block]) -> str:
+    """Nest list items by their depth."""
+    open_tags: list[str] = []
     parts: list[str] = []
     for item in items:
-        while len(opened) > item.depth + 1 or (len(opened) == item.depth + 1 and opened[-1] != item.kind):
-            parts.append(f"</{opened.pop()}>")
-        while len(opened) <= item.depth:
-            opened.append(item.kind)
+        while len(open_tags) > item.depth + 1 or (len(open_tags) == item.depth + 1 and open_tags[-1] != item.kind):
+            parts.append(f"</{open_tags.pop()}>")
+        while len(open_tags) <= item.depth:
+            open_tags.append(item.kind)
             parts.append(f"<{item.kind}>")
         parts.append(item.html)
-    return "".join([*parts, *(f"</{tag}>" for tag in reversed(opened))])
+    return "".join([*parts, *(f"</{tag}>" for tag in reversed(open_tags))])

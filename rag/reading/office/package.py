@@ -1,7 +1,7 @@
-"""Zip packages of office programs and books: bounded before they are opened, and their XML.
+"""Zip packages of office programs and e-books: size checks before opening, and their XML.
 
-Office programs save Office Open XML in two dialects. The Strict one differs from what libraries read by its namespaces
-alone (ISO/IEC 29500-4, annex A), so it is rewritten.
+Office programs save Office Open XML in two dialects. Strict differs from what libraries read only by its namespaces
+(ISO/IEC 29500-4, annex A), so these are rewritten.
 """
 
 from __future__ import annotations
@@ -16,87 +16,87 @@ from rag.errors import IngestError
 from rag.web.guard import shown
 
 MAX_UNPACKED = 40_000_000
-"""Bytes of a package's XML parts; its pictures are not counted, as they stay packed in the check."""
+"""Max. bytes of a package's XML parts, without pictures, which are not unpacked."""
 DAMAGE = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, NotImplementedError, OSError, StopIteration, TypeError),
-    *(RuntimeError, SyntaxError, ValueError, zipfile.BadZipFile, zlib.error),  # a SyntaxError is one of XML
+    *(RuntimeError, SyntaxError, ValueError, zipfile.BadZipFile, zlib.error),  # XML errors are SyntaxErrors
 )
-"""What libraries raise for a package that is none, or holds other parts than it says."""
+"""Errors that libraries raise for invalid or inconsistent packages."""
 _MAX_PARTS = 20_000
-_STATED = {
+_PROPERTIES = {
     "title": "title",
     "author": "creator initial-creator",
     "created": "created creation-date",
     "modified": "modified date",
 }
-_TEXTS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
+_TEXT_SUFFIXES = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
-_NOWHERE = re.compile(rb'<Relationship\b[^<>]*\bTarget="[^"<>]*\bNULL"[^<>]*/>')
+_NULL_RELATION = re.compile(rb'<Relationship\b[^<>]*\bTarget="[^"<>]*\bNULL"[^<>]*/>')
 
 
 def open_package(body: bytes, url: str, limit: int = MAX_UNPACKED) -> zipfile.ZipFile:
-    """The package, unless it says that it unpacks to more than `limit`; zipfile reads no more than it says.
+    """Open a package unless its declared unpacked size exceeds `limit`; zipfile reads no more than declared.
 
     Raises IngestError("office_too_large"), and one of DAMAGE.
     """
     package = zipfile.ZipFile(BytesIO(body))
     parts = package.infolist()
-    unpacked = sum(part.file_size for part in parts if part.filename.endswith(_TEXTS))
+    unpacked = sum(part.file_size for part in parts if part.filename.endswith(_TEXT_SUFFIXES))
     if unpacked > limit or sum(part.file_size for part in parts) > 10 * MAX_UNPACKED or len(parts) > _MAX_PARTS:
         raise IngestError("office_too_large", url=shown(url), limit=limit // 1_000_000)
     return package
 
 
 def office_file(body: bytes, url: str, limit: int = MAX_UNPACKED) -> BytesIO:
-    """Office Open XML in the dialect that libraries read, without relations to parts that are not there.
+    """Return Office Open XML in the dialect that libraries read, without relations to missing parts.
 
     Raises what `open_package` does.
     """
     package = open_package(body, url, limit)
     relations = b"".join(package.read(name) for name in package.namelist() if name.endswith(".rels"))
-    if not (_STRICT.search(relations) or _NOWHERE.search(relations)):
+    if not (_STRICT.search(relations) or _NULL_RELATION.search(relations)):
         return BytesIO(body)
     stream = BytesIO()
-    with zipfile.ZipFile(stream, "w") as written:
+    with zipfile.ZipFile(stream, "w") as archive:
         for name in package.namelist():
             data = package.read(name)
             if name.endswith((".xml", ".rels")):
-                data = _NOWHERE.sub(b"", _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data))
-            written.writestr(name, data)
+                data = _NULL_RELATION.sub(b"", _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data))
+            archive.writestr(name, data)
     return stream
 
 
-def parsed(data: bytes) -> Any:
-    """The root of a part's XML; nothing outside the file is read, and no entity is expanded."""
+def parse_xml(data: bytes) -> Any:
+    """Parse a part's XML and return its root, without external files or entities."""
     from lxml import etree
 
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
 
 
-def stated(package: zipfile.ZipFile, name: str = "docProps/core.xml") -> dict[str, str]:
-    """What the properties of a package say: title, author, created and modified."""
-    root = parsed(package.read(name) if name in package.namelist() else b"<none/>")
-    found = {local(node): node.text or "" for node in root.iter() if local(node)}
+def read_meta(package: zipfile.ZipFile, name: str = "docProps/core.xml") -> dict[str, str]:
+    """Return the properties of a package: title, author, created and modified."""
+    root = parse_xml(package.read(name) if name in package.namelist() else b"<none/>")
+    texts = {get_tag(node): node.text or "" for node in root.iter() if get_tag(node)}
     return {
-        field: next((found[name] for name in names.split() if name in found), "") for field, names in _STATED.items()
+        key: next((texts[name] for name in names.split() if name in texts), "") for key, names in _PROPERTIES.items()
     }
 
 
-def local(node: Any) -> str:
-    """An element's name without its namespace; "" for comments."""
+def get_tag(node: Any) -> str:
+    """Return an element's name without its namespace; "" for comments."""
     return node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
 
 
-def attribute(node: Any, name: str, default: str = "") -> str:
-    """An attribute's value, whatever its namespace."""
-    return next((str(found) for key, found in node.items() if key.rpartition("}")[2] == name), default)
+def get_attr(node: Any, name: str, default: str = "") -> str:
+    """Return an attribute's value in any namespace."""
+    return next((str(text) for key, text in node.items() if key.rpartition("}")[2] == name), default)
 
 
-def value(node: Any, path: str) -> str:
-    """The `val` of the element at `path`, "" where there is none; an element without one is switched on."""
-    found = node.find(path)
-    return "" if found is None else attribute(found, "val", "1")
+def get_val(node: Any, path: str) -> str:
+    """Return the `val` of the element at `path`: "" without the element, "1" (on) without the attribute."""
+    element = node.find(path)
+    return "" if element is None else get_attr(element, "val", "1")
 
 
-def number(text: str | None, default: int) -> int:
+def to_int(text: str | None, default: int) -> int:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else default

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.documents.docx import in_form
+from rag.reading.documents.docx import format_number
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from rag.reading.documents.docx import in_form
     ],
 )
 def test_number_formats(form: str, counts: str) -> None:
-    assert " ".join(in_form(count, form) for count in (1, 2, 28)) == counts
+    assert " ".join(format_number(count, form) for count in (1, 2, 28)) == counts
