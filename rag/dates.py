@@ -43,7 +43,7 @@ class Moment:
 
     @property
     def is_weak(self) -> bool:
-        """Whether it may be something else: a number, a recurring weekday, or "may" and "march" in lower case."""
+        """True if it may be something else: a number, a recurring weekday, or lower-case "may" and "march"."""
         if self.kind in ("dmy", "mdy"):
             return self.said.islower() and not re.search(r"\d{4}", self.said)
         return self.kind == "year" or (self.kind in ("my", "turn") and " " not in self.said)

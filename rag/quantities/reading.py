@@ -581,14 +581,14 @@ def _bind_range(first: Value, second: Value, scales: tuple[Decimal, Decimal]) ->
     elif first.number is not None and second.number is not None:
         if scales[0] == 1 < scales[1] and first.number < 1000:
             first = _adopt_unit(first, first.number * scales[1], first)
-        if first.measured != second.measured:
+        if first.has_unit != second.has_unit:
             first, second = (
                 (first, _adopt_unit(second, second.number, first))
-                if first.measured
+                if first.has_unit
                 else (_adopt_unit(first, first.number, second), second)
             )
         ends = [end.number or Decimal(0) for end in (first, second)]
-        years = not first.measured and all(1000 <= end <= 3000 for end in ends)
+        years = not first.has_unit and all(1000 <= end <= 3000 for end in ends)
         same = first.readings[0].kind == second.readings[0].kind and ends[0] < ends[1]
         if same and not years:
             first, second = replace(first, bound="≥", ranged=True), replace(second, bound="≤", ranged=True)

@@ -38,7 +38,7 @@ class Quantity:
         return tuple(a + power * b for a, b in zip(self.dimension, other.dimension, strict=True))
 
     def power(self, exponent: int) -> Quantity:
-        return Quantity(self.value**exponent, tuple(one * exponent for one in self.dimension))
+        return Quantity(self.value**exponent, tuple(part * exponent for part in self.dimension))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Measure:
 
     def power(self, exponent: int) -> Measure:
         kind = self.kind
-        raised = f"{kind}^{exponent}" if isinstance(kind, str) else tuple(one * exponent for one in kind)
+        raised = f"{kind}^{exponent}" if isinstance(kind, str) else tuple(part * exponent for part in kind)
         return Measure(raised, self.size**exponent)
 
 

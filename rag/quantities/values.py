@@ -58,7 +58,7 @@ class Value:
         return f"#{self.label}{number}{kind or ''}{self.bound}"
 
     @property
-    def measured(self) -> bool:
+    def has_unit(self) -> bool:
         """True for an amount with a unit."""
         return self.readings[0].kind != ""
 
@@ -72,10 +72,10 @@ class Value:
         theirs = (*other.readings, *other.covers)
         if any(self._equals(mine, their, other, copied) for mine in self.readings for their in theirs):
             return True
-        if (self.measured and (other.measured or other.counts)) or (self.counts and other.measured):
+        if (self.has_unit and (other.has_unit or other.counts)) or (self.counts and other.has_unit):
             return False
-        added = self.measured or other.readings[0].kind == "%"
-        return not (copied and added and self.measured != other.measured) and self._has_same_number(other)
+        added = self.has_unit or other.readings[0].kind == "%"
+        return not (copied and added and self.has_unit != other.has_unit) and self._has_same_number(other)
 
     def rivals(self, other: Value) -> bool:
         """Return whether replacing the other value by this one would change the meaning."""
@@ -189,7 +189,7 @@ def find_weekday(text: str, at: int) -> Value | None:
 def read_day(number: Value, date: Value) -> Value | None:
     """Return the number as a day in the month of a date: 5–7 March."""
     counts_days = number.readings[0].size == _DAY_SIZE
-    if number.number is None or (number.measured and not counts_days) or not (1 <= number.number <= 31 and date.covers):
+    if number.number is None or (number.has_unit and not counts_days) or not (1 <= number.number <= 31 and date.covers):
         return None
     month = date.covers[0].amount
     amount = Decimal(month) * 100 + number.number
@@ -199,7 +199,7 @@ def read_day(number: Value, date: Value) -> Value | None:
 def _parse_month(groups: dict[str, str | None]) -> int:
     if (name := groups.get("month")) is None:
         return _to_int(groups.get("m"))
-    return [one[:3] for one in MONTHS].index(name[:3].lower()) + 1
+    return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
 
 
 def _build_date(month: int, day: int, match: re.Match[str]) -> Value | None:

@@ -103,11 +103,11 @@ def _decode_iso(body: bytes, codec: str) -> str:
     if not controls:
         return text
     guess = guess_codec(body)
-    other = body.decode(guess, "replace") if guess.startswith("windows") else ""
-    alike = sum(ours == theirs for ours, theirs in zip(text, other, strict=False) if ours >= "\xa0")
-    has_letters = other and any(other[place].isalpha() for place in controls)
+    windows_text = body.decode(guess, "replace") if guess.startswith("windows") else ""
+    alike = sum(ours == theirs for ours, theirs in zip(text, windows_text, strict=False) if ours >= "\xa0")
+    has_letters = windows_text and any(windows_text[place].isalpha() for place in controls)
     is_other = has_letters or guess_codec(body.translate(None, bytes(range(0x80, 0xA0)))) == guess
-    return other if is_other and 2 * alike > len(_NOT_ASCII.findall(text)) else text.translate(_WINDOWS_SIGNS)
+    return windows_text if is_other and 2 * alike > len(_NOT_ASCII.findall(text)) else text.translate(_WINDOWS_SIGNS)
 
 
 def _count_broken(text: str, codec: str) -> int:
@@ -120,8 +120,8 @@ def _is_contradicted(codec: str, broken: int, body: bytes, count: int) -> bool:
     Asian text in another charset."""
     if count < _CLEAR_BYTES or (codec in EAST_ASIAN and not broken):
         return False
-    other = _detect(body, count, None)
-    return other in EAST_ASIAN - {codec} and _count_broken(_decode_as(body, other), other) < max(broken, 1)
+    detected = _detect(body, count, None)
+    return detected in EAST_ASIAN - {codec} and _count_broken(_decode_as(body, detected), detected) < max(broken, 1)
 
 
 def _detect(body: bytes, count: int, country: bytes | None) -> str:

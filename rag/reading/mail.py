@@ -42,11 +42,11 @@ def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> Extracted:
     try:
         mail = _parse(body)
         text = "\n\n".join(filter(None, _write_parts(mail, read, depth)))
-        senders, sent = getattr(mail["From"], "addresses", ()), getattr(mail["Date"], "datetime", None)
+        senders, date = getattr(mail["From"], "addresses", ()), getattr(mail["Date"], "datetime", None)
     except DAMAGE as error:
         raise IngestError("office_broken", url=shown(url)) from error
     author = next((sender.display_name for sender in senders), "")
-    return build_extracted(text, url, own_title=_get_header(mail, "Subject"), author=author, created=str(sent or ""))
+    return build_extracted(text, url, own_title=_get_header(mail, "Subject"), author=author, created=str(date or ""))
 
 
 def _parse(body: bytes) -> Any:

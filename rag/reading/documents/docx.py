@@ -66,7 +66,7 @@ class Numbering:
             return None
         own, counts = levels[depth], self._counts.setdefault(kind, {})
         counts[depth] = starts.pop(depth) if depth in starts else counts.get(depth, _start_of(own) - 1) + 1
-        for deeper in [one for one in counts if one > depth]:
+        for deeper in [key for key in counts if key > depth]:
             if deeper not in levels or get_val(levels[deeper], "{*}lvlRestart") != "0":
                 del counts[deeper]
 

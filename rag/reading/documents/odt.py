@@ -47,7 +47,7 @@ class _Writer:
         self._comments = 0
         roots = [parse_xml(package.read(name)) for name in ("styles.xml", "content.xml") if name in package.namelist()]
         self._body = next(roots[-1].iter("{*}text"))
-        self._styles = {get_attr(one, "name"): one for root in roots for one in root.iter("{*}style", "{*}list-style")}
+        self._styles = {get_attr(el, "name"): el for root in roots for el in root.iter("{*}style", "{*}list-style")}
 
     def write_blocks(self) -> Iterator[str]:
         """Yield headings, paragraphs, whole lists and tables, each followed by its text boxes and notes."""
@@ -105,9 +105,9 @@ class _Writer:
     def _find_number_format(self, node: Any) -> str:
         """Return the number format of a list; "" for bullets."""
         lists = [node, *node.iterancestors("{*}list")]
-        name = next(filter(None, (get_attr(one, "style-name") for one in lists)), "")
-        levels = (one for one in self._styles.get(name, ()) if get_attr(one, "level") == str(len(lists)))
-        return next((get_attr(one, "num-format") for one in levels if get_tag(one) == "list-level-style-number"), "")
+        name = next(filter(None, (get_attr(item, "style-name") for item in lists)), "")
+        levels = (item for item in self._styles.get(name, ()) if get_attr(item, "level") == str(len(lists)))
+        return next((get_attr(item, "num-format") for item in levels if get_tag(item) == "list-level-style-number"), "")
 
     def _write_note(self, node: Any) -> str:
         citation, body = node.find("{*}note-citation"), node.find("{*}note-body")

@@ -243,7 +243,7 @@ def _is_picture(page: PdfPage) -> bool:
 def _choose_title(own_title: str, page: Sequence[Line], largest: str) -> str:
     """Return a document's title: its own, or else its largest lines; "" if these are those of any filing.
 
-    A filing is named after its filer, if the standard words on its cover tell, and its form.
+    A filing is named after its filer, if the standard words on its cover name it, and its form.
     """
     for title in (clean_title(own_title), largest):
         if title and not _FILING_WORDS.fullmatch(title) and " pursuant to section " not in title.lower():

@@ -100,17 +100,17 @@ class _Slide(Walker):
             elif get_tag(child) == "chart" and part is not None:
                 yield _write_chart(parse_xml(part.target_part.blob))
             elif get_tag(child) == "relIds" and part is not None:
-                yield from (f"<p>{self.write_line(one)}</p>" for one in parse_xml(part.target_part.blob).iter("{*}p"))
+                yield from (f"<p>{self.write_line(line)}</p>" for line in parse_xml(part.target_part.blob).iter("{*}p"))
 
 
 def _write_chart(chart: Any) -> str:
     """Return the categories of a chart with the values of each series."""
     title = "".join(text.text or "" for text in chart.findall("{*}chart/{*}title//{*}t"))
     series = list(chart.iter("{*}ser"))
-    columns = [_read_points(one, "val", "yVal") for one in series]
+    columns = [_read_points(item, "val", "yVal") for item in series]
     labels = _read_points(series[0], "cat", "xVal") if series else {}
     places = sorted({place for column in columns for place in column})
-    rows = [["", *("".join(text for tx in one.findall("{*}tx") for text in tx.itertext("{*}v")) for one in series)]]
+    rows = [["", *("".join(text for tx in item.findall("{*}tx") for text in tx.itertext("{*}v")) for item in series)]]
     rows += [[labels.get(place, str(place + 1)), *(column.get(place, "") for column in columns)] for place in places]
     html_rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
     return f"<p>{escape(title)}</p><table>{''.join(f'<tr>{row}</tr>' for row in html_rows)}</table>"
