@@ -1,4 +1,4 @@
-"""The ways to answer, by name: each a graph in a folder of its own, and a row here. None knows another."""
+"""The modes of answering by name: each is a graph in its own folder and a row here. They don't depend on each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several graphs do alike: they take up a conversation, are timed, ask a model before the rules, and stream."""
+"""Shared steps of the graphs: restore a conversation, time steps, ask a model before the rules, and stream."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from rag.types import Exchange, Notice, Outcome, because
 log = logging.getLogger(__name__)
 
 Result = tuple[dict[str, Any], dict[str, Any]]
-"""What changes in a state, and what was decided, for the trace."""
+"""The state update of a step, and its decision for the trace."""
 Said = TypeVar("Said")
 
 
 class Conversing(TypedDict, total=False):
-    """What a state of any mode keeps: the conversation, the question as it was understood, and how it ended."""
+    """The state that every mode has: the conversation, the standalone question, and the outcome."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     summary: str
@@ -60,7 +60,7 @@ class Conversing(TypedDict, total=False):
 
 
 def blank_fields(question: str) -> Conversing:
-    """The fields of a question that nothing is known about yet."""
+    """Return the initial fields of a new question."""
     return {
         "question": question,
         "standalone": "",
@@ -73,22 +73,22 @@ def blank_fields(question: str) -> Conversing:
 
 
 def question_of(state: Mapping[str, Any]) -> str:
-    """The question as it is searched for and answered."""
+    """Return the question as it is searched for and answered."""
     return str(state.get("standalone") or state["question"])
 
 
-def traced_step(
+def trace_step(
     name: str, function: Callable[[Any, Any], Awaitable[Result]]
 ) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """Wrap a step so that it is a span, with its decision, and that is streamed."""
+    """Wrap a step so that it is a span with its decision, and is streamed."""
 
     async def node(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
         with span(name, "node") as done:
             update, detail = await function(state, runtime)
             done.attributes.update(detail)
-        shown = {"node": name, "ms": done.ms, "detail": done.attributes}
-        runtime.stream_writer({"step": {**shown, "state": "finished"}})
+        event = {"node": name, "ms": done.ms, "detail": done.attributes}
+        runtime.stream_writer({"step": {**event, "state": "finished"}})
         return update
 
     return node
@@ -97,7 +97,10 @@ def traced_step(
 async def model_or_rules(
     seconds: float, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
 ) -> tuple[Said, list[NoticeRecord]]:
-    """What the model says within so many seconds; where there is none, it fails or is slow, the rules, with a note."""
+    """Return the model's result and no notes; use the rules, and add a note, if it fails or takes more than `seconds`.
+
+    Without a model, the rules are used and there is no note.
+    """
     if model is None:
         return await rules(), []
     try:
@@ -110,32 +113,32 @@ async def model_or_rules(
 
 
 def rules_notice(notes: Sequence[NoticeRecord]) -> Notice | None:
-    """Why rules took the model's place in some of a run's steps, if they did; `notes` may tell of the web, too."""
-    failed = next((notice_of(note) for note in notes if not note["code"].startswith("research_web")), None)
-    return Notice("partly_by_rules", because(failed.code, **failed.params)) if failed else None
+    """Return a notice that rules replaced the model in some steps, if they did; skip notes about the web."""
+    fallback = next((notice_of(note) for note in notes if not note["code"].startswith("research_web")), None)
+    return Notice("partly_by_rules", because(fallback.code, **fallback.params)) if fallback else None
 
 
 async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: list[str]) -> None:
-    """Stream a text, and keep its pieces: what came before a failure is not lost.
+    """Stream a text and collect its pieces, so that a failure loses nothing that came before it.
 
-    While many texts are streamed, several pieces are handed on as one.
+    While many texts are streaming, several pieces are sent as one.
     """
-    held, since = "", 0.0
+    buffer, sent_at = "", 0.0
     with PACE.text():
         try:
             async for piece in source:
                 if piece == RESET:
                     stream_piece(piece, runtime, pieces)
-                    held = ""
+                    buffer = ""
                 elif piece:
                     pieces.append(piece)
-                    held += piece
-                if held and time.monotonic() - since >= PACE.pause:
-                    runtime.stream_writer({"token": held})
-                    held, since = "", time.monotonic()
+                    buffer += piece
+                if buffer and time.monotonic() - sent_at >= PACE.pause:
+                    runtime.stream_writer({"token": buffer})
+                    buffer, sent_at = "", time.monotonic()
         finally:
-            if held:
-                runtime.stream_writer({"token": held})
+            if buffer:
+                runtime.stream_writer({"token": buffer})
 
 
 def stream_piece(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
@@ -151,9 +154,9 @@ def stream_piece(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
 async def write_or_quote(
     model: AsyncIterator[str] | None, rules: AsyncIterator[str], runtime: Runtime[Any]
 ) -> tuple[str, Notice | None]:
-    """What the model writes, or what the rules write where there is none or it does not come to its end; and why not.
+    """Return the model's text, or the rules' text if there is no model or it fails; and the model's problem.
 
-    What was written up to a limit, the model's own or that of the run, stays.
+    Text that the model wrote up to its own limit, or the run's, is used.
     """
     pieces: list[str] = []
     problem: Notice | None = None
@@ -171,7 +174,7 @@ async def write_or_quote(
     return "".join(pieces), problem
 
 
-async def complete(
+async def complete_followup(
     question: str,
     history: Sequence[Exchange],
     summary: str,
@@ -179,13 +182,13 @@ async def complete(
     budget: CallBudget,
     *,
     memory: Memory,
-    keep: int,
+    reserve: int,
 ) -> str:
-    """A follow-up as a model completes it, with `keep` calls out of its reach; empty where none does."""
+    """Return a follow-up as the model completes it, or "" if none does; `reserve` calls stay unused."""
     if condenser is None or not (history or summary):
         return ""
     try:
-        with budget.keeping(keep):
+        with budget.keeping(reserve):
             standalone = await condenser.condense(question, memory.followed(history), summary)
     except ModelError as error:
         log.info("a follow-up is not completed (%s)", error.code)
@@ -198,77 +201,80 @@ async def complete(
 
 
 async def start_turn(
-    update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], keep: int, *, aside: bool = False
+    update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], reserve: int, *, aside: bool = False
 ) -> Result:
-    """Begin a question whose fields are `update`: nothing else stays of what was before but the conversation.
+    """Start a question with the fields `update`; of the earlier state only the conversation stays.
 
-    It is completed by what `state` knows of that, with `keep` calls out of reach. An `aside` asks nothing of pages.
+    The conversation in `state` completes the question, with `reserve` calls left over. An `aside` doesn't ask about
+    pages.
     """
     context = runtime.context
     question = update["question"]
-    given = " ".join(context.options.standalone.split())
-    standalone, remembered = await _resolve_followup(question, given, state, context, keep)
+    correction = " ".join(context.options.standalone.split())
+    standalone, memory_update = await _resolve_followup(question, correction, state, context, reserve)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
-    messages = [*remembered["messages"], said(question, standalone, aside=aside)]
-    return {**update, **remembered, "messages": messages}, step_note("begin")
+    messages = [*memory_update["messages"], said(question, standalone, aside=aside)]
+    return {**update, **memory_update, "messages": messages}, step_note("begin")
 
 
-def refusal(update: Mapping[str, Any]) -> Result | None:
-    """The end of a question that cannot be asked."""
+def check_question(update: Mapping[str, Any]) -> Result | None:
+    """Return the end of a question that can't be asked, or None."""
     if problem := question_problem(update["question"]):
         return {**update, **ending("failed", problem)}, step_note("refused", reason=problem.code)
     return None
 
 
 async def _resolve_followup(
-    question: str, given: str, state: Mapping[str, Any], context: Any, keep: int
+    question: str, correction: str, state: Mapping[str, Any], context: Any, reserve: int
 ) -> tuple[str, dict[str, Any]]:
-    """The question as it was `given`, or else as a model completes it, and what changes in what is remembered.
+    """Return the person's `correction` or the model's completion, and the update of the conversation.
 
-    Where no model completes it, nothing is summed up for it.
+    Without a model that completes it, nothing is summarised.
     """
     condenser, memory, messages = context.condenser, context.options.remembers, state.get("messages", [])
-    if given or condenser is None or not messages:
-        return given, {"messages": []}
-    summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, keep)
+    if correction or condenser is None or not messages:
+        return correction, {"messages": []}
+    summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, reserve)
     history = exchanges_of(messages[len(removed) :])
-    standalone = await complete(question, history, summary, condenser, context.budget, memory=memory, keep=keep)
+    standalone = await complete_followup(
+        question, history, summary, condenser, context.budget, memory=memory, reserve=reserve
+    )
     return standalone, {"summary": summary, "messages": removed}
 
 
 async def summarise(
     messages: Sequence[AnyMessage],
-    before: str,
+    previous: str,
     condenser: ChatReasoner | None,
     budget: CallBudget,
     memory: Memory,
-    keep: int,
+    reserve: int,
 ) -> tuple[str, list[Any]]:
-    """The summary with the exchanges that go into it, and the removal of their messages."""
+    """Return the `previous` summary extended by the oldest exchanges, and removals of their messages."""
     turns = turns_of(messages)
     surplus = turns[: memory.summed_up([turn.exchange for turn in turns])]
-    removed = [RemoveMessage(id=one.id) for turn in surplus for one in turn.messages if one.id]
-    told = [turn.exchange for turn in surplus if turn.answered]
-    if not told:
-        return before, removed
+    removed = [RemoveMessage(id=message.id) for turn in surplus for message in turn.messages if message.id]
+    exchanges = [turn.exchange for turn in surplus if turn.answered]
+    if not exchanges:
+        return previous, removed
     tokens, summary = HISTORY_TOKENS // 2, ""
     try:
-        with budget.keeping(keep):
+        with budget.keeping(reserve):
             if condenser is not None:
-                summary = await condenser.summarise(before, told, tokens)
+                summary = await condenser.summarise(previous, exchanges, tokens)
     except ModelError as error:
         log.info("a conversation is summed up by rules (%s)", error.code)
-    return summary or summary_by_rules(before, told, tokens), removed
+    return summary or summary_by_rules(previous, exchanges, tokens), removed
 
 
-def initial_messages(run: Run, known: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What goes into a graph of the conversation: all of it where the graph knows nothing, or a summary of what is to
-    be shown as it was said; else nothing."""
-    if not known or not known.get("messages"):
+def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the conversation as input: all of it for a graph without one, or instead of a summary if it is to be shown
+    verbatim; else nothing."""
+    if not state or not state.get("messages"):
         return {"messages": messages_of(run.history)}
-    if not (known.get("summary") and run.question.options.remembers.verbatim):
+    if not (state.get("summary") and run.question.options.remembers.verbatim):
         return {}
     return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)], "summary": ""}
 
@@ -277,37 +283,39 @@ async def prepare(
     run: Run,
     graph_of: Callable[..., Any],
     context: Callable[[Run], Any],
-    given: Callable[[Any], Awaitable[dict[str, Any]]] | None = None,
+    extra_input: Callable[[Any], Awaitable[dict[str, Any]]] | None = None,
 ) -> PreparedGraph:
-    """The graph with what goes into it: the question, its history, and what is `given` beside them.
+    """Return the graph with its input: the question, its history and any `extra_input`.
 
-    Nothing goes into one that goes on from where its process was cut off.
+    A graph that resumes after its process was interrupted gets no input.
     """
     graph = graph_of(run.checkpointer())
-    known = await saved_state(run, graph)
-    if known is None:  # the answer matters more than that it is kept: the history will do
+    state = await saved_state(run, graph)
+    if state is None:  # continue without saving, with the history
         graph, run.thread = graph_of(), ""
-    made = context(run)
-    if run.is_resumed and known and known.get("question") == run.question.text:
-        run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
-        return PreparedGraph(graph, None, made)
-    more = await given(graph) if given else {}
-    return PreparedGraph(graph, {"question": run.question.text, **more, **initial_messages(run, known)}, made)
+    runtime_context = context(run)
+    if run.is_resumed and state and state.get("question") == run.question.text:
+        run.take_up(Spent(**state["spent"]) if state.get("spent") else Spent())
+        return PreparedGraph(graph, None, runtime_context)
+    extra = await extra_input(graph) if extra_input else {}
+    return PreparedGraph(
+        graph, {"question": run.question.text, **extra, **initial_messages(run, state)}, runtime_context
+    )
 
 
 async def check_text_so_far(run: Run) -> dict[str, Any]:
-    """Return the result of a run that broke off while writing: its text up to the last whole sentence, checked against
-    its passages; {} without such a sentence."""
+    """Return the result of a run interrupted while writing: its text up to the last whole sentence, checked against its
+    passages; {} without such a sentence."""
     text = whole_sentences(run.text)
     if not text:
         return {}
-    passages = [passage_of(kept) for kept in run.state.get("passages", ())]
+    passages = [passage_of(data) for data in run.state.get("passages", ())]
     result = (await asyncio.to_thread(Check, text, passages)).result()
     return {**result.plain(), "outcome": "caveat" if result.text else "failed"}
 
 
 def quoter_of(run: Run) -> ExtractiveReasoner:
-    """What quotes where no model writes, or in its place."""
+    """Return the run's quoter, which writes if there is no model or it fails."""
     quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else run.reasoner
     if not isinstance(quoter, ExtractiveReasoner):
         raise TypeError("this mode needs what quotes, beside what writes")
@@ -315,7 +323,7 @@ def quoter_of(run: Run) -> ExtractiveReasoner:
 
 
 def usage_fields(context: Any, seconds: float) -> dict[str, Any]:
-    """What a run has used, and what it may use, for whoever watches."""
+    """Return what a run has used and its limits, for display."""
     budget = context.budget
     used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
     return {"used": used, "most": {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": seconds}}

@@ -1,4 +1,4 @@
-"""Modes that only report: what was saved, and which pages a message asks to remove.
+"""Modes that only report: the result of saving, and the pages that a message asks to remove.
 
 Only the user removes pages, with a button under the answer.
 """
@@ -21,6 +21,8 @@ class State(TypedDict):
 
 
 class ReportMode(Mode):
+    """A mode whose answer is a report in one step, without a model."""
+
     max_calls = 1
 
     @abstractmethod
@@ -54,7 +56,7 @@ class SaveMode(ReportMode):
     name = "save"
 
     def report(self, run: Run, language: str) -> str:
-        return saving_told(run.state.get("saved"), language)
+        return saving_message(run.state.get("saved"), language)
 
 
 class RemoveMode(ReportMode):
@@ -65,22 +67,22 @@ class RemoveMode(ReportMode):
 
 
 def saving(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
-    """Return how many sources were saved, or that saving awaits confirmation."""
+    """Return a notice with the number of saved sources, or that saving awaits confirmation."""
     if rows is None:
         return Notice("saving_asks")
     saved = sum(row["status"] in SAVED for row in rows)
     return Notice("saving_done" if saved < len(rows) else "saving_all", {"saved": saved, "all": len(rows)})
 
 
-def saving_told(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:
-    """Return a sentence on all sources, and a line on each that was not saved."""
+def saving_message(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:
+    """Return a sentence about all sources, and a line for each that wasn't saved."""
     failed = [row for row in rows or () if row["status"] not in SAVED and row["notice"]]
     problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
     return "\n".join([say(saving(rows), language), "", *problems]).strip()
 
 
-def removal(told: Mapping[str, Any]) -> Notice:
-    """Return a request to confirm, or that no page has the name; `told` holds the pages to remove or the nearest."""
-    if told.get("remove"):
-        return Notice("remove_asks", {"count": len(told["remove"])})
-    return Notice("remove_near" if told.get("near") else "remove_none")
+def removal(state: Mapping[str, Any]) -> Notice:
+    """Return a request to confirm, or that no page has the name; `state` has the pages to remove, or the nearest."""
+    if state.get("remove"):
+        return Notice("remove_asks", {"count": len(state["remove"])})
+    return Notice("remove_near" if state.get("near") else "remove_none")

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.common import check_text_so_far, question_of, quoter_of, traced_step
+from rag.graphs.common import check_text_so_far, question_of, quoter_of, trace_step
 from rag.graphs.common import prepare as driven
 from rag.graphs.judge import level, nodes, writing
 from rag.graphs.judge.nodes import CALLS_KEPT
@@ -28,10 +28,10 @@ _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each
 def graph_of(saver: Any = None) -> Any:
     """enter → pick → levels side by side → pick …, then write. A level is a graph of its own; `saver` keeps them."""
     builder = StateGraph(TreeState, context_schema=TreeContext)
-    builder.add_node("enter", traced_step("enter", nodes.enter))
-    builder.add_node("pick", traced_step("pick", nodes.pick))
+    builder.add_node("enter", trace_step("enter", nodes.enter))
+    builder.add_node("pick", trace_step("pick", nodes.pick))
     builder.add_node("level", level.build())
-    builder.add_node("write", traced_step("write", writing.write))
+    builder.add_node("write", trace_step("write", writing.write))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["pick", END])
     builder.add_conditional_edges("pick", _after_pick, ["level", "write"])

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.common import Result, model_or_rules, traced_step
+from rag.graphs.common import Result, model_or_rules, trace_step
 from rag.graphs.judge.nodes import time_left
 from rag.graphs.judge.state import (
     JudgeInput,
@@ -40,9 +40,9 @@ Running = Runtime[TreeContext]
 def build() -> Any:
     """search → judge, all passages at once or each by itself → close. It takes the place of a node in the tree."""
     builder = StateGraph(LevelState, context_schema=TreeContext, output_schema=LevelOutput)
-    builder.add_node("search", traced_step("search", search))
-    builder.add_node("judge", traced_step("judge", judge), input_schema=JudgeInput)
-    builder.add_node("close", traced_step("close", close))
+    builder.add_node("search", trace_step("search", search))
+    builder.add_node("judge", trace_step("judge", judge), input_schema=JudgeInput)
+    builder.add_node("close", trace_step("close", close))
     builder.add_edge(START, "search")
     builder.add_conditional_edges("search", _after_search, ["judge", "close"])
     builder.add_edge("judge", "close")

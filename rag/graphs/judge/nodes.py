@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from rag.errors import ModelError
-from rag.graphs.common import Result, question_of, refusal, start_turn, usage_fields
+from rag.graphs.common import Result, check_question, question_of, start_turn, usage_fields
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
 from rag.graphs.judge.tree import answers, grow, next_levels, rows_of
 from rag.runs.serialization import record, step_note
@@ -36,7 +36,7 @@ async def enter(state: TreeState, runtime: Running) -> Result:
     """Begin a question, or go on from an earlier tree: nothing else of what was before stays but the conversation."""
     begun = state.get("begun") or {}
     update = fresh(state["question"].strip(), begun)
-    if end := refusal(update):
+    if end := check_question(update):
         return end
     update, detail = await start_turn(update, {} if begun else state, runtime, CALLS_KEPT)
     root, *others = update["nodes"].value

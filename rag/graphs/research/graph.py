@@ -1,4 +1,4 @@
-"""Research put together: who follows whom, what a run is driven with, and what is made of one that broke off."""
+"""The research graph: its edges, the context of a run, and the result of an interrupted one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from rag.graphs.common import check_text_so_far, question_of, quoter_of, traced_step
-from rag.graphs.common import prepare as driven
+from rag.graphs.common import check_text_so_far, question_of, quoter_of, trace_step
+from rag.graphs.common import prepare as prepare_graph
 from rag.graphs.research import nodes, writing
 from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
@@ -22,19 +22,19 @@ from rag.runs.run import PreparedGraph, Run
 
 __all__ = ["gaps", "graph_of", "prepare", "rescue"]
 
-_HEADINGS = 20  # that a search can be confined to
+_HEADINGS = 20  # that a search can be limited to
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
 
 @cache
 def graph_of(saver: Any = None) -> Any:
-    """enter → plan → (approve) → dispatch → (consent → dispatch) → steps side by side → review → dispatch …,
-    then write → verify; `saver` keeps its checkpoints."""
+    """Build enter → plan → (approve) → dispatch → (consent → dispatch) → parallel steps → review → dispatch …, then
+    write → verify; `saver` stores its checkpoints."""
     builder = StateGraph(ResearchState, context_schema=ResearchContext)
     for name in ("enter", "plan", "approve", "dispatch", "consent", "step", "review"):
-        builder.add_node(name, traced_step(name, getattr(nodes, name)))
+        builder.add_node(name, trace_step(name, getattr(nodes, name)))
     for name in ("write", "verify"):
-        builder.add_node(name, traced_step(name, getattr(writing, name)))
+        builder.add_node(name, trace_step(name, getattr(writing, name)))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["plan", END])
     builder.add_conditional_edges("plan", _after_plan, ["approve", "dispatch"])
@@ -53,7 +53,7 @@ def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:
 
 
 def _after_plan(state: ResearchState, runtime: Runtime[ResearchContext]) -> Literal["approve", "dispatch"]:
-    """A plan waits for the person who wants to see it, or whose question can mean different things."""
+    """Wait if the person wants to see the plan, or the question is ambiguous."""
     context = runtime.context
     waits = context.options.approve or (state["unclear"] and context.may_wait)
     return "approve" if waits else "dispatch"
@@ -66,7 +66,7 @@ def _after_approve(state: ResearchState) -> Literal["plan", "dispatch"]:
 def _after_dispatch(
     state: ResearchState, runtime: Runtime[ResearchContext]
 ) -> list[Send] | Literal["consent", "write"]:
-    """Each step with its share of the calls that are left: none can use up what its siblings or the report need."""
+    """Send each step its share of the remaining calls, so that none uses up those of others or of the report."""
     if state["web"] == "asking" and not state["stop"]:
         return "consent"
     running = [step for step in state["plan"] if step["status"] == "running"]
@@ -83,7 +83,7 @@ def _after_dispatch(
                 question=question_of(state),
                 step=step,
                 aspects=state["aspects"],
-                past=[one["summary"] for one in state["past"] if one["summary"]],
+                past=[past_step["summary"] for past_step in state["past"] if past_step["summary"]],
                 calls=min(2 * CALLS_A_STEP, spare // len(running)),
                 web=may_leave(state, context),
                 headings=headings,
@@ -102,12 +102,12 @@ def _after_write(state: ResearchState) -> Literal["verify", "__end__"]:
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    return await driven(run, graph_of, _context)
+    return await prepare_graph(run, graph_of, _context)
 
 
 def _context(run: Run) -> ResearchContext:
     cache, reasoner = run.cache, run.reasoner
-    nobody = run.question.options.web == "ask" and not run.thread  # what is not kept cannot wait for a person
+    cannot_ask = run.question.options.web == "ask" and not run.thread  # an unsaved run cannot wait for a person
     return ResearchContext(
         search=cache.search,
         rules=RuleResearcher(quoter_of(run)),
@@ -115,7 +115,7 @@ def _context(run: Run) -> ResearchContext:
         seconds=run.seconds,
         changes=run.changes,
         model=ChatResearcher(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        web=None if nobody else cache.retriever.web,
+        web=None if cannot_ask else cache.retriever.web,
         titles=cache.retriever.titles,
         answerable=cache.answerable,
         holds=lambda question: cache.retriever.held(question) is not None,
@@ -127,8 +127,8 @@ def _context(run: Run) -> ResearchContext:
 
 
 async def rescue(run: Run) -> dict[str, Any]:
-    """Return the last state of a run that broke off, with its text so far, or a report of quotes from its findings."""
+    """Return the last state of an interrupted run, with its text so far, or a report of quotes from its findings."""
     state: Any = run.state
-    if written := await check_text_so_far(run):
-        return {**state, **written}
+    if result := await check_text_so_far(run):
+        return {**state, **result}
     return {**state, **await quote_findings(state, _context(run))} if state.get("ledger") else run.state

@@ -1,4 +1,4 @@
-"""Where a run of research ends: what it may use, and when a search brings nothing new."""
+"""The end of a research run: its limits, and searches that find nothing new."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rag.graphs.research.state import PastStep, ResearchContext, ResearchState
 CALLS_A_STEP: Final = 2
 CALLS_KEPT: Final = 2
 """For writing, and for one repair."""
-_KNOWN: Final = 0.8
-"""A search whose first passages are known to this share brought nothing new."""
-_FIRST: Final = 5
-_STAGNANT: Final = 2
-"""Rounds without gain after which the search ends."""
+_KNOWN_SHARE: Final = 0.8
+"""A search found nothing new if this share of its first passages was known."""
+_FIRST_PASSAGES: Final = 5
+_STAGNANT_ROUNDS: Final = 2
+"""The search ends after this many rounds without gain."""
 
 
 def limit_reached(state: ResearchState, context: ResearchContext) -> str:
-    """Why no further step may begin; empty while one may."""
+    """Return why no more steps may start, or ""."""
     limits, budget = context.limits, context.budget
     if context.model is not None and budget.left <= CALLS_KEPT and budget.limit > CALLS_KEPT:
         spent_tokens = budget.used + CALLS_KEPT < budget.limit
@@ -33,39 +33,41 @@ def limit_reached(state: ResearchState, context: ResearchContext) -> str:
 
 
 def deadline(context: ResearchContext) -> float:
-    """Seconds of the run after which it only writes; three quarters of the time that a person allowed."""
+    """Return the seconds of the run after which it only writes: at most three quarters of the person's time limit."""
     allowed = context.options.seconds
     return min(context.limits.seconds, 0.75 * allowed) if allowed else context.limits.seconds
 
 
 def time_left(context: ResearchContext) -> float:
-    """Seconds in which a model may still answer a step."""
+    """Return the seconds that a model still has to answer a step."""
     return deadline(context) - context.seconds()
 
 
 def searches_left(state: ResearchState, context: ResearchContext) -> int:
     limits = context.limits
-    most = limits.searches if context.model is not None else limits.searches_by_rules
-    return max(0, (context.options.searches or most) - state["searches"])
+    default = limits.searches if context.model is not None else limits.searches_by_rules
+    return max(0, (context.options.searches or default) - state["searches"])
 
 
 def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], context: ResearchContext) -> str:
-    """Two rounds that met no new aspect, or a round whose searches found what was known.
+    """Return "stagnant" after two rounds that covered no new aspect, or a round whose searches found known passages.
 
-    By rules a name leads on to the next although no aspect tells of it: the planner knows when none is new.
+    By rules, a name leads to the next even if no aspect mentions it; the planner notices when there is none.
     """
     if context.model is None:
         return ""
-    without_gain = len(gains) >= _STAGNANT and not any(gains[-_STAGNANT:])
-    known = bool(round_) and all(_known_before(state, step, round_) for step in round_)
+    without_gain = len(gains) >= _STAGNANT_ROUNDS and not any(gains[-_STAGNANT_ROUNDS:])
+    known = bool(round_) and all(_found_before(state, step, round_) for step in round_)
     return "stagnant" if without_gain or known else ""
 
 
-def _known_before(state: ResearchState, step_id: str, round_: Sequence[str]) -> bool:
-    first = [entry for entry in state["ledger"].values() if entry["ranks"].get(step_id, _FIRST) < _FIRST]
-    known = [entry for entry in first if entry["ranks"].keys() - set(round_)]
-    return bool(first) and len(known) >= _KNOWN * len(first)
+def _found_before(state: ResearchState, step_id: str, round_: Sequence[str]) -> bool:
+    first = [
+        entry for entry in state["ledger"].values() if entry["ranks"].get(step_id, _FIRST_PASSAGES) < _FIRST_PASSAGES
+    ]
+    repeated = [entry for entry in first if entry["ranks"].keys() - set(round_)]
+    return bool(first) and len(repeated) >= _KNOWN_SHARE * len(first)
 
 
-def met_in(past: Sequence[PastStep]) -> set[str]:
-    return {aspect for one in past for aspect in one["met"]}
+def covered_aspects(past: Sequence[PastStep]) -> set[str]:
+    return {aspect for past_step in past for aspect in past_step["met"]}

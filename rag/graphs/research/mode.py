@@ -1,4 +1,4 @@
-"""Research as a mode: what a run of it may cost, and how its last state becomes an answer."""
+"""The research mode: its limits, and its answer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Final
 from rag.runs.run import GraphMode, Run
 from rag.types import Answer, Notice
 
-_KEPT: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
+_TRAIL_KEYS: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 
 
 class ResearchMode(GraphMode):
-    """Plans, searches in parallel, reads, decides how to go on, and writes a report that is checked."""
+    """Plan, search in parallel, read, decide on further steps, and write a report that is checked."""
 
     name = "research"
     max_calls = 16
@@ -26,9 +26,9 @@ class ResearchMode(GraphMode):
         return replace(answer, trail=await asyncio.to_thread(self._trail, run.state))
 
     def _trail(self, state: Any) -> dict[str, Any]:
-        """What is kept with the answer: the plan as it was carried out, and the ledger without the passages' texts.
+        """Return the data stored with the answer: the final plan, and the ledger without the passages' texts.
 
-        A passage of the web, which nothing else holds, is kept whole.
+        Passages from the web, which are stored nowhere else, keep their text.
         """
         ledger = [
             {
@@ -41,5 +41,5 @@ class ResearchMode(GraphMode):
             }
             for entry in state.get("ledger", {}).values()
         ]
-        kept = {key: state[key] for key in _KEPT if state.get(key)}
-        return {**kept, "ledger": ledger, "gaps": self.graph_module.gaps(state)}
+        fields = {key: state[key] for key in _TRAIL_KEYS if state.get(key)}
+        return {**fields, "ledger": ledger, "gaps": self.graph_module.gaps(state)}

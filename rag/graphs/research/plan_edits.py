@@ -1,7 +1,7 @@
-"""What a person changes of a plan, before a run and during it: steps added, edited, skipped, put in another order.
+"""A person's changes to a plan, before and during a run: add, edit, skip and reorder steps.
 
-Only steps that have not begun can change. All changes of a run are applied at each dispatch, so each must come to the
-same again: an added step brings its own id.
+Only steps that have not started can change. All changes of a run are applied at each dispatch, so each must give the
+same result every time: an added step brings its id.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ _LONGEST: Final = 400
 
 
 def apply_changes(steps: Sequence[StepRecord], changes: Sequence[Change]) -> list[StepRecord]:
-    """The plan as the person wants it. Changes that make no sense, such as of a step that is done, are passed over."""
+    """Apply the person's changes to the plan, ignoring those that are invalid, such as to a finished step."""
     plan = list(steps)
     for change in changes:
         step_id = str(change.data.get("id", ""))
         if change.kind == "step_add":
-            plan = _added(plan, step_id, change.data)
+            plan = _add_step(plan, step_id, change.data)
         elif change.kind == "step_edit":
-            plan = [_edited(one, change.data) if one["id"] == step_id else one for one in plan]
+            plan = [_edit_step(one, change.data) if one["id"] == step_id else one for one in plan]
         elif change.kind == "step_skip":
-            plan = [{**one, "status": "skipped"} if _is(one, step_id) else one for one in plan]
+            plan = [{**one, "status": "skipped"} if _is_open(one, step_id) else one for one in plan]
         elif change.kind == "step_order":
-            places = {str(given): place for place, given in enumerate(change.data.get("ids", ()))}
+            places = {str(id_): place for place, id_ in enumerate(change.data.get("ids", ()))}
             plan.sort(key=lambda one: places.get(one["id"], len(places)))
     return plan
 
 
-def finish_is_wished(changes: Sequence[Change]) -> bool:
+def wants_finish(changes: Sequence[Change]) -> bool:
     return any(change.kind == FINISH for change in changes)
 
 
-def _is(step: StepRecord, step_id: str) -> bool:
+def _is_open(step: StepRecord, step_id: str) -> bool:
     return step["id"] == step_id and step["status"] == "open"
 
 
-def _added(plan: list[StepRecord], step_id: str, data: Mapping[str, Any]) -> list[StepRecord]:
+def _add_step(plan: list[StepRecord], step_id: str, data: Mapping[str, Any]) -> list[StepRecord]:
     text = _text(data)
     if not (step_id and text) or any(one["id"] == step_id for one in plan):
         return plan
@@ -60,7 +60,7 @@ def _added(plan: list[StepRecord], step_id: str, data: Mapping[str, Any]) -> lis
     return [*plan, added]
 
 
-def _edited(step: StepRecord, data: Mapping[str, Any]) -> StepRecord:
+def _edit_step(step: StepRecord, data: Mapping[str, Any]) -> StepRecord:
     text = _text(data) or step["sub_question"]
     if step["status"] != "open" or (text == step["sub_question"] and data.get("tool") in (None, step["tool"])):
         return step

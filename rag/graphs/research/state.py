@@ -1,4 +1,4 @@
-"""What a run of research knows: plain data, with reducers, so that parallel steps never overwrite each other."""
+"""State of a research run: plain data with reducers, so that parallel steps never overwrite each other."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ ENDED: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take. A search brings `recall` passages at most, runs of sentences that fill the context's room
-    together; a step reads the first `keep` of them.
+    """Limits of a run. A search returns up to `recall` passages: runs of sentences that together fill the context. A
+    step reads the first `keep` of them.
 
-    `seconds` are those after which no step is begun; `at_once` steps run side by side.
+    No step starts after `seconds`; `at_once` steps run in parallel.
     """
 
     rounds: int = 7
@@ -42,7 +42,7 @@ class Limits:
     at_once: int = 4
     revisions: int = 2
     characters: int = 8_000
-    """Of passages, that the report is written from."""
+    """Characters of passages for the report."""
 
 
 LIMITS: Final = Limits()
@@ -55,11 +55,11 @@ class AspectRecord(TypedDict):
 
 
 class StepRecord(TypedDict, total=False):
-    """A step of the plan. `needs` are ids; `by` says who put it there.
+    """A step of the plan. `needs` are ids of steps; `by` is who added it.
 
-    `query`, `leg` and `reason` tell how it was searched for (leg `ledger`: not at all, an earlier report had it),
-    `summary` what was found, in one sentence, `kept` the passages that it keeps (url_hash, url, title), `round` when it
-    began, `failure` why it failed (a notice).
+    `query`, `leg` and `reason` describe its search (leg `ledger`: none, an earlier report had the passages), `summary`
+    is the finding in one sentence, `kept` are the selected passages (url_hash, url, title), `round` is when it started,
+    `failure` why it failed (a notice).
     """
 
     id: str
@@ -82,8 +82,8 @@ class StepRecord(TypedDict, total=False):
 
 
 class Entry(TypedDict):
-    """A passage that was found. `ranks` are its places by step, `distilled` sentences of it, to the letter,
-    `fetched_at` when it was read from the web (ISO 8601), else empty."""
+    """A passage of the ledger. `ranks` are its ranks by step, `distilled` verbatim sentences, `fetched_at` the time it
+    was read from the web (ISO 8601), else empty."""
 
     passage: dict[str, Any]
     ranks: dict[str, int]
@@ -105,19 +105,19 @@ class DecisionRecord(TypedDict):
 
 
 def merge_steps(old: Sequence[StepRecord], new: Sequence[StepRecord]) -> list[StepRecord]:
-    """The plan with the fields of `new` in their steps; steps that are new come last."""
-    kept: dict[str, Any] = {step["id"]: step for step in old}
+    """Merge the fields of `new` into the steps of the plan; new steps come last."""
+    merged: dict[str, Any] = {step["id"]: step for step in old}
     for step in new:
-        kept[step["id"]] = {**kept.get(step["id"], {}), **step}
-    return list(kept.values())
+        merged[step["id"]] = {**merged.get(step["id"], {}), **step}
+    return list(merged.values())
 
 
 def merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
-    """Both ledgers: what two steps found is kept once, with all that was read of it."""
+    """Merge two ledgers; a passage that two steps found appears once, with all text read of it."""
     both = dict(old)
     for key, entry in new.items():
-        known = both.get(key)
-        both[key] = _merge_entries(known, entry) if known else entry
+        existing = both.get(key)
+        both[key] = _merge_entries(existing, entry) if existing else entry
     return both
 
 
@@ -138,10 +138,10 @@ def append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
 class ResearchState(Conversing, total=False):
     """The conversation, and the fields of the current question, which `fresh` resets.
 
-    `unclear` is what the planner asks the person, `clarified` what was answered; `met` are the ids of aspects that were
-    met, `gain` how many new ones each round met, `reviewed` how many of the `past` steps were looked at. `web` is
-    whether the person lets the question go there, empty until that is asked. `stop` is why no further step was begun,
-    as a notice. `struck` are the sentences that nothing bore out, `notes` what went otherwise than planned.
+    `unclear` is the planner's question to the person, `clarified` the reply; `met` are ids of covered aspects, `gain`
+    is the number of newly covered ones per round, `reviewed` the number of `past` steps already reviewed. `web` is
+    whether the person allows web search, empty until asked. `stop` is why no more steps start, as a notice. `struck`
+    are unsupported sentences removed from the report, `notes` are deviations from the plan.
     """
 
     aspects: list[AspectRecord]
@@ -166,7 +166,7 @@ class ResearchState(Conversing, total=False):
 
 
 class StepInput(TypedDict):
-    """What one step is sent; `web` is whether it may leave the library, `headings` are those of what was found."""
+    """Input of one step; `web` is whether it may search the web, `headings` are those of passages found so far."""
 
     question: str
     step: StepRecord
@@ -179,11 +179,11 @@ class StepInput(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ResearchContext:
-    """What a run works with: never saved.
+    """Runtime context of a run; never saved.
 
-    `search` and `web`, the same beyond the library, block and are called in threads; `web` is None where it is not
-    allowed. `holds` says whether an earlier report's ledger answers a question; it may block. `seconds` is how long the
-    run has been at work, `changes` what a person changed meanwhile; `may_wait` tells whether there is one to ask.
+    `search` and `web`, the same on the web, block and are called in threads; `web` is None if it isn't allowed. `holds`
+    is whether an earlier report's ledger answers a question; it may block. `seconds` is the working time so far,
+    `changes` are the person's changes meanwhile; `may_wait` is whether there is a person to ask.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -204,12 +204,12 @@ class ResearchContext:
 
 
 def fresh(question: str) -> dict[str, Any]:
-    """The fields of a question that nothing is known about yet."""
-    reduced = {"plan": [], "ledger": {}, "past": [], "met": [], "searches": 0, "notes": []}
+    """Return the initial fields of a new question."""
+    initial = {"plan": [], "ledger": {}, "past": [], "met": [], "searches": 0, "notes": []}
     return {
         **blank_fields(question),
         "aspects": [],
-        **{name: Overwrite(value) for name, value in reduced.items()},
+        **{name: Overwrite(value) for name, value in initial.items()},
         "decisions": [],
         "gain": [],
         "revisions": 0,
@@ -226,7 +226,7 @@ def fresh(question: str) -> dict[str, Any]:
 
 
 def may_leave(state: ResearchState, context: ResearchContext) -> bool:
-    """Whether the question may go to the web: allowed beforehand, or by the person when that was asked."""
+    """Return whether web search is allowed, by an option or by the person's reply."""
     return context.web is not None and (context.options.web == "allowed" or state["web"] == "yes")
 
 
@@ -234,7 +234,7 @@ def entry_passage(entry: Entry) -> Passage:
     return passage_of(entry["passage"])
 
 
-def found_by(state: ResearchState, step_id: str) -> list[Passage]:
-    """What a step found, best first."""
+def passages_of_step(state: ResearchState, step_id: str) -> list[Passage]:
+    """Return the passages that a step found, best first."""
     ranked = [(entry["ranks"][step_id], entry) for entry in state["ledger"].values() if step_id in entry["ranks"]]
     return [entry_passage(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]

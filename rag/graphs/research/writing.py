@@ -1,4 +1,4 @@
-"""The report of a run: written from the ledger, held against it, and what nothing bears out struck from it."""
+"""The report of a run: written from the ledger, checked against it, and without unsupported sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag.checking.statements import without
 from rag.errors import ModelError
 from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.research.nodes import Running
-from rag.graphs.research.state import ResearchContext, ResearchState, found_by
+from rag.graphs.research.state import ResearchContext, ResearchState, passages_of_step
 from rag.reasoning.hops import fitting, in_turns
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
@@ -26,36 +26,36 @@ from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
 _SOUND_BY_RULES: Final = _SOUND | {"research_budget_searches"}
-"""By rules there is nearly always another name to follow: that the searches are used up says nothing of the report."""
+"""Rules nearly always find another name to follow, so running out of searches says nothing about the report."""
 
 
 def passages_of_steps(state: ResearchState, context: ResearchContext) -> list[Passage]:
-    """What the report is written from: what the steps kept, in turns, within so many characters.
+    """Return the passages for the report: those the steps selected, in turns, within a number of characters.
 
-    A model reads as much of each step's search as an answer reads of one search, where it takes in that much. Quotes
-    are of the web alone where the library is taken not to hold the answer.
+    A model reads as much per search as for an ordinary answer, if its context allows. Quotes come from the web alone if
+    the library probably lacks the answer.
     """
-    searches = [found for step in state["plan"] if (found := found_by(state, step["id"]))]
-    beyond = [found for found in searches if found[0].fetched_at]
-    if beyond and context.model is None and context.answerable() < REFUSE:
-        searches = beyond
-    room = context.limits.characters
+    searches = [passages for step in state["plan"] if (passages := passages_of_step(state, step["id"]))]
+    web_searches = [passages for passages in searches if passages[0].fetched_at]
+    if web_searches and context.model is None and context.answerable() < REFUSE:
+        searches = web_searches
+    limit = context.limits.characters
     if context.model is not None:
-        room = min(max(room, BUDGET * len(searches)), 2 * context.options.context_tokens)
-    return fitting(in_turns(searches), room)
+        limit = min(max(limit, BUDGET * len(searches)), 2 * context.options.context_tokens)
+    return fitting(in_turns(searches), limit)
 
 
 async def write(state: ResearchState, runtime: Running) -> Result:
-    """Write from what there is, whatever ended the search."""
+    """Write from the findings so far, whatever ended the search."""
     context = runtime.context
     passages = await asyncio.to_thread(passages_of_steps, state, context)
-    update: dict[str, Any] = {"passages": [asdict(one) for one in passages]}
+    update: dict[str, Any] = {"passages": [asdict(passage) for passage in passages]}
     runtime.stream_writer(update)
     likely = context.answerable()
     if not passages:
         return {**update, **ending("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
-    beyond = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
-    if likely < REFUSE and not (state["met"] or beyond):
+    has_web = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
+    if likely < REFUSE and not (state["met"] or has_web):
         return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
         )
@@ -72,25 +72,25 @@ async def write(state: ResearchState, runtime: Running) -> Result:
 
 
 def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
-    """The steps that found something, each with its passages; the question itself where there was but one."""
-    found = [
-        (step, tuple(dict.fromkeys(n for one in found_by(state, step["id"]) if (n := _number(one, passages)))))
+    """Return the steps that found something, with their passages; or the question itself if there is only one."""
+    numbered = [
+        (step, tuple(dict.fromkeys(n for one in passages_of_step(state, step["id"]) if (n := _number(one, passages)))))
         for step in state["plan"]
         if step["status"] == "done"
     ]
-    parts = [Part(step["sub_question"], own) for step, own in found if own]
+    parts = [Part(step["sub_question"], numbers) for step, numbers in numbered if numbers]
     return parts if len(parts) > 1 else [Part(question_of(state), tuple(range(1, len(passages) + 1)))]
 
 
 def _number(passage: Passage, passages: Sequence[Passage]) -> int:
-    """The number, from 1, of the passage that holds this one, which may have been joined with others; 0 for none."""
+    """Return the number, from 1, of the passage that contains this one, which may have been joined; 0 for none."""
     return next((n for n, one in enumerate(passages, 1) if touch(passage, one)), 0)
 
 
 async def verify(state: ResearchState, runtime: Running) -> Result:
-    """Hold every sentence against the ledger; what nothing bears out is put right once, else struck."""
+    """Check every sentence against the ledger; repair unsupported ones once, and remove the rest."""
     context, question = runtime.context, question_of(state)
-    passages = [passage_of(kept) for kept in state["passages"]]
+    passages = [passage_of(data) for data in state["passages"]]
     check = await _check(state["text"], passages, question, context)
     if check.doubtful() and context.model is not None and context.budget.left:
         check = await _mend(check, passages, question, context)
@@ -111,50 +111,50 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
 async def _check(
     text: str, passages: Sequence[Passage], question: str, context: ResearchContext, *, ask: bool = True
 ) -> Check:
-    asked_of = context.verifiers if ask and context.model is not None else ()
-    return await check_with(text, passages, asked_of, question, context.options.context_tokens)
+    verifiers = context.verifiers if ask and context.model is not None else ()
+    return await check_with(text, passages, verifiers, question, context.options.context_tokens)
 
 
 async def _mend(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
-    """The check of the text with its doubtful sentences as the model puts them right; the same where it fails."""
+    """Return the check of the text with its doubtful sentences repaired by the model; the same check if that fails."""
     if context.model is None:
         return check
     doubtful = check.doubtful()
     try:
-        said = await context.model.mend(question, [check.text[a:b] for a, b in doubtful], passages)
+        sentences = await context.model.mend(question, [check.text[a:b] for a, b in doubtful], passages)
     except ModelError:
         return check
     text = check.text
-    for (start, stop), sentence in sorted(zip(doubtful, said, strict=True), reverse=True):
+    for (start, stop), sentence in sorted(zip(doubtful, sentences, strict=True), reverse=True):
         text = text[:start] + (sentence or text[start:stop]) + text[stop:]
     return await _check(text, passages, question, context, ask=context.budget.left > 0)
 
 
 async def quote_findings(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
-    """A report of quotes from what there is, for a run that broke off before it had one."""
+    """Return a report of quotes from the findings, for a run interrupted before it had one."""
     passages = await asyncio.to_thread(passages_of_steps, state, context)
     text = "".join(
         [piece async for piece in context.rules.report(question_of(state), _parts(state, passages), passages)]
     )
     result = (await asyncio.to_thread(Check, text, passages)).result()
-    kept = [asdict(one) for one in passages]
-    return {**result.plain(), "passages": kept, "outcome": "caveat" if result.text else "failed"}
+    records = [asdict(passage) for passage in passages]
+    return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}
 
 
 def _end(
     state: ResearchState,
     text: str,
-    cited: bool,
+    has_citations: bool,
     struck: Sequence[str],
     passages: Sequence[Passage],
     context: ResearchContext,
 ) -> dict[str, Any]:
-    """How the question ended, and why it did not end simply well."""
+    """Return the outcome, and why it is not simply "answered"."""
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
         return ending("not_in_pages", Notice("not_in_pages"))
     names = context.rules.unnamed(question_of(state), passages) if context.model is None else []
-    if not cited:
+    if not has_citations:
         notice = Notice("no_citations")
     elif stop["code"] not in (_SOUND if context.model is not None else _SOUND_BY_RULES):
         notice = Notice(stop["code"], stop["params"])
@@ -162,17 +162,17 @@ def _end(
         notice = Notice("not_named", {"names": " · ".join(names)})
     elif struck:
         notice = Notice("research_struck", {"count": len(struck)})
-    elif context.answerable() < DOUBT and not all(one.fetched_at for one in passages):
+    elif context.answerable() < DOUBT and not all(passage.fetched_at for passage in passages):
         notice = Notice("in_doubt")
-    elif context.model is not None and (told := rules_notice(state["notes"])):
-        notice = told
+    elif context.model is not None and (fallback := rules_notice(state["notes"])):
+        notice = fallback
     else:
         return {"outcome": "answered"}
     return ending("caveat", notice)
 
 
 def gaps(state: ResearchState) -> list[dict[str, Any]]:
-    """Sub-questions that nothing was found for, or that were not asked, and why, as notices."""
+    """Return the sub-questions without an answer, and why, as notices."""
     missing = []
     for step in state.get("plan", []):
         if "failure" in step:

@@ -9,7 +9,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from rag.graphs.common import prepare as driven
-from rag.graphs.common import question_of, traced_step
+from rag.graphs.common import question_of, trace_step
 from rag.graphs.summary import nodes, writing
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState
 from rag.graphs.summary.writing import rescue
@@ -23,11 +23,11 @@ __all__ = ["graph_of", "prepare", "rescue"]
 def graph_of(saver: Any = None) -> Any:
     """enter → read → notes side by side, where it takes several requests → write → verify; `saver` keeps them."""
     builder = StateGraph(SummaryState, context_schema=SummaryContext)
-    builder.add_node("enter", traced_step("enter", nodes.enter))
-    builder.add_node("read", traced_step("read", nodes.read))
-    builder.add_node("note", traced_step("note", nodes.note))
-    builder.add_node("write", traced_step("write", writing.write))
-    builder.add_node("verify", traced_step("verify", writing.verify))
+    builder.add_node("enter", trace_step("enter", nodes.enter))
+    builder.add_node("read", trace_step("read", nodes.read))
+    builder.add_node("note", trace_step("note", nodes.note))
+    builder.add_node("write", trace_step("write", writing.write))
+    builder.add_node("verify", trace_step("verify", writing.verify))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["read", END])
     builder.add_conditional_edges("read", _after_read, ["note", "write", END])

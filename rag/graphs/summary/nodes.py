@@ -10,7 +10,7 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
-from rag.graphs.common import Result, question_of, refusal, start_turn
+from rag.graphs.common import Result, check_question, question_of, start_turn
 from rag.graphs.summary.gathering import (
     ROUTE,
     Gathered,
@@ -39,7 +39,7 @@ Running = Runtime[SummaryContext]
 async def enter(state: SummaryState, runtime: Running) -> Result:
     """Begin a question: nothing of what was before stays but the conversation."""
     update, context = fresh(state["question"].strip()), runtime.context
-    if end := refusal(update):
+    if end := check_question(update):
         return end
     alone = await asyncio.to_thread(stands_alone, context.asked, context.reader)
     return await start_turn(update, {} if alone else state, runtime, CALLS_KEPT)

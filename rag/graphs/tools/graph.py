@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from rag.graphs.common import prepare as driven
-from rag.graphs.common import quoter_of, traced_step
+from rag.graphs.common import quoter_of, trace_step
 from rag.graphs.tools import nodes
 from rag.graphs.tools.state import ToolContext, ToolState
 from rag.runs.run import PreparedGraph, Run
@@ -23,7 +23,7 @@ def graph_of(saver: Any = None) -> Any:
     """enter → call → write, or enter → talk; built on first use and shared by all runs."""
     builder = StateGraph(ToolState, context_schema=ToolContext)
     for name, node in (("enter", nodes.enter), ("talk", nodes.talk), ("call", nodes.call), ("write", nodes.write)):
-        builder.add_node(name, traced_step(name, node))
+        builder.add_node(name, trace_step(name, node))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["talk", "call", END])
     builder.add_edge("talk", END)

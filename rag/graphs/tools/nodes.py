@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from rag.checking.citations import check_with
 from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
-from rag.graphs.common import Result, collect, question_of, refusal, start_turn, stream_piece
+from rag.graphs.common import Result, check_question, collect, question_of, start_turn, stream_piece
 from rag.graphs.tools.state import ToolContext, ToolState, UseRecord, fresh
 from rag.locales import say
 from rag.prompts import requests
@@ -151,7 +151,7 @@ Running = Runtime[ToolContext]
 async def enter(state: ToolState, runtime: Running) -> Result:
     """Begin a question: nothing of the one before it stays but the conversation."""
     update, route = fresh(state["question"].strip()), runtime.context.options.route
-    if route != "unknown" and (end := refusal(update)):
+    if route != "unknown" and (end := check_question(update)):
         return end
     alone = route in (*_TALK, "statistics") or expression_of(update["question"])
     return await start_turn(update, {} if alone else state, runtime, CALLS_KEPT, aside=route != "web")
