@@ -1,4 +1,4 @@
-"""The adaptive loop: search, look at what was found, search again in other words, answer.
+"""The answer loop: search, grade the passages, search again in other words, answer.
 
-`mode.LoopMode` hands on the two graphs, fast and deep.
+`mode.LoopMode` provides its two graphs, fast and deep.
 """

@@ -1,7 +1,4 @@
-"""The loop put together: who follows whom, in fast and in deep mode.
-
-And what a run of it is driven with, and leaves in its conversation.
-"""
+"""The graphs of the answer loop, fast and deep, with the context of a run and the text of an interrupted one."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from langgraph.runtime import Runtime
 from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
 from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
-from rag.graphs.common import prepare as driven
+from rag.graphs.common import prepare as prepare_graph
 from rag.reasoning.questions import is_about_conversation
 from rag.runs.run import PreparedGraph, Run
 from rag.tracing import span
@@ -30,30 +27,30 @@ __all__ = ["graph_of", "prepare", "read_passages", "remember"]
 
 
 def build_fast(checkpointer: Any = None) -> Graph:
-    """enter → agent → retrieve → generate: one model call, or two for a follow-up; no judging, no second search."""
-    builder = _begin()
+    """Build enter → agent → retrieve → generate: one model call, or two for a follow-up; no grading, one search."""
+    builder = _start_builder()
     builder.add_conditional_edges("retrieve", after_fast_search, ["generate", END])
-    return _compiled(builder, checkpointer)
+    return _compile(builder, checkpointer)
 
 
 def build_deep(checkpointer: Any = None) -> Graph:
-    """As fast, with a look at what was found in between, and up to three searches in other words."""
-    builder = _begin()
-    builder.add_node("grade", traced_step("grade", nodes.grade))
-    builder.add_node("rewrite", traced_step("rewrite", nodes.rewrite))
+    """Build the fast graph with grading after the search, and up to three more searches in other words."""
+    builder = _start_builder()
+    builder.add_node("grade", trace_step("grade", nodes.grade))
+    builder.add_node("rewrite", trace_step("rewrite", nodes.rewrite))
     builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
     builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
     builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
-    return _compiled(builder, checkpointer)
+    return _compile(builder, checkpointer)
 
 
-def _begin() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
+def _start_builder() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
     builder = StateGraph(LoopState, context_schema=LoopContext)
-    builder.add_node("enter", traced_step("enter", nodes.enter))
-    builder.add_node("condense", traced_step("condense", nodes.condense))
-    builder.add_node("agent", traced_step("agent", nodes.agent))
-    builder.add_node("retrieve", traced_step("retrieve", nodes.retrieve))
-    builder.add_node("generate", traced_step("generate", nodes.generate))
+    builder.add_node("enter", trace_step("enter", nodes.enter))
+    builder.add_node("condense", trace_step("condense", nodes.condense))
+    builder.add_node("agent", trace_step("agent", nodes.agent))
+    builder.add_node("retrieve", trace_step("retrieve", nodes.retrieve))
+    builder.add_node("generate", trace_step("generate", nodes.generate))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
     builder.add_edge("condense", "agent")
@@ -62,13 +59,13 @@ def _begin() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
     return builder
 
 
-def _compiled(builder: StateGraph[LoopState, LoopContext, LoopState, LoopState], checkpointer: Any) -> Graph:
+def _compile(builder: StateGraph[LoopState, LoopContext, LoopState, LoopState], checkpointer: Any) -> Graph:
     graph = builder.compile(checkpointer=checkpointer)
     return graph.with_config(recursion_limit=_RECURSION_LIMIT)
 
 
-def traced_step(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
-    """Wrap a step so that it is a span, with its decision, and that is streamed and kept."""
+def trace_step(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
+    """Wrap a step so that it is a span with its decision, and is streamed and stored."""
 
     async def node(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
@@ -77,8 +74,8 @@ def traced_step(name: str, function: NodeFunction) -> Callable[..., Awaitable[Lo
         with span(name, "node") as done:
             update, detail = await function(state, runtime)
             done.attributes.update(detail)
-            if spent := meter.tokens - tokens:
-                done.attributes.update(tokens=spent, tokens_estimated=meter.estimated)
+            if used_tokens := meter.tokens - tokens:
+                done.attributes.update(tokens=used_tokens, tokens_estimated=meter.estimated)
         step: StepRecord = {"node": name, "ms": done.ms, "detail": done.attributes}
         runtime.stream_writer({"step": {**step, "state": "finished"}})
         return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]}
@@ -87,7 +84,7 @@ def traced_step(name: str, function: NodeFunction) -> Callable[..., Awaitable[Lo
 
 
 def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["condense", "agent", "__end__"]:
-    """A question that the person completed, the first of a conversation, and one about it need no completing."""
+    """Skip `condense` for a question that the person completed, the first one, and one about the conversation."""
     if state["outcome"]:
         return "__end__"
     if len(state["messages"]) < 2:
@@ -97,7 +94,7 @@ def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["con
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
-    """A model that failed to decide still gets its question searched: the passages are quoted."""
+    """Search even if the model failed to decide; the passages are then quoted."""
     return "__end__" if state["outcome"] == "conversation" else "retrieve"
 
 
@@ -106,18 +103,18 @@ def after_fast_search(state: LoopState) -> Literal["generate", "__end__"]:
 
 
 def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__"]:
-    """A model that failed is not asked to judge."""
+    """Skip grading if the model failed."""
     if state["outcome"]:
         return "__end__"
     return "generate" if state["broken"] else "grade"
 
 
 def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["generate", "rewrite", "__end__"]:
-    """Rewrite only while rewrites are left and calls remain for the answer after it."""
+    """Rewrite only while rewrites remain, and calls for the answer after it."""
     if state["outcome"]:
         return "__end__"
-    spent = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.left < 2
-    return "generate" if state["relevant"] or state["broken"] or spent else "rewrite"
+    is_exhausted = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.left < 2
+    return "generate" if state["relevant"] or state["broken"] or is_exhausted else "rewrite"
 
 
 def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
@@ -133,10 +130,10 @@ def graph_of(mode: str, saver: Any = None) -> Graph:
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    async def given(_: Any) -> dict[str, Any]:
+    async def extra_input(_: Any) -> dict[str, Any]:
         return {"run_mode": run.mode.name}
 
-    return await driven(run, partial(graph_of, run.mode.name), _context, given)
+    return await prepare_graph(run, partial(graph_of, run.mode.name), _context, extra_input)
 
 
 def _context(run: Run) -> LoopContext:
@@ -157,10 +154,10 @@ def _context(run: Run) -> LoopContext:
 
 
 async def remember(run: Run) -> None:
-    """Add what a broken-off run had written to its conversation, which knows only the question."""
+    """Add the text of an interrupted run to its conversation, which has only the question."""
     if not run.thread or run.saver is None or not run.text.strip():
         return
     graph, config = graph_of(run.mode.name, run.checkpointer()), run.config()
-    kept = await graph.aget_state(config)
-    if kept.values.get("question") == run.question.text.strip():
+    snapshot = await graph.aget_state(config)
+    if snapshot.values.get("question") == run.question.text.strip():
         await graph.aupdate_state(config, {"messages": [AIMessage(run.text)]}, as_node="generate")

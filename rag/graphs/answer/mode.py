@@ -1,4 +1,4 @@
-"""The loop as a mode: what a run of it may cost, and how its last state becomes an answer."""
+"""The answer modes, fast and deep: their limits, and their answer."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rag.runs.serialization import citations_of, notice_of, statements_of
 from rag.text import whole_sentences
 from rag.types import Answer, Notice, Outcome, Passage
 
-_COMPOSING: Final = 10  # calls that passage by passage takes, for as many passages
+_COMPOSING: Final = 10  # calls for an answer composed passage by passage, from as many passages
 _SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
 
 
 class LoopMode(GraphMode):
-    """Searches, judges what was found where it is `deep`, and answers."""
+    """A mode that searches, grades the passages if it is `deep`, and answers."""
 
     def __init__(self, name: str, max_calls: int) -> None:
         self.name = name
         self.max_calls = max_calls
 
     def calls(self, options: RunOptions, *, talks: bool) -> int:
-        """The mode's, one more in a conversation, which may need summing up, and those of a longer way to compose."""
+        """Return the mode's limit, plus one for a summary of the conversation, and those of a longer composition."""
         return self.max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
 
     def warm(self, saver: Any) -> None:
@@ -35,26 +35,26 @@ class LoopMode(GraphMode):
         await self.graph_module.remember(run)
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        """From the run's last state, or, if it broke off, from what there is."""
+        """Return the answer from the run's last state or, if it was interrupted, from what there is."""
         passages = await self._passages(run, STOP_GRACE if broken else None)
         if broken is None:
             return await asyncio.to_thread(_complete_answer, run, passages)
-        if broken.code == "budget_seconds" and not run.text and (quoted := await _quote_best(run, passages)):
-            run.text, broken = quoted, Notice("quoted_budget_seconds", broken.params)
+        if broken.code == "budget_seconds" and not run.text and (quotes := await _quote_best(run, passages)):
+            run.text, broken = quotes, Notice("quoted_budget_seconds", broken.params)
         return await asyncio.to_thread(_partial_answer, run, passages, broken)
 
-    async def _passages(self, run: Run, patience: float | None) -> list[Passage]:
-        """Those the answer was written from; none where they cannot be read, or not within `patience` seconds."""
+    async def _passages(self, run: Run, seconds: float | None) -> list[Passage]:
+        """Return the passages of the answer; none if they can't be read, or not within `seconds`."""
         refs = run.state.get("passages") or []
         if not refs:
             return []
         reading = asyncio.create_task(asyncio.to_thread(self.graph_module.read_passages, refs, run.cache.passages_of))
-        await asyncio.wait({reading}, timeout=patience)
+        await asyncio.wait({reading}, timeout=seconds)
         return reading.result() if reading.done() and reading.exception() is None else []
 
 
 async def _quote_best(run: Run, passages: Sequence[Passage]) -> str:
-    """The best sentences of what was found, for a run whose time was up before it wrote anything."""
+    """Return the best sentences of the passages, for a run out of time that had written nothing."""
     if run.quoter is None or not passages:
         return ""
     question = run.state.get("standalone") or run.question.text
@@ -69,9 +69,9 @@ def _complete_answer(run: Run, passages: list[Passage]) -> Answer:
 
 
 def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer:
-    """Keep the text so far, which is worth something only where the run itself was sound.
+    """Return an answer with the text so far, which is usable only if the run did not fail.
 
-    What was cut off was not checked as a whole, so no verdicts on its statements are kept.
+    Interrupted text was not checked as a whole, so it has no verdicts on its statements.
     """
     checked = check(whole_sentences(run.text) or run.text, passages)
     outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"

@@ -1,6 +1,6 @@
-"""The steps of the loop, and its one tool. Each step returns what changes in the state, and what it decided.
+"""The steps of the answer loop, and its only tool. Each step returns a state update, and its decision for the trace.
 
-What was written is checked by the best verifier that is there; where it does not answer, by rules.
+The best available verifier checks answers; rules do if it fails.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from rag.graphs.answer.state import (
     LoopContext,
     LoopState,
     PassageRef,
-    conversation,
-    fresh,
-    leftovers,
+    blank_state,
+    earlier_messages,
     reference,
+    removals,
 )
 from rag.graphs.answer.writing import (
     SHORTENED,
-    caveat,
+    caveat_state,
     doubt_notice,
     end_state,
     failure_state,
@@ -71,49 +71,47 @@ _LOOKS_LIKE_A_CALL = re.compile(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETR
 
 
 async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Begin a question: nothing of the one before it stays but the conversation."""
+    """Start a question; of the earlier state only the conversation stays."""
     question = state["question"].strip()
-    update = fresh(question, state["run_mode"])
+    update = blank_state(question, state["run_mode"])
     if problem := question_problem(question):
         return {**update, **failure_state(problem)}, step_note("refused", reason=problem.code)
-    given = " ".join(runtime.context.options.standalone.split())
-    update["messages"] = [*leftovers(state.get("messages", [])), said(question, given)]
-    if given:
-        runtime.stream_writer({"standalone": given})
-        return {**update, "standalone": given}, step_note("corrected", question=given)
+    correction = " ".join(runtime.context.options.standalone.split())
+    update["messages"] = [*removals(state.get("messages", [])), said(question, correction)]
+    if correction:
+        runtime.stream_writer({"standalone": correction})
+        return {**update, "standalone": correction}, step_note("corrected", question=correction)
     return update, step_note("begin")
 
 
 async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Make room in the conversation where it is too long, and complete the question where a model can.
+    """Shorten the conversation if it is too long, and have a model complete the question if there is one.
 
-    Without one it stays as it is, and is searched for with the questions before it.
+    Without one the question is unchanged, and is searched for with those before it.
     """
-    context, question, said_so_far = runtime.context, state["question"], state["messages"][:-1]
+    context, question, earlier = runtime.context, state["question"], state["messages"][:-1]
     budget, memory = context.budget, context.options.remembers
-    summary, dropped = await summarise(
-        said_so_far, state.get("summary", ""), context.condenser, budget, memory, budget.end
-    )
-    update = LoopState(summary=summary, messages=dropped)
+    summary, removed = await summarise(earlier, state.get("summary", ""), context.condenser, budget, memory, budget.end)
+    update = LoopState(summary=summary, messages=removed)
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
-    history = exchanges_of(said_so_far[len(dropped) :])
+    history = exchanges_of(earlier[len(removed) :])
     standalone = await complete_followup(
         question, history, summary, context.condenser, budget, memory=memory, reserve=budget.end
     )
     if not standalone:
-        told = history or exchanges_of(said_so_far)  # words can be searched for where a summary says less of them
-        before = questions_before(told[memory.begins(told) :])
+        exchanges = history or exchanges_of(earlier)  # their words are a better search than a summary
+        before = questions_before(exchanges[memory.begins(exchanges) :])
         return {**update, "before": before}, step_note("followed", before=before)
-    update["messages"] = [*dropped, said(question, standalone, state["messages"][-1].id)]
+    update["messages"] = [*removed, said(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})
     decision = "stands_alone" if standalone == question else "condensed"
     return {**update, "standalone": standalone}, step_note(decision, question=standalone)
 
 
 async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Call the search, or answer from what was said. A model chooses only where the question is about the conversation,
-    or in a language that the query is better translated from."""
+    """Call the search, or answer from the conversation. A model decides only if the question is about the conversation,
+    or in a language from which the query is better translated."""
     if query := state["query"]:
         return {"messages": [call_for([query])], "query": ""}, step_note("search_rewritten", queries=[query])
     if query := state["standalone"]:
@@ -122,39 +120,39 @@ async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if not (is_about_conversation(question) or is_third_language(question)):
         return {"messages": [call_for([question])]}, step_note("search", queries=[question])
     try:
-        wish, decision = await _decide(state, runtime.context)
+        choice, decision = await _choose(state, runtime.context)
     except ModelError as error:
-        broken = LoopState(broken=record(error.notice), messages=[call_for([question])])
-        return broken, step_note("failed", reason=error.code, queries=[question])
-    if wish.queries:
-        return {"messages": [call_for(wish.queries)]}, step_note(decision, queries=list(wish.queries))
-    runtime.stream_writer({"token": wish.text})
-    reply: list[AnyMessage] = [AIMessage(wish.text)]
-    return {"messages": reply, "text": wish.text, "outcome": "conversation"}, step_note(decision)
+        failure = LoopState(broken=record(error.notice), messages=[call_for([question])])
+        return failure, step_note("failed", reason=error.code, queries=[question])
+    if choice.queries:
+        return {"messages": [call_for(choice.queries)]}, step_note(decision, queries=list(choice.queries))
+    runtime.stream_writer({"token": choice.text})
+    reply: list[AnyMessage] = [AIMessage(choice.text)]
+    return {"messages": reply, "text": choice.text, "outcome": "conversation"}, step_note(decision)
 
 
-async def _decide(state: LoopState, context: LoopContext) -> tuple[AgentDecision, str]:
-    """Ask, ask again if the call made no sense, and search for the question itself if it still makes none."""
-    question, history = state["question"], conversation(state, context.options.remembers)
-    plain = AgentDecision((question,))
+async def _choose(state: LoopState, context: LoopContext) -> tuple[AgentDecision, str]:
+    """Ask the model, ask again if its call is invalid, and search for the question itself if it still is."""
+    question, history = state["question"], earlier_messages(state, context.options.remembers)
+    fallback = AgentDecision((question,))
     tools = [retrieve_tool()]
     try:
         with context.budget.keeping_end():
-            wish = read_decision(await context.reasoner.decide(question, history, tools))
-            if wish.problem and context.budget.left:
-                complaint = [HumanMessage(question), AIMessage(_complaint(wish.problem))]
-                wish = read_decision(await context.reasoner.decide(question, [*history, *complaint], tools))
+            choice = read_decision(await context.reasoner.decide(question, history, tools))
+            if choice.problem and context.budget.left:
+                complaint = [HumanMessage(question), AIMessage(_complaint(choice.problem))]
+                choice = read_decision(await context.reasoner.decide(question, [*history, *complaint], tools))
     except ModelError as error:
         if error.code not in BUDGET_CODES:
             raise
-        return plain, "search_call_limit"
-    if wish.queries:
-        return wish, "search"
-    if wish.problem:
-        return plain, "search_malformed_call"
-    if wish.text and is_about_conversation(question):
-        return wish, "answered_without_searching"
-    return plain, "search_not_small_talk"
+        return fallback, "search_call_limit"
+    if choice.queries:
+        return choice, "search"
+    if choice.problem:
+        return fallback, "search_malformed_call"
+    if choice.text and is_about_conversation(question):
+        return choice, "answered_without_searching"
+    return fallback, "search_not_small_talk"
 
 
 def _complaint(problem: str) -> str:
@@ -162,40 +160,40 @@ def _complaint(problem: str) -> str:
 
 
 async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Run the calls of the last message; the state keeps where each passage stood, not its text."""
+    """Run the calls of the last message; the state stores each passage's ranks, not its text."""
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
     queries = [str(call["args"]["query"]) for call in calls]
     try:
-        with runtime.context.budget.keeping_end():  # some strategies have a model write what they search with
-            ran = await tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
+        with runtime.context.budget.keeping_end():  # some strategies have a model write their queries
+            output = await tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
     except RagError as error:
         return failure_state(error.notice), step_note("failed", reason=error.code, queries=queries)
-    replies: list[ToolMessage] = ran["messages"]
+    replies: list[ToolMessage] = output["messages"]
     passages = _interleave([reply.artifact or [] for reply in replies])[:MAX_PASSAGES]
-    known = {ref["id"] for ref in state["found"]}
+    existing = {ref["id"] for ref in state["found"]}
     refs = [reference(passage) for passage in passages]
-    new = [ref for ref in refs if ref["id"] not in known]
+    new = [ref for ref in refs if ref["id"] not in existing]
     update: LoopState = {
         "messages": [reply.model_copy(update={"artifact": None}) for reply in replies],
         "passages": refs,
         "found": [*state["found"], *new],
         "tried": [*state["tried"], *(query for query in queries if query not in state["tried"])],
     }
-    where = "found_in_ledger" if passages and all(LEG in one.ranks for one in passages) else "found"
-    return update, step_note(where, queries=queries, passages=len(refs), new=len(new))
+    decision = "found_in_ledger" if passages and all(LEG in passage.ranks for passage in passages) else "found"
+    return update, step_note(decision, queries=queries, passages=len(refs), new=len(new))
 
 
 def _interleave(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """Merge rankings by rank: all the first, then all the second; a passage keeps its best place."""
+    """Merge rankings by rank: all first results, then all second ones; a passage gets its best rank."""
     depth = max(map(len, lists), default=0)
-    ranked = [found[rank] for rank in range(depth) for found in lists if rank < len(found)]
+    ranked = [results[rank] for rank in range(depth) for results in lists if rank < len(results)]
     return list({passage.id: passage for passage in reversed(ranked)}.values())[::-1]
 
 
 async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Keep the passages that bear on the question; those that an earlier search brought were judged then.
+    """Select the relevant passages among those that were not graded before.
 
-    A model whose verdicts cannot be read has judged nothing: all are kept, as in a fast run.
+    If the model's verdicts can't be read, all are selected, as in a fast run.
     """
     context = runtime.context
     if context.sure() and context.reasoner.kind == "chat" and not state["graded"]:
@@ -212,18 +210,18 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
             verdicts, decision = [True] * len(passages), UNGRADED
         else:
             return {"broken": record(error.notice)}, step_note("failed", reason=error.code)
-    kept = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
-    grades = [{"id": p.id, "relevant": p.id in kept} for p in passages]
-    update: LoopState = {"relevant": len(kept), "graded": [*state["graded"], *(p.id for p in passages)]}
-    if kept:
-        update["passages"] = [ref for ref in state["passages"] if ref["id"] in kept]
+    relevant_ids = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
+    grades = [{"id": p.id, "relevant": p.id in relevant_ids} for p in passages]
+    update: LoopState = {"relevant": len(relevant_ids), "graded": [*state["graded"], *(p.id for p in passages)]}
+    if relevant_ids:
+        update["passages"] = [ref for ref in state["passages"] if ref["id"] in relevant_ids]
     if decision == UNGRADED:
         return update, step_note(UNGRADED, of=len(passages))
-    return update, step_note(decision, relevant=len(kept), of=len(passages), grades=grades)
+    return update, step_note(decision, relevant=len(relevant_ids), of=len(passages), grades=grades)
 
 
 async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Put the question in other words, knowing what was tried; the same words again end the search."""
+    """Rewrite the query, given the earlier ones; the search ends when one repeats."""
     context, attempt = runtime.context, state["loop_step"] + 1
     passages = await _read(state["passages"], context)
     update: LoopState = {"loop_step": attempt}
@@ -242,54 +240,54 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Write the answer from the passages, or the best of all searches where no grading let any through."""
-    unsure = state["run_mode"] == "deep" and not state["relevant"]
-    refs = _best(state["found"]) if unsure else state["passages"]
+    """Write the answer from the passages, or from the best of all searches if grading passed none."""
+    is_unsure = state["run_mode"] == "deep" and not state["relevant"]
+    refs = _best(state["found"]) if is_unsure else state["passages"]
     context, question = runtime.context, question_of(state)
     passages = await _read(refs, context)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
         return {**update, **missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
-    likely, unjudged = context.answerable(), _ungraded(state)
+    likely, is_ungraded = context.answerable(), _is_ungraded(state)
     broken = notice_of(state["broken"])
     if likely < REFUSE and broken:
         return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
-    own_word = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says what is not there
-    read = await _read_quotes(state, passages, context)
-    nowhere = likely < REFUSE and not own_word and (unjudged or not state["relevant"])
-    if nowhere or combine_odds(read, likely) < IMPROBABLE:
+    may_decline = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says if the answer is missing
+    quote_odds = await _score_quotes(state, passages, context)
+    is_missing = likely < REFUSE and not may_decline and (is_ungraded or not state["relevant"])
+    if is_missing or combine_odds(quote_odds, likely) < IMPROBABLE:
         return {**update, **missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
-    way, error, quoted = await write(state, passages, runtime, pieces)
-    checked = await verify("".join(pieces), passages, question, context, ask=error is None and not quoted)
-    whole = error is None or error.code == SHORTENED
-    if whole and not quoted and context.reasoner.kind == "chat":
-        quoted = doubt_notice(checked, passages, likely)
-        if quoted and await quote(state, passages, runtime, pieces):
-            way, checked = "quoted", await verify("".join(pieces), passages, question, context, ask=False)
+    composed, error, doubt = await write(state, passages, runtime, pieces)
+    checked = await verify("".join(pieces), passages, question, context, ask=error is None and not doubt)
+    is_complete = error is None or error.code == SHORTENED
+    if is_complete and not doubt and context.reasoner.kind == "chat":
+        doubt = doubt_notice(checked, passages, likely)
+        if doubt and await quote(state, passages, runtime, pieces):
+            composed, checked = "quoted", await verify("".join(pieces), passages, question, context, ask=False)
         else:
-            quoted = None
+            doubt = None
     text, citations = checked.text, checked.citations
-    update |= caveat(quoted) if quoted and text else end_state(state, text, citations, error, unsure, likely)
-    if unjudged and update["outcome"] == "answered":
-        update |= caveat(Notice(UNGRADED))
-    if update["outcome"] == "answered" and read < ANSWERED:
-        update |= caveat(Notice("closest"))
+    update |= caveat_state(doubt) if doubt and text else end_state(state, text, citations, error, is_unsure, likely)
+    if is_ungraded and update["outcome"] == "answered":
+        update |= caveat_state(Notice(UNGRADED))
+    if update["outcome"] == "answered" and quote_odds < ANSWERED:
+        update |= caveat_state(Notice("closest"))
     if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, context)):
-        update |= caveat(Notice("not_named", {"names": " · ".join(names)}))
+        update |= caveat_state(Notice("not_named", {"names": " · ".join(names)}))
     update |= cast(LoopState, checked.plain())
     if text:
         update["messages"] = [AIMessage(text)]
-    update["composed"] = way
+    update["composed"] = composed
     detail = step_note(
-        str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=way
+        str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=composed
     )
     return update, detail | ({"reason": error.code} if error else {})
 
 
-async def _read_quotes(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> float:
-    """Return how likely the sentences that were read answer, where quotes are the answer; else 1."""
+async def _score_quotes(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> float:
+    """Return the probability that the quoted sentences answer, if the answer is quotes; else 1."""
     if context.quoter is None or context.reasoner.kind == "chat":
         return 1.0
     return await asyncio.to_thread(context.quoter.answers, question_of(state), passages)
@@ -298,7 +296,7 @@ async def _read_quotes(state: LoopState, passages: Sequence[Passage], context: L
 async def _missing_names(
     state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], context: LoopContext
 ) -> list[str]:
-    """What the question names and no passage holds that was quoted from, where quotes are the answer."""
+    """Return the question's names that no cited passage has, if the answer is quotes."""
     if context.quoter is None or context.reasoner.kind == "chat":
         return []
     cited = [(citation.url_hash, citation.start) for citation in citations]
@@ -306,7 +304,7 @@ async def _missing_names(
     return await asyncio.to_thread(context.quoter.unnamed, question_of(state), quoted)
 
 
-def _ungraded(state: LoopState) -> bool:
+def _is_ungraded(state: LoopState) -> bool:
     gradings = [step["detail"].get("decision") for step in state["steps"] if step["node"] == "grade"]
     return gradings[-1:] == [UNGRADED]
 
@@ -322,7 +320,7 @@ async def _read(refs: Sequence[PassageRef], context: LoopContext) -> list[Passag
 def read_passages(
     refs: Sequence[PassageRef], passages_of: Callable[[Sequence[str]], Sequence[Passage]]
 ) -> list[Passage]:
-    """Read the passages of `refs` again, in their order and with their ranks, without those removed since."""
+    """Read the passages of `refs`, in their order and with their ranks, without those deleted since."""
     by_id = {passage.id: passage for passage in passages_of([ref["id"] for ref in refs])} if refs else {}
     return [
         replace(by_id[ref["id"]], score=ref["score"], ranks=ref["ranks"], scores=ref["scores"])
@@ -334,9 +332,9 @@ def read_passages(
 async def verify(
     text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
 ) -> Checked:
-    """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand.
+    """Check the statements of `text`. Without `ask`, or if no verifier works, rules give the verdicts.
 
-    A fast answer is one call of the chat model: it does not check.
+    A fast answer is one call of the chat model, which then does not check.
     """
     verifiers = [one for one in context.verifiers if ask and not (context.fast and one.checks_by == "model")]
     return (await check_with(text, passages, verifiers, question, context.options.context_tokens)).result()
@@ -353,7 +351,7 @@ async def _retrieve(query: str, before: Annotated[list[str], InjectedState("befo
 
 @cache
 def retrieve_tool() -> BaseTool:
-    """Make the search tool: its content is a list of titles for the conversation, its artifact passages."""
+    """Make the search tool: its content is a list of titles for the conversation, its artifact the passages."""
     return StructuredTool.from_function(
         coroutine=_retrieve, name=RETRIEVE, description=_DESCRIPTION, response_format="content_and_artifact"
     )
@@ -361,13 +359,13 @@ def retrieve_tool() -> BaseTool:
 
 @cache
 def tool_node() -> ToolNode:
-    """Make what runs the tool's calls; what the search raises comes through."""
+    """Make the node that runs the tool's calls; errors of the search pass through."""
     return ToolNode([retrieve_tool()])
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDecision:
-    """What a model wants: to search for `queries`, or to say `text`; `problem` if its call made no sense."""
+    """A model's decision: to search for `queries`, or to reply with `text`; `problem` if its call was invalid."""
 
     queries: tuple[str, ...] = ()
     text: str = ""
@@ -375,13 +373,13 @@ class AgentDecision:
 
 
 def read_decision(message: AIMessage) -> AgentDecision:
-    """Read the model's decision. A call whose query can be told is no problem, whatever else is wrong."""
+    """Read the model's decision. A call with a readable query is valid, whatever else is wrong."""
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     text = message.text.strip()
     if not calls and not _LOOKS_LIKE_A_CALL.search(text):
         return AgentDecision(text=text)
-    queries = [query for call in calls if (query := _query_of(call.get("args")))]
-    if not calls and (query := _query_in(text)):
+    queries = [query for call in calls if (query := _read_query(call.get("args")))]
+    if not calls and (query := _find_query(text)):
         queries = [query]
     if queries:
         return AgentDecision(tuple(dict.fromkeys(queries))[:MAX_QUERIES])
@@ -391,15 +389,15 @@ def read_decision(message: AIMessage) -> AgentDecision:
     return AgentDecision(problem="its arguments were not a JSON object with a string named query")
 
 
-def _query_of(arguments: object) -> str:
+def _read_query(arguments: object) -> str:
     if isinstance(arguments, dict):
         query = arguments.get("query")
         return _clean(query) if isinstance(query, str) else ""
-    return _query_in(arguments) if isinstance(arguments, str) else ""
+    return _find_query(arguments) if isinstance(arguments, str) else ""
 
 
-def _query_in(raw: str) -> str:
-    """Return the query of a call that is not valid JSON as a whole, if its string at least is complete."""
+def _find_query(raw: str) -> str:
+    """Return the query of a call that is not valid JSON as a whole, if its string is complete."""
     match = _QUERY.search(raw)
     if not match:
         return ""

@@ -1,6 +1,6 @@
-"""What a run of the loop knows: plain data only, so that a saved state stays small and can be read again.
+"""State of a run of the answer loop: plain data only, so that saved states stay small and readable by later versions.
 
-The conversation is messages with what they were understood as, and a summary before them.
+The conversation is messages with their standalone wordings, after a summary of older ones.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rag.types import Passage, RunMode
 
 MAX_REWRITES = 3
 
-Change = Any  # what langgraph takes for `messages`: messages, and removals, which its type leaves out
+Change = Any  # values that langgraph takes for `messages`: messages, and removals, which its type omits
 
-MAX_TURN = 2_000  # characters of one message that a decision sees
+MAX_TURN = 2_000  # characters of one message in a request
 
 
 class PassageRef(TypedDict):
-    """A passage as the state keeps it: where it stood in the search, without its text."""
+    """A passage in the state: its ranks and scores in the search, without its text."""
 
     id: str
     score: float
@@ -46,15 +46,13 @@ class StepRecord(TypedDict):
 
 
 class LoopState(Conversing, total=False):
-    """The conversation, and the fields of the current question, which `fresh` resets at entry.
+    """The conversation, and the fields of the current question, which `blank_state` resets at entry.
 
-    `passages` is what the answer is written from, in context order; `found` holds what every search
-    of this question brought, `graded` the ids that were judged, `relevant` how many the last grading
-    let through; `query` is what a rewrite wants searched next; `exhausted` says that none is left; `broken`
-    is why the model failed, after which it is not asked again.
-    `standalone` is the question complete in itself, once a model or the person said so; `before` are the
-    questions whose words are searched for too where nobody did; `summary` holds what was said before the
-    oldest of the messages.
+    `passages` are the passages for the answer, in context order; `found` are the results of all searches of this
+    question, `graded` the ids of graded passages, `relevant` is how many the last grading passed; `query` is the next
+    search of a rewrite; `exhausted` is whether no query is left; `broken` is why the model failed, after which it is
+    not called again. `standalone` is the complete question, if a model or the person gave one; else `before` are
+    earlier questions whose words are also searched for. `summary` covers what precedes the oldest message.
     """
 
     before: list[str]
@@ -74,24 +72,23 @@ class LoopState(Conversing, total=False):
 
 @dataclass(frozen=True, slots=True)
 class LoopContext:
-    """What a run works with: never saved. `search`, for a query and the questions
-    before it, and `passages_of` block and are called in threads."""
+    """Runtime context of a run; never saved. `search`, for a query and earlier questions, and `passages_of` block."""
 
     reasoner: Reasoner
     search: Callable[[str, Sequence[str]], Sequence[Passage]]
     passages_of: Callable[[Sequence[str]], Sequence[Passage]]
     budget: CallBudget
     answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
-    sure: Callable[[], bool] = lambda: False  # whether one of them surely found the answer
+    sure: Callable[[], bool] = lambda: False  # one of them surely found the answer
     fast: bool = False
     condenser: ChatReasoner | None = None
     quoter: ExtractiveReasoner | None = None
-    verifiers: Sequence[Verifier] = ()  # the best first; where none answers, rules judge
+    verifiers: Sequence[Verifier] = ()  # the best first; rules if none works
     options: RunOptions = field(default_factory=RunOptions)
 
 
-def fresh(question: str, mode: RunMode) -> LoopState:
-    """The fields of a question that nothing is known about yet."""
+def blank_state(question: str, mode: RunMode) -> LoopState:
+    """Return the initial fields of a new question."""
     return {
         **blank_fields(question),
         "before": [],
@@ -119,25 +116,25 @@ def reference(passage: Passage) -> PassageRef:
     }
 
 
-def leftovers(messages: Sequence[AnyMessage]) -> list[Change]:
-    """What of an earlier question is no part of the conversation: calls of tools, and what they returned."""
-    keep = {message.id for turn in turns_of(messages) for message in turn.messages}
-    return [RemoveMessage(id=message.id) for message in messages if message.id and message.id not in keep]
+def removals(messages: Sequence[AnyMessage]) -> list[Change]:
+    """Return removals of messages that are no part of the conversation: tool calls and their results."""
+    kept_ids = {message.id for turn in turns_of(messages) for message in turn.messages}
+    return [RemoveMessage(id=message.id) for message in messages if message.id and message.id not in kept_ids]
 
 
-def conversation(state: LoopState, memory: Memory) -> list[AnyMessage]:
-    """What is remembered of what was said before the question, each message within bounds, the summary first.
+def earlier_messages(state: LoopState, memory: Memory) -> list[AnyMessage]:
+    """Return the conversation before the question: the summary, then messages, each shortened to MAX_TURN.
 
-    Questions without an answer are left out: many services take questions and answers in turn only.
+    Questions without an answer are omitted, since many services require questions and answers in turns.
     """
-    before: list[AnyMessage] = []
+    summary_messages: list[AnyMessage] = []
     if summary := state.get("summary", ""):
-        before = [HumanMessage(SUMMARY_OF), AIMessage(summary)]
+        summary_messages = [HumanMessage(SUMMARY_OF), AIMessage(summary)]
     turns = turns_of(state["messages"][:-1])
-    seen = turns[memory.begins([turn.exchange for turn in turns]) :]
-    kept = [message for turn in seen if turn.answered for message in turn.messages]
-    clipped = ((HumanMessage if isinstance(m, HumanMessage) else AIMessage)(m.text[:MAX_TURN]) for m in kept)
-    return [*before, *clipped]
+    recent = turns[memory.begins([turn.exchange for turn in turns]) :]
+    messages = [message for turn in recent if turn.answered for message in turn.messages]
+    shortened = ((HumanMessage if isinstance(m, HumanMessage) else AIMessage)(m.text[:MAX_TURN]) for m in messages)
+    return [*summary_messages, *shortened]
 
 
 def is_long(state: LoopState, memory: Memory) -> bool:

@@ -1,4 +1,4 @@
-"""Writes the answer of a step: in the way that was chosen, or quoted where no model writes it."""
+"""Writing the answer: composed as configured, or quoted if no model writes it."""
 
 from __future__ import annotations
 
@@ -26,48 +26,48 @@ from rag.types import Citation, Notice, Passage, because
 
 Written = tuple[str, ModelError | None, Notice | None]
 SHORTENED: Final = "answer_too_long"
-"""The model's own limit: what it wrote is whole up to there."""
+"""The model's own limit; text up to there is usable."""
 
 
 async def write(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
 ) -> Written:
-    """Collect the answer in `pieces` as it comes, so that what was written survives a failure.
+    """Collect the answer in `pieces` as it is streamed, so that a failure loses nothing written before it.
 
-    Returns the way it was composed, what broke it off, and the caveat of an answer that was quoted instead.
+    Returns how it was composed, the error that interrupted it, and the caveat of an answer that was quoted instead.
     """
     context = runtime.context
     question, deep = question_of(state), state["run_mode"] == "deep"
-    calls = context.budget.left - bool(context.verifiers)  # one is for the check
+    calls = context.budget.left - bool(context.verifiers)  # one for the check
     tokens = context.options.context_tokens
     if isinstance(context.reasoner, ChatReasoner):
-        with suppress(ModelError):  # the answer's own call says what is wrong
+        with suppress(ModelError):  # the call for the answer reports what is wrong
             tokens = await context.reasoner.room(tokens)
     plan = plan_for(passages, context.options.compose, tokens, calls, deep=deep)
-    given = await distill(question, passages, plan, context)
+    context_passages = await distill(question, passages, plan, context)
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
-        await collect(_source(question, given, plan, context.reasoner), runtime, pieces)
+        await collect(_source(question, context_passages, plan, context.reasoner), runtime, pieces)
     except ModelError as error:
-        quoted = await _quote_instead(state, passages, runtime, pieces, error)
-        return quoted or (plan.way, error, None)
+        fallback = await _quote_instead(state, passages, runtime, pieces, error)
+        return fallback or (plan.way, error, None)
     return plan.way, None, None
 
 
 async def _quote_instead(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
 ) -> Written | None:
-    """The best sentences of the passages in the place of what a model did not write, or not to its end.
+    """Return an answer of the passages' best sentences, in place of one that a model did not write or complete.
 
-    None where there are none, or what it wrote is worth more: up to its own limit, or that of the budget.
+    None if there are none, or the model's text is worth more: it ended at its own limit, or that of the budget.
     """
-    spent = error.code in BUDGET_CODES
-    if pieces and (spent or error.code == SHORTENED):
+    is_over_budget = error.code in BUDGET_CODES
+    if pieces and (is_over_budget or error.code == SHORTENED):
         return None
     if not await quote(state, passages, runtime, pieces):
         return None
-    if spent:
+    if is_over_budget:
         return "quoted", None, Notice(f"quoted_{error.code}", error.notice.params)
     return "quoted", error, Notice("quoted_model_failed", because(error.code, **error.notice.params))
 
@@ -75,7 +75,7 @@ async def _quote_instead(
 async def quote(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
 ) -> bool:
-    """Put the best sentences of the passages in the place of `pieces`; False where there are none."""
+    """Replace `pieces` by the best sentences of the passages; return False if there are none."""
     quoter = runtime.context.quoter
     if quoter is None:
         return False
@@ -86,8 +86,8 @@ async def quote(
 
 
 def doubt_notice(checked: Checked, passages: Sequence[Passage], likely: float) -> Notice | None:
-    """Why quotes are worth more than what a model wrote: nothing bears it out, it only names pages or headings, or it
-    found nothing where the search is sure that the answer is there."""
+    """Return why quotes are better than the model's text: it has no support, only names pages or headings, or found
+    nothing although the search is sure of an answer."""
     if checked.citations and not _names_only(checked.text, passages):
         return None
     if not checked.text.strip() or declines(checked.text):
@@ -101,13 +101,13 @@ def _names_only(text: str, passages: Sequence[Passage]) -> bool:
 
 
 async def distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
-    """The passages, or where that was chosen or they do not fit, their sentences that bear on the question."""
-    wanted, fits = context.options.distill, share_that_fits(passages, plan.room)
-    if context.quoter is None or context.reasoner.kind != "chat" or wanted is False:
+    """Return the passages, or only their relevant sentences if that was chosen or they do not fit."""
+    choice, fits = context.options.distill, share_that_fits(passages, plan.room)
+    if context.quoter is None or context.reasoner.kind != "chat" or choice is False:
         return passages
-    if wanted is None and (plan.way != "stuff" or fits >= 1.0):
+    if choice is None and (plan.way != "stuff" or fits >= 1.0):
         return passages
-    share = min(fits, 0.5 if wanted else 1.0)
+    share = min(fits, 0.5 if choice else 1.0)
     return await asyncio.to_thread(context.quoter.distilled, question, passages, share)
 
 
@@ -122,26 +122,26 @@ def end_state(
     text: str,
     citations: Sequence[Citation],
     error: ModelError | None,
-    unsure: bool,
+    is_unsure: bool,
     likely: float,
 ) -> LoopState:
-    """Say how the question ended, and why it did not end simply well."""
+    """Return the outcome, and why it is not simply "answered"."""
     if error and not (error.code == SHORTENED and text):
         return failure_state(error.notice)
     if not text.strip() or (not citations and (likely < DOUBT or declines(text))):
         return missing_state(state, Notice("not_in_pages"))
     if error:
-        return caveat(error.notice)
+        return caveat_state(error.notice)
     if not citations:
-        return caveat(Notice("no_citations"))
-    if unsure and any(step["detail"].get("decision") in BUDGET_CODES for step in state["steps"]):
-        return caveat(Notice("budget_best", {"searches": len(state["tried"])}))
-    if unsure:
-        return caveat(Notice("best_found", {"searches": len(state["tried"])}))
+        return caveat_state(Notice("no_citations"))
+    if is_unsure and any(step["detail"].get("decision") in BUDGET_CODES for step in state["steps"]):
+        return caveat_state(Notice("budget_best", {"searches": len(state["tried"])}))
+    if is_unsure:
+        return caveat_state(Notice("best_found", {"searches": len(state["tried"])}))
     if likely < DOUBT:
-        return caveat(Notice("in_doubt"))
-    other = Notice("question_language") if is_third_language(state["question"]) else None
-    return {"outcome": "answered", "notice": record(other) if other else None}
+        return caveat_state(Notice("in_doubt"))
+    notice = Notice("question_language") if is_third_language(state["question"]) else None
+    return {"outcome": "answered", "notice": record(notice) if notice else None}
 
 
 def missing_state(state: LoopState, notice: Notice) -> LoopState:
@@ -150,7 +150,7 @@ def missing_state(state: LoopState, notice: Notice) -> LoopState:
     return {"outcome": "not_in_pages", "notice": record(notice)}
 
 
-def caveat(notice: Notice) -> LoopState:
+def caveat_state(notice: Notice) -> LoopState:
     return {"outcome": "caveat", "notice": record(notice)}
 
 

@@ -1,4 +1,4 @@
-"""The tree put together: who follows whom, what a run of it is driven with, and what is made of one that broke off."""
+"""The graph of the tree: its edges, the context of a run, and the result of an interrupted one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langgraph.types import Send
 
 from rag.errors import RagError
 from rag.graphs.common import check_text_so_far, question_of, quoter_of, trace_step
-from rag.graphs.common import prepare as driven
+from rag.graphs.common import prepare as prepare_graph
 from rag.graphs.judge import level, nodes, writing
 from rag.graphs.judge.nodes import CALLS_KEPT
 from rag.graphs.judge.state import LevelState, TreeContext, TreeState
@@ -26,7 +26,7 @@ _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each
 
 @cache
 def graph_of(saver: Any = None) -> Any:
-    """enter → pick → levels side by side → pick …, then write. A level is a graph of its own; `saver` keeps them."""
+    """Build enter → pick → parallel levels → pick …, then write. A level is a subgraph; `saver` stores checkpoints."""
     builder = StateGraph(TreeState, context_schema=TreeContext)
     builder.add_node("enter", trace_step("enter", nodes.enter))
     builder.add_node("pick", trace_step("pick", nodes.pick))
@@ -45,31 +45,31 @@ def _after_enter(state: TreeState) -> Literal["pick", "__end__"]:
 
 
 def _after_pick(state: TreeState, runtime: Runtime[TreeContext]) -> list[Send] | Literal["write"]:
-    """Each level with its share of the calls that are left: none can use up what the others or the answer need."""
+    """Send each level its share of the remaining calls, so that none uses up those of others or of the answer."""
     running = [node for node in state["nodes"] if node["status"] == "running"]
     if not running or state["stop"]:
         return "write"
     context = runtime.context
     share = max(0, context.budget.left - CALLS_KEPT) // len(running)
-    most = level.CALLS_A_JUDGEMENT * nodes.calls_a_level(context)
-    return [Send("level", LevelState(node=one, whole=question_of(state), allowed=min(most, share))) for one in running]
+    limit = level.CALLS_A_JUDGEMENT * nodes.calls_a_level(context)
+    return [Send("level", LevelState(node=one, whole=question_of(state), allowed=min(limit, share))) for one in running]
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    """The graph with what goes into it. Raises RagError("tree_unknown") where the earlier tree is no longer kept."""
-    return await driven(run, graph_of, _context, partial(_begun, run))
+    """Return the graph with its input. Raises RagError("tree_unknown") if the earlier tree is not stored any more."""
+    return await prepare_graph(run, graph_of, _context, partial(_earlier_tree, run))
 
 
-async def _begun(run: Run, graph: Any) -> dict[str, Any]:
-    """The earlier tree as `begun`, with what the person changes of it and what it had found; empty for none."""
+async def _earlier_tree(run: Run, graph: Any) -> dict[str, Any]:
+    """Return the earlier tree with the person's changes, and its ledger, as `begun`; empty for none."""
     change = run.question.options.branch
     if not change:
         return {"begun": {}}
-    place = {"thread_id": run.thread, "checkpoint_id": change["checkpoint"]}
-    found = await graph.aget_state({"configurable": place}) if run.thread and change["checkpoint"] else None
-    if found is None or not found.values.get("nodes"):
+    config = {"thread_id": run.thread, "checkpoint_id": change["checkpoint"]}
+    snapshot = await graph.aget_state({"configurable": config}) if run.thread and change["checkpoint"] else None
+    if snapshot is None or not snapshot.values.get("nodes"):
         raise RagError("tree_unknown")
-    return {"begun": {"nodes": branch(found.values["nodes"], change), "ledger": found.values["ledger"]}}
+    return {"begun": {"nodes": branch(snapshot.values["nodes"], change), "ledger": snapshot.values["ledger"]}}
 
 
 def _context(run: Run) -> TreeContext:
@@ -91,17 +91,17 @@ def _context(run: Run) -> TreeContext:
 
 
 async def rescue(run: Run) -> dict[str, Any]:
-    """Return the last state of a run that broke off, with its text so far, or quotes from what its levels found."""
+    """Return the last state of an interrupted run, with its text so far, or quotes from the results of its levels."""
     state: Any = run.state
-    if written := await check_text_so_far(run):
-        return {**state, **written}
+    if result := await check_text_so_far(run):
+        return {**state, **result}
     return {**state, **await quote_tree(state, _context(run))} if state.get("ledger") else run.state
 
 
 def trail(run: Run) -> dict[str, Any]:
-    """What is kept with the answer: the tree as rows, why it ended, and where all of its state is."""
+    """Return the data stored with the answer: the tree as rows, why it ended, and where its state is."""
     state = run.state
     rows = list(rows_of(run.id, state.get("nodes", ()), state.get("ledger", {})))
-    kept = {key: state[key] for key in ("stop", "notes", "checkpoint") if state.get(key)}
+    fields = {key: state[key] for key in ("stop", "notes", "checkpoint") if state.get(key)}
     branch = run.question.options.branch
-    return {"tree": rows, **kept, **({"branch": dict(branch)} if branch else {})}
+    return {"tree": rows, **fields, **({"branch": dict(branch)} if branch else {})}

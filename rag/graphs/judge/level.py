@@ -1,4 +1,4 @@
-"""One level of the tree as a graph of its own: search, judge each passage, say what came of it."""
+"""One level of the tree as a subgraph: search, judge each passage, and collect the results."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from rag.tracing import span
 from rag.types import Passage
 
 CALLS_A_JUDGEMENT: Final = 2
-"""A reply that does not fit its form is asked for once more."""
+"""A reply in the wrong format is requested a second time."""
 _NS_END: Final = "|"
 
 Running = Runtime[TreeContext]
 
 
 def build() -> Any:
-    """search → judge, all passages at once or each by itself → close. It takes the place of a node in the tree."""
+    """Build search → judge, all passages at once or each in its own request → close. It is a node of the tree."""
     builder = StateGraph(LevelState, context_schema=TreeContext, output_schema=LevelOutput)
     builder.add_node("search", trace_step("search", search))
     builder.add_node("judge", trace_step("judge", judge), input_schema=JudgeInput)
@@ -51,34 +51,34 @@ def build() -> Any:
 
 
 async def search(state: LevelState, runtime: Running) -> Result:
-    """Find what there is for the question. What fails is told, and costs the other branches nothing."""
+    """Search for the question. A failure is recorded, and doesn't affect other branches."""
     context, node, began = runtime.context, state["node"], time.perf_counter()
     try:
-        found = await asyncio.to_thread(_found, node["question"], context)
+        results = await asyncio.to_thread(_find, node["question"], context)
     except RagError as error:
-        failed: NodeRecord = {**node, "status": "failed", "failure": record(error.notice)}
-        return {"node": failed, "searches": 1, "passages": []}, step_note("step_failed", reason=error.code)
-    kept = {one.id: asdict(one) for one in found}
+        failure: NodeRecord = {**node, "status": "failed", "failure": record(error.notice)}
+        return {"node": failure, "searches": 1, "passages": []}, step_note("step_failed", reason=error.code)
+    records = {result.id: asdict(result) for result in results}
     update = {
-        "node": {**node, "found": list(kept)},
-        "ledger": kept,
+        "node": {**node, "found": list(records)},
+        "ledger": records,
         "searches": 1,
-        "passages": list(kept.values())[: context.limits.judged],
+        "passages": list(records.values())[: context.limits.judged],
         "ms": 1000 * (time.perf_counter() - began),
     }
-    return update, step_note("found", queries=[node["question"]], passages=len(kept))
+    return update, step_note("found", queries=[node["question"]], passages=len(records))
 
 
-def _found(question: str, context: TreeContext) -> Sequence[Passage]:
-    most = context.limits.recall
+def _find(question: str, context: TreeContext) -> Sequence[Passage]:
+    limit = context.limits.recall
     with span("retrieve", "tool", query=question):
-        return list(context.search(question, k=most))[:most]
+        return list(context.search(question, k=limit))[:limit]
 
 
 def _after_search(state: LevelState, runtime: Running) -> list[Send] | Literal["close"]:
     passages = state["passages"]
-    alone = runtime.context.options.judge_each and runtime.context.model is not None
-    parts = [[one] for one in passages] if alone else [passages] if passages else []
+    one_by_one = runtime.context.options.judge_each and runtime.context.model is not None
+    parts = [[passage] for passage in passages] if one_by_one else [passages] if passages else []
     share = state["allowed"] // max(1, len(parts))
     return [
         Send("judge", JudgeInput(node=state["node"], whole=state["whole"], allowed=share, passages=part))
@@ -87,33 +87,33 @@ def _after_search(state: LevelState, runtime: Running) -> list[Send] | Literal["
 
 
 async def judge(state: JudgeInput, runtime: Running) -> Result:
-    """Give each of the passages its verdict."""
+    """Judge the passages."""
     context, began = runtime.context, time.perf_counter()
     question, whole = state["node"]["question"], state["whole"]
-    passages = [passage_of(kept) for kept in state["passages"]]
+    passages = [passage_of(data) for data in state["passages"]]
     model = partial(context.model.judge, question, whole, passages) if context.model else None
     before = context.budget.used
     with context.budget.share(state["allowed"]):
-        said, notes = await model_or_rules(
+        judgements, notes = await model_or_rules(
             time_left(context), model, partial(context.rules.judge, question, whole, passages)
         )
     by: Literal["model", "rules"] = "rules" if model is None or notes else "model"
-    verdicts = [_record(one, passage, by) for one, passage in zip(said, passages, strict=True)]
+    verdicts = [_record(judgement, passage, by) for judgement, passage in zip(judgements, passages, strict=True)]
     ms = 1000 * (time.perf_counter() - began)
     update = {"verdicts": verdicts, "notes": notes, "ms": ms, "calls": min(1, context.budget.used - before)}
-    scores = [one["score"] for one in verdicts]
+    scores = [verdict["score"] for verdict in verdicts]
     return update, step_note("judged", query=question, scores=scores, by=by)
 
 
-def _record(one: Judgement, passage: Passage, by: Literal["model", "rules"]) -> JudgementRecord:
-    return {**asdict(one), "passage": passage.id, "by": by}  # type: ignore[typeddict-item]
+def _record(judgement: Judgement, passage: Passage, by: Literal["model", "rules"]) -> JudgementRecord:
+    return {**asdict(judgement), "passage": passage.id, "by": by}  # type: ignore[typeddict-item]
 
 
 async def close(state: LevelState, _: Running) -> Result:
-    """The level as it is kept: its verdicts in the order of its passages, and where its own state is."""
+    """Return the finished level: its verdicts in the order of its passages, and where its state is."""
     node = state["node"]
     places = {key: place for place, key in enumerate(node.get("found", ()))}
-    done: NodeRecord = {
+    finished: NodeRecord = {
         **node,
         "judgements": sorted(state.get("verdicts", []), key=lambda one: places[one["passage"]]),
         "status": "failed" if node["status"] == "failed" else "done",
@@ -121,4 +121,4 @@ async def close(state: LevelState, _: Running) -> Result:
         "calls": state.get("calls", 0),
         "ms": round(state.get("ms", 0.0), 1),
     }
-    return {"nodes": [done]}, step_note("closed", query=node["question"])
+    return {"nodes": [finished]}, step_note("closed", query=node["question"])

@@ -1,4 +1,4 @@
-"""Judge mode as a mode: what a run of it may cost, and how its last state becomes an answer."""
+"""The judge mode: its limits, and its answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag.types import Answer, Notice
 
 
 class JudgeMode(GraphMode):
-    """Judges each passage by itself, asks on for what one lacks, and answers from what the tree holds."""
+    """A mode that grades each passage, asks follow-up questions for gaps, and answers from the resulting tree."""
 
     name = "judge"
     max_calls = 24

@@ -1,6 +1,6 @@
-"""What a run of judge mode knows: plain data, with reducers, so that branches side by side lose nothing.
+"""State of a run of the judge mode: plain data with reducers, so that parallel branches lose nothing.
 
-Three states are joined by Send: the tree, a level of it, and the judgement of what a level found.
+Send passes three states: the tree, a level of it, and the judgement of a level's passages.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Status = Literal["open", "running", "done", "failed", "linked", "refused", "cut"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a tree may take. The question stands at depth 0; `width` are the passages of a level that ask on.
+    """Limits of a tree. The question has depth 0; up to `width` passages of a level lead to further questions.
 
-    A search brings `recall` runs of sentences at most, of which the first `judged` are judged. `seconds` are those
-    after which no level is begun; `at_once` levels run side by side.
+    A search returns up to `recall` runs of sentences, of which the first `judged` are judged. No level starts after
+    `seconds`; `at_once` levels run in parallel.
     """
 
     depth: int = 3
@@ -46,14 +46,14 @@ class Limits:
     seconds: float = 180.0
     at_once: int = 4
     characters: int = 8_000
-    """Of passages, that the answer is written from."""
+    """Characters of passages for the answer."""
 
 
 LIMITS: Final = Limits()
 
 
 class JudgementRecord(TypedDict):
-    """As `Judgement`, of the passage with this key of the ledger; `by` says whose verdict it is."""
+    """A `Judgement` as plain data, of the passage with this key of the ledger; `by` is who made it."""
 
     passage: str
     score: Score
@@ -65,10 +65,10 @@ class JudgementRecord(TypedDict):
 
 
 class NodeRecord(TypedDict, total=False):
-    """A level: a question, asked for what `passage` of its parent lacks, and what was found and judged for it.
+    """A level: a question asked for the gap in `passage` of its parent, with its search results and judgements.
 
-    `same_as` is the node that had asked the same; `worth` how promising it is; `found` are keys of the ledger, best
-    first. `expanded` once what it lacks was asked for. `checkpoint` is the namespace that holds its own state.
+    `same_as` is the node that already asked the same; `worth` is how promising it is; `found` are keys of the ledger,
+    best first. `expanded` is whether its gaps were asked for. `checkpoint` is the namespace of its state.
     """
 
     id: str
@@ -89,18 +89,18 @@ class NodeRecord(TypedDict, total=False):
 
 
 def merge_nodes(old: Sequence[NodeRecord], new: Sequence[NodeRecord]) -> list[NodeRecord]:
-    """The nodes with the fields of `new` in theirs; those that are new come last."""
-    kept: dict[str, Any] = {node["id"]: node for node in old}
+    """Merge the fields of `new` into the nodes; new nodes come last."""
+    merged: dict[str, Any] = {node["id"]: node for node in old}
     for node in new:
-        kept[node["id"]] = {**kept.get(node["id"], {}), **node}
-    return list(kept.values())
+        merged[node["id"]] = {**merged.get(node["id"], {}), **node}
+    return list(merged.values())
 
 
 def merge_ledgers(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Both ledgers: of a passage that two searches read, all that they read of it."""
+    """Merge two ledgers; a passage that two searches found has all text read of it."""
     both = dict(old)
-    for key, kept in new.items():
-        both[key] = asdict(merge_readings(passage_of(both[key]), passage_of(kept))) if key in both else kept
+    for key, passage in new.items():
+        both[key] = asdict(merge_readings(passage_of(both[key]), passage_of(passage))) if key in both else passage
     return both
 
 
@@ -110,10 +110,10 @@ Notes = Annotated[list[NoticeRecord], operator.add]
 
 
 class TreeState(Conversing, total=False):
-    """The conversation, and the fields of the current question, which `fresh` resets.
+    """The conversation, and the fields of the current question, which `blank_state` resets.
 
-    `begun` are the nodes and the ledger of an earlier tree that this one goes on from. `stop` is why no further level
-    was begun, as a notice; `checkpoint` the id of the one that holds the whole tree.
+    `begun` has the nodes and the ledger of an earlier tree that this one continues. `stop` is why no more levels start,
+    as a notice; `checkpoint` is the id of the checkpoint with the whole tree.
     """
 
     begun: dict[str, Any]
@@ -135,7 +135,7 @@ class LevelOutput(TypedDict, total=False):
 
 
 class LevelState(LevelOutput, total=False):
-    """One level: its node, the `whole` question, how many calls it may make, what it found, and the verdicts so far."""
+    """One level: its node, the `whole` question, its limit of calls, its passages, and the verdicts so far."""
 
     node: NodeRecord
     whole: str
@@ -147,7 +147,7 @@ class LevelState(LevelOutput, total=False):
 
 
 class JudgeInput(TypedDict):
-    """What is judged in one go: these passages of a level."""
+    """Passages of a level that are judged in one request."""
 
     node: NodeRecord
     whole: str
@@ -157,10 +157,10 @@ class JudgeInput(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class TreeContext:
-    """What a run works with: never saved.
+    """Runtime context of a run; never saved.
 
-    `search` blocks and is called in threads, as `vector` is, which gives the unit vector (d,) of a question.
-    `seconds` is how long the run has been at work, `changes` what a person changed meanwhile.
+    `search` and `vector`, which returns the unit vector (d,) of a question, block and are called in threads. `seconds`
+    is the working time so far, `changes` are the person's changes meanwhile.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -178,15 +178,15 @@ class TreeContext:
     limits: Limits = LIMITS
 
 
-def fresh(question: str, begun: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a question that no more is known about than an earlier tree tells."""
+def blank_state(question: str, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the initial fields of a question, with the nodes and ledger of an earlier tree, if any."""
     root: NodeRecord = {"id": "n1", "parent": "", "passage": "", "depth": 0, "worth": 1.0, "status": "open"}
-    nodes = begun.get("nodes") or [{**root, "question": ""}]
+    nodes = earlier.get("nodes") or [{**root, "question": ""}]
     return {
         **blank_fields(question),
         "begun": {},
         "nodes": Overwrite(nodes),
-        "ledger": Overwrite(begun.get("ledger", {})),
+        "ledger": Overwrite(earlier.get("ledger", {})),
         "searches": Overwrite(0),
         "notes": Overwrite([]),
         "stop": None,

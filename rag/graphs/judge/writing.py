@@ -1,4 +1,4 @@
-"""The answer of a tree: written from what answers the question, level by level, and checked like any other."""
+"""The answer of a tree: written level by level from the passages that answer the question, and checked."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from rag.retrieval.context import touch
 from rag.runs.serialization import ending, passage_of, step_note
 from rag.types import Notice, Passage
 
-_CUT: Final = frozenset(
+_LIMIT_CODES: Final = frozenset(
     {"judge_budget_calls", "judge_budget_tokens", "judge_budget_seconds", "judge_stopped_by_person"}
 )
 
 
 def passages_of_tree(state: TreeState, context: TreeContext) -> list[Passage]:
-    """What the answer is written from: by a model's verdict, what answers the question comes first, step by step; then
-    what the levels found, in turns, within so many characters."""
-    ledger = {key: passage_of(kept) for key, kept in state["ledger"].items()}
+    """Return the passages for the answer: first those that a model judged to answer the question, step by step; then
+    those of the levels, in turns, within a number of characters."""
+    ledger = {key: passage_of(data) for key, data in state["ledger"].items()}
     steps = answers(state["nodes"]).get("n1", []) if context.model else []
-    way = [ledger[one["passage"]] for _, one in steps if one["passage"] in ledger]
+    path = [ledger[one["passage"]] for _, one in steps if one["passage"] in ledger]
     searches = [[ledger[key] for key in node["found"]] for node in state["nodes"] if node.get("found")]
     limits = context.limits
-    room = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
-    return fitting(in_turns([way, *searches], keep=len(way)) if way else in_turns(searches), room)
+    limit = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
+    return fitting(in_turns([path, *searches], keep=len(path)) if path else in_turns(searches), limit)
 
 
 async def write(state: TreeState, runtime: Running) -> Result:
-    """Write from what there is, whatever ended the search."""
+    """Write from the results so far, whatever ended the search."""
     context = runtime.context
     passages = await asyncio.to_thread(passages_of_tree, state, context)
-    update: dict[str, Any] = {"passages": [asdict(one) for one in passages]}
+    update: dict[str, Any] = {"passages": [asdict(passage) for passage in passages]}
     runtime.stream_writer(update)
     before = get_config()["configurable"].get("checkpoint_map") or {}
-    update["checkpoint"] = before.get("", "")  # it holds the tree as it is now
+    update["checkpoint"] = before.get("", "")  # with the tree in its current state
     likely, root = context.answerable(), state["nodes"][0]
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, step_note("failed")
     if not passages:
         return {**update, **ending("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     judged = _scores(state)
-    beside = not any(judged) if context.model else likely < REFUSE and 2 not in judged
-    if beside:
+    is_off_topic = not any(judged) if context.model else likely < REFUSE and 2 not in judged
+    if is_off_topic:
         return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
         )
@@ -62,35 +62,35 @@ async def write(state: TreeState, runtime: Running) -> Result:
     text, problem = await write_or_quote(by_model, quotes(state, passages, context), runtime)
     verifiers = () if problem else context.verifiers
     check = (await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)).result()
-    how = _end(state, check, passages, context, problem)
-    update |= how | check.plain()
+    end = _end_state(state, check, passages, context, problem)
+    update |= end | check.plain()
     if check.text:
         update["messages"] = [AIMessage(check.text)]
-    return update, step_note(str(how["outcome"]), passages=len(passages), citations=len(check.citations))
+    return update, step_note(str(end["outcome"]), passages=len(passages), citations=len(check.citations))
 
 
 def _scores(state: TreeState) -> list[int]:
-    return [one["score"] for node in state["nodes"] for one in node.get("judgements", ())]
+    return [judgement["score"] for node in state["nodes"] for judgement in node.get("judgements", ())]
 
 
 def quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) -> AsyncIterator[str]:
-    """Quotes for the question, and for what completes it where that was found below."""
+    """Return quotes for the question, and for its gaps if answers to them were found further down."""
     nodes = {node["id"]: node for node in state["nodes"]}
-    ledger = {key: passage_of(kept) for key, kept in state["ledger"].items()}
+    ledger = {key: passage_of(cited) for key, cited in state["ledger"].items()}
     parts: dict[str, list[int]] = {}
     for at, one in answers(state["nodes"]).get("n1", []):
-        kept = ledger.get(one["passage"])
-        number = next((n for n, passage in enumerate(passages, 1) if kept and touch(passage, kept)), 0)
+        cited = ledger.get(one["passage"])
+        number = next((n for n, passage in enumerate(passages, 1) if cited and touch(passage, cited)), 0)
         if number:
             parts.setdefault(nodes[at]["question"], []).append(number)
-    everything = list(range(1, len(passages) + 1))
-    return context.rules.answer(list(parts.items()) or [(question_of(state), everything)], passages)
+    all_numbers = list(range(1, len(passages) + 1))
+    return context.rules.answer(list(parts.items()) or [(question_of(state), all_numbers)], passages)
 
 
-def _end(
+def _end_state(
     state: TreeState, check: Checked, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
 ) -> dict[str, Any]:
-    """How the question ended, and why it did not end simply well."""
+    """Return the outcome, and why it is not simply "answered"."""
     text, stop = check.text, state["stop"]
     if not text.strip() or (not check.citations and declines(text)):
         return ending("not_in_pages", Notice("not_in_pages"))
@@ -102,7 +102,7 @@ def _end(
         notice = Notice("no_citations")
     elif names:
         notice = Notice("not_named", {"names": " · ".join(names)})
-    elif stop and stop["code"] in _CUT:
+    elif stop and stop["code"] in _LIMIT_CODES:
         return {"outcome": "caveat", "notice": stop}
     elif "n1" not in answers(state["nodes"]) and (context.model is not None or not any(_scores(state))):
         notice = Notice("judge_incomplete")
@@ -114,9 +114,9 @@ def _end(
 
 
 async def quote_tree(state: TreeState, context: TreeContext) -> dict[str, Any]:
-    """Quotes from what the levels of a run had found that broke off."""
+    """Return an answer of quotes from the results of an interrupted run."""
     passages = await asyncio.to_thread(passages_of_tree, state, context)
     text = "".join([piece async for piece in quotes(state, passages, context)])
     result = (await asyncio.to_thread(Check, text, passages)).result()
-    kept = [asdict(one) for one in passages]
-    return {**result.plain(), "passages": kept, "outcome": "caveat" if result.text else "failed"}
+    records = [asdict(passage) for passage in passages]
+    return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}

@@ -13,7 +13,7 @@ _TRAIL_KEYS: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", 
 
 
 class ResearchMode(GraphMode):
-    """Plan, search in parallel, read, decide on further steps, and write a report that is checked."""
+    """A mode that plans, searches in parallel, reads, decides on further steps, and writes a checked report."""
 
     name = "research"
     max_calls = 16

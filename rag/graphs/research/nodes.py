@@ -37,7 +37,7 @@ from rag.graphs.research.state import (
     ResearchState,
     StepInput,
     StepRecord,
-    fresh,
+    blank_state,
     may_leave,
     passages_of_step,
 )
@@ -59,7 +59,7 @@ Running = Runtime[ResearchContext]
 
 async def enter(state: ResearchState, runtime: Running) -> Result:
     """Start a question; of the earlier state only the conversation stays."""
-    update = fresh(state["question"].strip())
+    update = blank_state(state["question"].strip())
     return check_question(update) or await start_turn(update, state, runtime, CALLS_KEPT)
 
 
@@ -106,7 +106,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     changes = await asyncio.to_thread(context.changes)
     steps = apply_changes(state["plan"], changes)
     steps = await asyncio.to_thread(_without_answered, steps, context)
-    steps = _within_library(steps) if state["web"] == "no" else steps
+    steps = _keep_in_library(steps) if state["web"] == "no" else steps
     stop = "stopped_by_person" if wants_finish(changes) else limit_reached(state, context)
     ready = [] if stop else _ready_steps(steps)[: min(context.limits.at_once, searches_left(state, context))]
     if _needs_consent(ready, state, context):
@@ -143,7 +143,7 @@ async def consent(state: ResearchState, _: Running) -> Result:
     return {"web": allowed}, step_note("left" if allowed == "yes" else "stayed")
 
 
-def _within_library(steps: Sequence[StepRecord]) -> list[StepRecord]:
+def _keep_in_library(steps: Sequence[StepRecord]) -> list[StepRecord]:
     """Skip the open web steps, or move them to the library if the plan has no others."""
     all_web = all(step["tool"] == "web" for step in steps)
     refused: StepRecord = {"status": "skipped", "failure": record(Notice("research_web_refused"))}
@@ -176,7 +176,7 @@ async def step(state: StepInput, runtime: Running) -> Result:
 
 async def _search_and_read(state: StepInput, context: ResearchContext) -> Result:
     own, limits = state["step"], context.limits
-    task, model, rules = _task(state), context.model, context.rules
+    task, model, rules = _build_task(state), context.model, context.rules
     by_model = partial(model.word, task) if model else None
     query, notes = await model_or_rules(time_left(context), by_model, partial(rules.word, task))
     passages, source, web_notes = await _find(own["tool"], query, context, on_web=state["web"])
@@ -198,16 +198,16 @@ async def _search_and_read(state: StepInput, context: ResearchContext) -> Result
     }
     update = {
         "plan": [finished],
-        "ledger": _entries(own["id"], passages, reading, source),
+        "ledger": _ledger_entries(own["id"], passages, reading, source),
         "past": [_past_step(own, reading.summary, reading.met)],
         "met": list(reading.met),
         "searches": 0 if from_ledger else 1,
         "notes": [*notes, *web_notes, *reading_notes],
     }
     search_fields = {key: finished[key] for key in ("query", "leg", "reason", "summary")}
-    asked_for = own["sub_question"]
+    sub_question = own["sub_question"]
     return update, step_note(
-        f"step_{finished['status']}", sub_question=asked_for, passages=len(passages), **search_fields
+        f"step_{finished['status']}", sub_question=sub_question, passages=len(passages), **search_fields
     )
 
 
@@ -238,14 +238,14 @@ def _search(query: Query, context: ResearchContext) -> list[Passage]:
     return passages[: context.limits.recall]
 
 
-def _task(state: StepInput) -> Task:
+def _build_task(state: StepInput) -> Task:
     own = state["step"]
     step = SubQuestion(own["sub_question"], keywords=tuple(own["keywords"]), section=own["section"])
     headings = tuple(filter(None, dict.fromkeys([own["section"], *state["headings"]])))
     return Task(state["question"], step, aspects_of(state["aspects"]), tuple(state["past"]), headings)
 
 
-def _entries(step_id: str, passages: Sequence[Passage], reading: Reading, source: Tool) -> dict[str, Entry]:
+def _ledger_entries(step_id: str, passages: Sequence[Passage], reading: Reading, source: Tool) -> dict[str, Entry]:
     sentences: dict[int, list[str]] = {}
     for place, sentence in reading.sentences:
         sentences.setdefault(place, []).append(sentence)
@@ -327,7 +327,7 @@ def _should_search_web(state: ResearchState, context: ResearchContext) -> bool:
 
 
 async def _decide(state: ResearchState, context: ResearchContext) -> tuple[Choice, str, list[NoticeRecord]]:
-    progress = _progress(state)
+    progress = _build_progress(state)
     remaining = max(0, context.limits.revisions - state["revisions"])
     model, rules = context.model, context.rules
     if _is_done(state, context) or (model is None and _has_searched_web(state, context)):
@@ -347,7 +347,7 @@ def _has_searched_web(state: ResearchState, context: ResearchContext) -> bool:
     return any(step["by"] == "revision" for step in web_steps) or bool(web_steps and context.answerable() < DOUBT)
 
 
-def _progress(state: ResearchState) -> Progress:
+def _build_progress(state: ResearchState) -> Progress:
     finished = [step for step in state["plan"] if step["status"] in ("done", "empty")]
     covered = set(state["met"])
     return Progress(

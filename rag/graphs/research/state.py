@@ -136,7 +136,7 @@ def append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 class ResearchState(Conversing, total=False):
-    """The conversation, and the fields of the current question, which `fresh` resets.
+    """The conversation, and the fields of the current question, which `blank_state` resets.
 
     `unclear` is the planner's question to the person, `clarified` the reply; `met` are ids of covered aspects, `gain`
     is the number of newly covered ones per round, `reviewed` the number of `past` steps already reviewed. `web` is
@@ -203,7 +203,7 @@ class ResearchContext:
     limits: Limits = LIMITS
 
 
-def fresh(question: str) -> dict[str, Any]:
+def blank_state(question: str) -> dict[str, Any]:
     """Return the initial fields of a new question."""
     initial = {"plan": [], "ledger": {}, "past": [], "met": [], "searches": 0, "notes": []}
     return {

@@ -74,7 +74,12 @@ async def write(state: ResearchState, runtime: Running) -> Result:
 def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
     """Return the steps that found something, with their passages; or the question itself if there is only one."""
     numbered = [
-        (step, tuple(dict.fromkeys(n for one in passages_of_step(state, step["id"]) if (n := _number(one, passages)))))
+        (
+            step,
+            tuple(
+                dict.fromkeys(n for one in passages_of_step(state, step["id"]) if (n := _find_number(one, passages)))
+            ),
+        )
         for step in state["plan"]
         if step["status"] == "done"
     ]
@@ -82,7 +87,7 @@ def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
     return parts if len(parts) > 1 else [Part(question_of(state), tuple(range(1, len(passages) + 1)))]
 
 
-def _number(passage: Passage, passages: Sequence[Passage]) -> int:
+def _find_number(passage: Passage, passages: Sequence[Passage]) -> int:
     """Return the number, from 1, of the passage that contains this one, which may have been joined; 0 for none."""
     return next((n for n, one in enumerate(passages, 1) if touch(passage, one)), 0)
 
@@ -93,7 +98,7 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
     passages = [passage_of(data) for data in state["passages"]]
     check = await _check(state["text"], passages, question, context)
     if check.doubtful() and context.model is not None and context.budget.left:
-        check = await _mend(check, passages, question, context)
+        check = await _repair(check, passages, question, context)
     struck = [check.text[start:stop] for start, stop in check.doubtful()]
     if struck:
         check = await _check(without(check.text, check.doubtful()), passages, question, context, ask=False)
@@ -101,7 +106,7 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
     update: dict[str, Any] = {
         **result.plain(),
         "struck": [" ".join(one.split()) for one in struck],
-        **_end(state, result.text, bool(result.citations), struck, passages, context),
+        **_end_state(state, result.text, bool(result.citations), struck, passages, context),
     }
     if result.text:
         update["messages"] = [AIMessage(result.text)]
@@ -115,7 +120,7 @@ async def _check(
     return await check_with(text, passages, verifiers, question, context.options.context_tokens)
 
 
-async def _mend(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
+async def _repair(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
     """Return the check of the text with its doubtful sentences repaired by the model; the same check if that fails."""
     if context.model is None:
         return check
@@ -141,7 +146,7 @@ async def quote_findings(state: ResearchState, context: ResearchContext) -> dict
     return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}
 
 
-def _end(
+def _end_state(
     state: ResearchState,
     text: str,
     has_citations: bool,

@@ -1,4 +1,4 @@
-"""What a summary is made of: which pages, which parts of them, and the sentences that tell each part. It blocks."""
+"""The content of a summary: its pages, their parts, and sentences that summarise each part. All functions may block."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from rag.types import Notice, Page, Passage
 
 ROUTE: Final = "what_changed"
 DAYS: Final = 7
-"""How far back what changed is looked for where nobody said since when."""
+"""Default period in which changes are looked for."""
 MOST_PAGES: Final = 40
-"""Pages that a summary tells of; the others are counted."""
-_PARTS: Final = 12  # of all pages together, at least one of each
+"""Pages that a summary covers; the others are counted."""
+_PARTS: Final = 12  # in total, and at least one per page
 _LONGEST_HEADING: Final = 200  # characters
-_CHANGES: Final = 3  # sentences that are told of one page that changed
+_CHANGES: Final = 3  # sentences quoted from a changed page
 
 Kind = Literal["changed", "shortened", "gone", "new"]
-_KINDS: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order in which they are told
+_KINDS: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order of the summary
 
 
 @dataclass(slots=True)
 class Gathered:
-    """Passages in order, the parts that they make up, how many pages of how many they are of, and `page` where it is
-    but one, with how many sections of it are `aside`."""
+    """Passages in order, and the parts that they form. `pages` of `of` pages are covered; `page` is set if there is
+    only one, and `aside` counts its sections without a part."""
 
     passages: list[Passage] = field(default_factory=list)
     parts: list[PartRecord] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Gathered:
 
     @property
     def notice(self) -> Notice | None:
-        """What a person should know of its reach."""
+        """A notice about the coverage, or None if there is nothing to say."""
         if self.aside:
             return Notice("summary_sections", {"parts": len(self.parts), "aside": self.aside})
         if self.pages < self.of:
@@ -56,85 +56,85 @@ class Gathered:
         return Notice("summary_all", {"pages": self.pages}) if self.pages > 1 else None
 
     def add(self, page: Page, pieces: Sequence[Section], heading: str, parts: int) -> None:
-        """A part, one of so many, of these pieces of a page."""
-        first, said = len(self.passages) + 1, list[str]()
+        """Add a part, one of `parts`, made of sections of a page."""
+        first, quoted_lines = len(self.passages) + 1, list[str]()
         texts = [page.text[piece.start : piece.end] for piece in pieces]
         for number, (piece, quotes) in enumerate(zip(pieces, telling(texts, parts), strict=True), first):
-            self.passages.append(_passage(page, piece))
-            said += [f"{line} [{number}]" for one in quotes for line in one.lines]
+            self.passages.append(_as_passage(page, piece))
+            quoted_lines += [f"{line} [{number}]" for sentence in quotes for line in sentence.lines]
         numbers = list(range(first, first + len(pieces)))
-        self.parts.append({"heading": heading, "numbers": numbers, "quotes": "\n\n".join(said)})
+        self.parts.append({"heading": heading, "numbers": numbers, "quotes": "\n\n".join(quoted_lines)})
 
 
-def stands_alone(question: Question, reader: PageReader | None) -> bool:
-    """Whether it tells by itself what is wanted: what changed in the library, or pages that it names."""
+def is_standalone(question: Question, reader: PageReader | None) -> bool:
+    """Return whether the question needs no conversation: it asks for changes in the library, or names pages."""
     if question.options.route == ROUTE or question.scope.pages or reader is None:
         return True
     return bool(pages_named(question.text, list(reader.listed(dated=True))))
 
 
-def chosen_pages(wished: str, question: Question, reader: PageReader) -> list[Page]:
-    """Those of the scope, without their text; by name, where the person chose none beside the question."""
+def select_pages(question_text: str, question: Question, reader: PageReader) -> list[Page]:
+    """Return the pages of the scope, without their text; by name, if the person selected none."""
     listed = list(reader.listed(dated=question.options.route != ROUTE))
-    chosen = question.scope.pages or question.scope.sites
-    return listed if chosen else _named(wished, listed) or listed
+    has_scope = question.scope.pages or question.scope.sites
+    return listed if has_scope else _find_named(question_text, listed) or listed
 
 
-def no_such_page(
-    wished: str, question: Question, reader: PageReader, search: Callable[[str], Sequence[Passage]]
+def missing_page(
+    question_text: str, question: Question, reader: PageReader, search: Callable[[str], Sequence[Passage]]
 ) -> Notice | None:
     """Return a notice that no page has the given name, with the nearest pages; None if one has it or none is named."""
-    topic, listed = topic_of(wished), list(reader.listed())
-    chosen = question.scope.pages or question.scope.sites or question.options.route == ROUTE
-    if chosen or not topic or not listed or _named(wished, listed):
+    topic, listed = topic_of(question_text), list(reader.listed())
+    has_scope = question.scope.pages or question.scope.sites or question.options.route == ROUTE
+    if has_scope or not topic or not listed or _find_named(question_text, listed):
         return None
-    near = nearest(topic, listed, [one.url_hash for one in search(topic)])
-    rows = [{"url_hash": page.url_hash, "title": page.title or page.url} for page in near]
+    nearest_pages = nearest(topic, listed, [one.url_hash for one in search(topic)])
+    rows = [{"url_hash": page.url_hash, "title": page.title or page.url} for page in nearest_pages]
     titles = " · ".join(row["title"] for row in rows)
     return Notice(
         "summary_no_page" if rows else "summary_no_such_page", {"name": topic, "titles": titles, "pages": rows}
     )
 
 
-def _named(wished: str, listed: Sequence[Page]) -> list[Page]:
-    """Return the pages named one by one, or all whose names contain every word of the topic."""
-    return pages_named(wished, listed) or pages_with(topic_of(wished), listed)
+def _find_named(question_text: str, listed: Sequence[Page]) -> list[Page]:
+    """Return the pages named individually, or all whose names contain every word of the topic."""
+    return pages_named(question_text, listed) or pages_with(topic_of(question_text), listed)
 
 
 def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathered:
-    """Of one page its sections; of several some of each, by site, so that each site is told of.
+    """Gather the sections of one page, or some of each of several pages, so that every site is covered.
 
-    All that a page says, if it is read as a `whole`, in passages behind those of the parts.
+    With `whole`, all sections of a single page are read, those without a part last.
     """
     if len(pages) == 1:
-        return _of_page(reader.read(pages[0].url_hash), reader, whole)
-    told_of = _by_site(pages)[:MOST_PAGES]
-    sites = list(dict.fromkeys(page.site for page in told_of))
-    made, above = Gathered(of=len(pages)), ""
-    for page in sorted(told_of, key=lambda page: sites.index(page.site)):
-        heading = f"## {_titled(page.site) or '–'}\n\n" if len(sites) > 1 and page.site != above else ""
-        if _add_page(made, page, reader, heading, len(told_of)):
-            above = page.site
-    return made
+        return _gather_page(reader.read(pages[0].url_hash), reader, whole)
+    selected = _by_site(pages)[:MOST_PAGES]
+    sites = list(dict.fromkeys(page.site for page in selected))
+    gathered, last_site = Gathered(of=len(pages)), ""
+    for page in sorted(selected, key=lambda page: sites.index(page.site)):
+        heading = f"## {_heading(page.site) or '–'}\n\n" if len(sites) > 1 and page.site != last_site else ""
+        if _add_page(gathered, page, reader, heading, len(selected)):
+            last_site = page.site
+    return gathered
 
 
-def _of_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered:
-    made = Gathered(pages=1, of=1, page=page)
+def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered:
+    gathered = Gathered(pages=1, of=1, page=page)
     if page is None:
-        return made
+        return gathered
     sections = sections_of(page.text)
     parts = told(sections)
     aside = sorted({*range(len(sections))}.difference(*parts))
     for places in parts:
         name = " › ".join(step for step in sections[places[0]].path if step != page.title)
-        made.add(page, [sections[n] for n in places], f"## {_titled(name)}" if name else "", len(parts))
-    made.passages += [_passage(page, sections[n]) for n in aside if whole]
-    made.aside = 0 if whole else len(aside)
-    return _identified(made, {page.url_hash: reader.passages(page.url_hash)})
+        gathered.add(page, [sections[n] for n in places], f"## {_heading(name)}" if name else "", len(parts))
+    gathered.passages += [_as_passage(page, sections[n]) for n in aside if whole]
+    gathered.aside = 0 if whole else len(aside)
+    return _set_ids(gathered, {page.url_hash: reader.passages(page.url_hash)})
 
 
 def _by_site(pages: Sequence[Page]) -> list[Page]:
-    """The pages in turns of their sites, each site's in their order."""
+    """Return the pages, alternating between sites and in order within each."""
     seen: Counter[str] = Counter()
     turns: list[int] = []
     for page in pages:
@@ -143,16 +143,16 @@ def _by_site(pages: Sequence[Page]) -> list[Page]:
     return [pages[place] for place in sorted(range(len(pages)), key=turns.__getitem__)]
 
 
-def _add_page(made: Gathered, listed: Page, reader: PageReader, above: str, parts: int) -> bool:
-    """A part for a page, one of so many, by the largest of its sections; False where there is nothing to tell."""
-    page = reader.read(listed.url_hash)
+def _add_page(gathered: Gathered, entry: Page, reader: PageReader, above: str, parts: int) -> bool:
+    """Add a part for a page, one of `parts`, from its largest sections; return False if it has no text."""
+    page = reader.read(entry.url_hash)
     sections = sections_of(page.text) if page else []
     if page is None or not sections:
         return False
     pieces = [sections[places[0]] for places in told(sections)[: max(1, _PARTS // parts)]]
-    made.add(page, pieces, f"{above}### {_titled(page.title or page.url)}", parts)
-    made.pages += 1
-    _identified(made, {page.url_hash: reader.passages(page.url_hash)})
+    gathered.add(page, pieces, f"{above}### {_heading(page.title or page.url)}", parts)
+    gathered.pages += 1
+    _set_ids(gathered, {page.url_hash: reader.passages(page.url_hash)})
     return True
 
 
@@ -160,36 +160,36 @@ def _add_page(made: Gathered, listed: Page, reader: PageReader, above: str, part
 
 
 def since_of(question: Question) -> str:
-    """The date or moment since which changes count (ISO 8601)."""
+    """Return the date or time since which changes count (ISO 8601)."""
     return question.scope.since or (datetime.now(UTC) - timedelta(days=DAYS)).date().isoformat()
 
 
-def changes(pages: Sequence[Page], question: Question, reader: PageReader, language: str) -> Gathered:
-    """What is new, changed or gone since then among the pages, each page with the sentences that tell it."""
+def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader, language: str) -> Gathered:
+    """Gather the new, changed and deleted pages of the period, each with sentences that show the change."""
     since, until = since_of(question), question.scope.until
-    found: dict[Kind, list[tuple[Page, list[Section]]]] = {kind: [] for kind in _KINDS}
-    made = Gathered()
+    rows: dict[Kind, list[tuple[Page, list[Section]]]] = {kind: [] for kind in _KINDS}
+    gathered = Gathered()
     for listed in pages:
-        kind, touched = _kind(listed, since, until), list[Section]()
-        if kind == "changed" and made.of < MOST_PAGES:
-            kind, listed, touched = _changed(listed, reader, since)
+        kind, sections = _kind_of_change(listed, since, until), list[Section]()
+        if kind == "changed" and gathered.of < MOST_PAGES:
+            kind, listed, sections = _find_changes(listed, reader, since)
         if kind:
-            made.of += 1
-            found[kind].append((listed, touched))
-    for kind, its in found.items():
+            gathered.of += 1
+            rows[kind].append((listed, sections))
+    for kind, changed_pages in rows.items():
         above = f"## {say(Notice(f'summary_{kind}'), language)}\n\n"
-        for page, touched in its[: MOST_PAGES - made.pages]:
-            if touched:
-                made.add(page, touched, f"{above}### {_titled(page.title or page.url)}", 1)
-                made.pages += 1
-                _identified(made, {page.url_hash: reader.passages(page.url_hash)})
+        for page, sections in changed_pages[: MOST_PAGES - gathered.pages]:
+            if sections:
+                gathered.add(page, sections, f"{above}### {_heading(page.title or page.url)}", 1)
+                gathered.pages += 1
+                _set_ids(gathered, {page.url_hash: reader.passages(page.url_hash)})
                 above = ""
-            elif _add_page(made, page, reader, above, _PARTS):
+            elif _add_page(gathered, page, reader, above, _PARTS):
                 above = ""
-    return made
+    return gathered
 
 
-def _kind(page: Page, since: str, until: str) -> Kind | None:
+def _kind_of_change(page: Page, since: str, until: str) -> Kind | None:
     if page.status == "gone":
         return "gone" if between(page.checked_at, since, until) else None
     if between(page.added_at, since, until):
@@ -197,19 +197,18 @@ def _kind(page: Page, since: str, until: str) -> Kind | None:
     return "changed" if page.version > 1 and between(page.updated_at, since, until) else None
 
 
-def _changed(listed: Page, reader: PageReader, since: str) -> tuple[Kind | None, Page, list[Section]]:
-    """The sentences of the present text that are not in the one of that time; where there are none, those that stand
-    where text was taken out."""
+def _find_changes(listed: Page, reader: PageReader, since: str) -> tuple[Kind | None, Page, list[Section]]:
+    """Return the sentences of the current text that are new since then, or else those next to removed text."""
     versions = reader.versions(listed.url_hash)
-    before = [one for one in versions if not between(one.since, since, "")]
+    earlier = [version for version in versions if not between(version.since, since, "")]
     page = reader.read(listed.url_hash)
     if not versions or page is None:
         return None, listed, []
-    pieces = page_diff((before or versions)[-1 if before else 0].text, page.text)
-    ends = list(accumulate(len(one.text) * (one.kind != "removed") for one in pieces))
-    told_of = [(one, end) for one, end in zip(pieces, ends, strict=True) if len(re.findall(r"\w", one.text)) > 1]
-    added = [(end - len(one.text), end) for one, end in told_of if one.kind == "added"]
-    removed = [(end - 1, end + 1) for one, end in told_of if one.kind == "removed"]
+    pieces = page_diff((earlier or versions)[-1 if earlier else 0].text, page.text)
+    ends = list(accumulate(len(piece.text) * (piece.kind != "removed") for piece in pieces))
+    relevant = [(piece, end) for piece, end in zip(pieces, ends, strict=True) if len(re.findall(r"\w", piece.text)) > 1]
+    added = [(end - len(piece.text), end) for piece, end in relevant if piece.kind == "added"]
+    removed = [(end - 1, end + 1) for piece, end in relevant if piece.kind == "removed"]
     sentences = list(sentences_at(page.text, added or removed))[:_CHANGES]
     kind: Kind | None = "changed" if added else "shortened"
     return kind if sentences else None, page, [Section((), start, end) for start, end in sentences]
@@ -218,26 +217,26 @@ def _changed(listed: Page, reader: PageReader, since: str) -> tuple[Kind | None,
 # Passages
 
 
-def _passage(page: Page, piece: Section) -> Passage:
+def _as_passage(page: Page, piece: Section) -> Passage:
     text = page.text[piece.start : piece.end]
-    of = (page.url, page.url_hash, page.title, page.site, page.language)
-    return Passage("", *of, piece.path, text, piece.start, piece.end, date=page.modified or page.published)
+    fields = (page.url, page.url_hash, page.title, page.site, page.language)
+    return Passage("", *fields, piece.path, text, piece.start, piece.end, date=page.modified or page.published)
 
 
-def _identified(made: Gathered, chunks: Mapping[str, Sequence[Passage]]) -> Gathered:
-    """The passages of these pages with the id of the chunk that they begin in, by which they are found again."""
-    made.passages = [
-        _beginning_in(one, chunks[one.url_hash]) if one.url_hash in chunks and not one.id else one
-        for one in made.passages
+def _set_ids(gathered: Gathered, chunks: Mapping[str, Sequence[Passage]]) -> Gathered:
+    """Give the passages of these pages the id of the chunk in which they start, which identifies them."""
+    gathered.passages = [
+        _with_chunk_id(passage, chunks[passage.url_hash]) if passage.url_hash in chunks and not passage.id else passage
+        for passage in gathered.passages
     ]
-    return made
+    return gathered
 
 
-def _beginning_in(passage: Passage, chunks: Sequence[Passage]) -> Passage:
-    before = [one for one in chunks if one.start <= passage.start] or chunks[:1]
-    return replace(passage, id=before[-1].id, library=before[-1].library) if before else passage
+def _with_chunk_id(passage: Passage, chunks: Sequence[Passage]) -> Passage:
+    preceding = [one for one in chunks if one.start <= passage.start] or chunks[:1]
+    return replace(passage, id=preceding[-1].id, library=preceding[-1].library) if preceding else passage
 
 
-def _titled(heading: str) -> str:
-    """A heading of a page as one of the summary, without what reads as a mark."""
+def _heading(heading: str) -> str:
+    """Return a page's heading for the summary, without text that reads like a citation mark."""
     return literal(re.sub(r"\[([\d,\s–-]+)\]", r"(\1)", heading[:_LONGEST_HEADING]))

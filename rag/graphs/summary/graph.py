@@ -1,4 +1,4 @@
-"""A summary put together: who follows whom, and what a run of it is driven with."""
+"""The summary graph: its edges, and the context of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
-from rag.graphs.common import prepare as driven
+from rag.graphs.common import prepare as prepare_graph
 from rag.graphs.common import question_of, trace_step
 from rag.graphs.summary import nodes, writing
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState
@@ -21,7 +21,8 @@ __all__ = ["graph_of", "prepare", "rescue"]
 
 @cache
 def graph_of(saver: Any = None) -> Any:
-    """enter → read → notes side by side, where it takes several requests → write → verify; `saver` keeps them."""
+    """Build enter → read → (notes in parallel, if one request is not enough) → write → verify; `saver` stores its
+    checkpoints."""
     builder = StateGraph(SummaryState, context_schema=SummaryContext)
     builder.add_node("enter", trace_step("enter", nodes.enter))
     builder.add_node("read", trace_step("read", nodes.read))
@@ -45,15 +46,15 @@ def _after_read(state: SummaryState) -> list[Send] | Literal["write", "__end__"]
     if state["outcome"]:
         return "__end__"
     passages = state["passages"]
-    given = [
+    inputs = [
         NoteInput(question=question_of(state), passages=[passages[n - 1] for n in numbers], numbers=numbers)
         for numbers in state["batches"]
     ]
-    return [Send("note", one) for one in given] or "write"
+    return [Send("note", note_input) for note_input in inputs] or "write"
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    return await driven(run, graph_of, _context)
+    return await prepare_graph(run, graph_of, _context)
 
 
 def _context(run: Run) -> SummaryContext:

@@ -1,4 +1,4 @@
-"""Summary mode as a mode: what a run of it may cost, and how its last state becomes an answer."""
+"""The summary mode and its limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rag.runs.run import GraphMode
 
 
 class SummaryMode(GraphMode):
-    """Tells what pages say, section by section or page by page, or what changed in them; every sentence is cited."""
+    """A mode that summarises pages by section or by page, or changes in them; every sentence is cited."""
 
     name = "summary"
     max_calls = 16

@@ -1,4 +1,4 @@
-"""The steps of a summary. Each returns what changes in the state, and what it decided, for the trace."""
+"""The steps of a summary. Each returns a state update, and its decision for the trace."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rag.graphs.common import Result, check_question, question_of, start_turn
 from rag.graphs.summary.gathering import (
     ROUTE,
     Gathered,
-    changes,
-    chosen_pages,
     gather,
-    no_such_page,
+    gather_changes,
+    is_standalone,
+    missing_page,
+    select_pages,
     since_of,
-    stands_alone,
 )
-from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh
+from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, blank_state
 from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
 from rag.retrieval.page_names import names_alone
@@ -37,95 +37,99 @@ Running = Runtime[SummaryContext]
 
 
 async def enter(state: SummaryState, runtime: Running) -> Result:
-    """Begin a question: nothing of what was before stays but the conversation."""
-    update, context = fresh(state["question"].strip()), runtime.context
+    """Start a question; of the earlier state only the conversation stays."""
+    update, context = blank_state(state["question"].strip()), runtime.context
     if end := check_question(update):
         return end
-    alone = await asyncio.to_thread(stands_alone, context.asked, context.reader)
+    alone = await asyncio.to_thread(is_standalone, context.asked, context.reader)
     return await start_turn(update, {} if alone else state, runtime, CALLS_KEPT)
 
 
 async def read(state: SummaryState, runtime: Running) -> Result:
-    """Find the pages and read them; the summary of a page that is kept serves at once."""
+    """Find the pages and read them; use a page's stored summary if there is one."""
     context = runtime.context
     if context.reader and (
         missing := await asyncio.to_thread(
-            no_such_page, question_of(state), context.asked, context.reader, context.search
+            missing_page, question_of(state), context.asked, context.reader, context.search
         )
     ):
         return ending("not_in_pages", missing), step_note("no_such_page")
-    made, kept, notice = await asyncio.to_thread(_gather, question_of(state), context)
-    if kept:
-        end = _kept(made, kept)
+    gathered, stored, notice = await asyncio.to_thread(_gather, question_of(state), context)
+    if stored:
+        end = _stored_end(gathered, stored)
         runtime.stream_writer({"token": end["text"], **end})
         return end, step_note("summary_kept")
     update: dict[str, Any] = {"told": record(notice) if notice else None}
-    if not any(part["quotes"] for part in made.parts):
+    if not any(part["quotes"] for part in gathered.parts):
         outcome = "answered" if notice else "not_in_pages"
         return {"outcome": outcome, "notice": record(notice or Notice("summary_nothing"))}, step_note("nothing_found")
-    batches = _batches(made.passages, context) if context.model else []
-    if batches and batches[-1][-1] < len(made.passages):
-        read = sum(len(one.text) for one in made.passages[: batches[-1][-1]])
-        notice = Notice("summary_part", {"percent": 100 * read // sum(len(one.text) for one in made.passages)})
+    batches = _batches(gathered.passages, context) if context.model else []
+    if batches and batches[-1][-1] < len(gathered.passages):
+        read_size = sum(len(passage.text) for passage in gathered.passages[: batches[-1][-1]])
+        notice = Notice("summary_part", {"percent": 100 * read_size // sum(len(one.text) for one in gathered.passages)})
         update["told"] = record(notice)
-    alone = made.page is not None and names_alone(question_of(state), made.page)
+    is_whole_page = gathered.page is not None and names_alone(question_of(state), gathered.page)
     update |= {
-        "page": made.page.url_hash if made.page and alone else "",
-        "parts": made.parts,
-        "passages": [asdict(one) for one in made.passages],
+        "page": gathered.page.url_hash if gathered.page and is_whole_page else "",
+        "parts": gathered.parts,
+        "passages": [asdict(passage) for passage in gathered.passages],
         "batches": batches if len(batches) > 1 else [],
     }
-    runtime.stream_writer({"parts": made.parts, "passages": update["passages"], "told": update["told"]})
-    return update, step_note("summary_read", passages=len(made.passages), of=made.of)
+    runtime.stream_writer({"parts": gathered.parts, "passages": update["passages"], "told": update["told"]})
+    return update, step_note("summary_read", passages=len(gathered.passages), of=gathered.of)
 
 
-def _gather(wished: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
-    """What is told of, the summary of it that is kept, and what a person should know of its reach."""
+def _gather(question_text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
+    """Return the gathered passages, a stored summary of them, and a notice about the coverage."""
     reader, question = context.reader, context.asked
     if reader is None:
         return Gathered(), None, None
-    pages, language = chosen_pages(wished, question, reader), question_language(wished)
+    pages, language = select_pages(question_text, question, reader), question_language(question_text)
     if question.options.route == ROUTE:
-        made = changes(pages, question, reader, language)
-        since = {"count": made.of, "since": since_of(question)[:10]}
-        partly = made.notice if made.pages < made.of else None
-        return made, None, partly or Notice("summary_changes" if made.of else "summary_unchanged", since)
-    made = gather(pages, reader, whole=context.model is not None)
-    alone = made.page is not None and names_alone(wished, made.page)
-    return made, reader.kept(made.page, language, context.writer) if made.page and alone else None, made.notice
+        gathered = gather_changes(pages, question, reader, language)
+        since = {"count": gathered.of, "since": since_of(question)[:10]}
+        partial = gathered.notice if gathered.pages < gathered.of else None
+        return gathered, None, partial or Notice("summary_changes" if gathered.of else "summary_unchanged", since)
+    gathered = gather(pages, reader, whole=context.model is not None)
+    is_whole_page = gathered.page is not None and names_alone(question_text, gathered.page)
+    return (
+        gathered,
+        reader.kept(gathered.page, language, context.writer) if gathered.page and is_whole_page else None,
+        gathered.notice,
+    )
 
 
-def _kept(made: Gathered, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The end of a run that a kept summary answers."""
-    assert made.page is not None, "only the summaries of single pages are kept"
-    passages = [{**one, "text": made.page.text[one["start"] : one["end"]]} for one in kept["passages"]]
-    reach = notice_of(kept.get("told"))
-    when = str(kept["made"])[:10]
-    told = Notice("summary_kept", {"when": when})
-    if reach:
-        told = Notice("summary_kept_reach", {"when": when, "reach": record(reach)})
-    same = {name: kept[name] for name in ("text", "composed", "citations", "statements")}
-    return {**same, "passages": passages, "outcome": "caveat" if reach else "answered", "notice": record(told)}
+def _stored_end(gathered: Gathered, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the end of a run that a stored summary answers."""
+    assert gathered.page is not None, "only the summaries of single pages are kept"
+    passages = [{**one, "text": gathered.page.text[one["start"] : one["end"]]} for one in stored["passages"]]
+    coverage = notice_of(stored.get("told"))
+    when = str(stored["made"])[:10]
+    notice = Notice("summary_kept", {"when": when})
+    if coverage:
+        notice = Notice("summary_kept_reach", {"when": when, "reach": record(coverage)})
+    fields = {name: stored[name] for name in ("text", "composed", "citations", "statements")}
+    return {**fields, "passages": passages, "outcome": "caveat" if coverage else "answered", "notice": record(notice)}
 
 
 def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[int]]:
-    """The numbers of the passages that a request has room for, for each of the requests that may be made."""
+    """Return the numbers of the passages that fit into each of the possible requests."""
     room = max(1_000, context.options.context_tokens - _RULES_AND_REPLY)
-    found: list[list[int]] = [[]]
-    left = room
+    batches: list[list[int]] = [[]]
+    remaining = room
     for number, passage in enumerate(passages, 1):
         size = tokens_of([passage])
-        if found[-1] and size > left:
-            found.append([])
-            left = room
-        found[-1].append(number)
-        left -= size
-    return found[: max(1, context.budget.left - CALLS_KEPT)]
+        if batches[-1] and size > remaining:
+            batches.append([])
+            remaining = room
+        batches[-1].append(number)
+        remaining -= size
+    return batches[: max(1, context.budget.left - CALLS_KEPT)]
 
 
 async def note(state: NoteInput, runtime: Running) -> Result:
-    """Have the model note what some passages say; where it fails, they are told by their own sentences."""
-    context, passages = runtime.context, [passage_of(one) for one in state["passages"]]
+    """Have the model summarise some passages in notes; if it fails, their own sentences are quoted."""
+    context, passages = runtime.context, [passage_of(passage) for passage in state["passages"]]
     assert context.model is not None, "notes are taken by a model"
     numbered = list(zip(state["numbers"], passages, strict=True))
     try:

@@ -1,4 +1,4 @@
-"""What a run of summary mode knows: plain data, with a reducer for the notes that are taken side by side."""
+"""State of a summary run: plain data, with a reducer for the notes that are written in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rag.types import Passage
 
 
 class PartRecord(TypedDict):
-    """A part of a summary: what stands above it as Markdown, its passages by number, and the quotes that tell it."""
+    """A part of a summary: its heading as Markdown, its passages by number, and quotes that summarise it."""
 
     heading: str
     numbers: list[int]
@@ -29,11 +29,10 @@ class PartRecord(TypedDict):
 
 
 class SummaryState(Conversing, total=False):
-    """The conversation, and the fields of the current question, which `fresh` resets.
+    """The conversation, and the fields of the current question, which `blank_state` resets.
 
-    `page` is the one page that is told of, by its hash, where there is but one and all of it may be kept. `told` is
-    the notice of what is covered, `batches` the numbers of the passages that are read together. `composed` is `quoted`
-    where rules wrote for a model.
+    `page` is the hash of the only page, if its summary may be stored. `told` is the notice about what is covered,
+    `batches` are the numbers of passages that are read together. `composed` is `quoted` if rules replaced the model.
     """
 
     page: str
@@ -46,7 +45,7 @@ class SummaryState(Conversing, total=False):
 
 
 class NoteInput(TypedDict):
-    """The passages of one request, by number, and what was asked."""
+    """The passages of one request, by number, and the question."""
 
     question: str
     passages: list[dict[str, Any]]
@@ -55,7 +54,7 @@ class NoteInput(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class SummaryContext:
-    """What a run works with: never saved; `writer` is the name of what writes."""
+    """Runtime context of a run; never saved. `writer` is the name of the reasoner."""
 
     reader: PageReader | None
     asked: Question
@@ -71,7 +70,7 @@ class SummaryContext:
         return self.asked.options
 
 
-def fresh(question: str) -> dict[str, Any]:
-    """The fields of a question that nothing is known about yet."""
-    nothing: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
-    return {**blank_fields(question), **nothing, "told": None, "composed": ""}
+def blank_state(question: str) -> dict[str, Any]:
+    """Return the initial fields of a new question."""
+    empty: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
+    return {**blank_fields(question), **empty, "told": None, "composed": ""}

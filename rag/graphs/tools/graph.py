@@ -1,4 +1,4 @@
-"""Tool mode put together, and what a run of it is driven with."""
+"""The graph of the tool mode, and the context of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from rag.graphs.common import prepare as driven
+from rag.graphs.common import prepare as prepare_graph
 from rag.graphs.common import quoter_of, trace_step
 from rag.graphs.tools import nodes
 from rag.graphs.tools.state import ToolContext, ToolState
@@ -20,7 +20,7 @@ from rag.tools.tool import Work
 
 @cache
 def graph_of(saver: Any = None) -> Any:
-    """enter → call → write, or enter → talk; built on first use and shared by all runs."""
+    """Build enter → call → write, or enter → talk, on first use; all runs share the graph."""
     builder = StateGraph(ToolState, context_schema=ToolContext)
     for name, node in (("enter", nodes.enter), ("talk", nodes.talk), ("call", nodes.call), ("write", nodes.write)):
         builder.add_node(name, trace_step(name, node))
@@ -39,7 +39,7 @@ def _after_enter(state: ToolState, runtime: Runtime[ToolContext]) -> Literal["ta
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    return await driven(run, graph_of, _context)
+    return await prepare_graph(run, graph_of, _context)
 
 
 async def rescue(run: Run) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tool mode as a mode: what a run of it may cost, and how its last state becomes an answer."""
+"""The tool mode: its limits, and its answer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rag.types import Answer, Notice, ToolUse
 
 
 class ToolMode(GraphMode):
-    """Has tools tell what is asked, by the route of the message: at most four calls of them."""
+    """A mode that answers with tools, chosen by the route of the message, in up to four tool calls."""
 
     name = "tool"
     max_calls = 6
     max_tokens = 40_000
 
     def calls(self, options: RunOptions, *, talks: bool) -> int:
-        """One for each call of a tool, one for the answer and one for its check; a follow-up is completed first."""
+        """Return one call per tool call, one for the answer and one for its check; a follow-up needs two more."""
         return self.max_calls + 2 * talks
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:

@@ -1,4 +1,4 @@
-"""The steps of tool mode. Each returns what changes in the state, and what it decided, for the trace."""
+"""The steps of the tool mode. Each returns a state update, and its decision for the trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag.checking.citations import check_with
 from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
 from rag.graphs.common import Result, check_question, collect, question_of, start_turn, stream_piece
-from rag.graphs.tools.state import ToolContext, ToolState, UseRecord, fresh
+from rag.graphs.tools.state import ToolContext, ToolState, UseRecord, blank_state
 from rag.locales import say
 from rag.prompts import requests
 from rag.prompts.requests import passage_block, quoted
@@ -37,11 +37,11 @@ log = logging.getLogger(__name__)
 MOST_CALLS: Final = 4
 OF_ROUTE: Final = {"calculate": "calculator", "date": "date", "statistics": "statistics", "web": "web_search"}
 _LONGEST_ARGUMENT: Final = 20_000
-_TOLD: Final = 8_000  # characters of a result that a model is told
+_LONGEST_RESULT: Final = 8_000  # characters of a result that a model reads
 
 
 class Calls:
-    """The tools that were called for one question, and the passages that they found."""
+    """The tool calls for one question, and the passages that they found."""
 
     def __init__(self, question: str, context: ToolContext) -> None:
         self.question = question
@@ -49,13 +49,13 @@ class Calls:
         self.passages: list[Passage] = []
         self._context = context
 
-    async def by_rules(self) -> None:
-        """Call the tool of the route, or for none the calculator for arithmetic, else a search."""
+    async def call_by_rules(self) -> None:
+        """Call the tool of the route; without one, the calculator for arithmetic, else a search."""
         name = OF_ROUTE.get(self._context.options.route, "")
         await self.call(name or ("calculator" if expression_of(self.question) else "retrieve"), self.question)
 
-    async def by_model(self, model: ChatReasoner, history: Sequence[AnyMessage]) -> str:
-        """What the model says of the results, after as many calls as it wants; "" where it called nothing.
+    async def call_by_model(self, model: ChatReasoner, history: Sequence[AnyMessage]) -> str:
+        """Return the model's text on the results, after as many calls as it makes; "" if it calls nothing.
 
         Raises ModelError.
         """
@@ -64,54 +64,54 @@ class Calls:
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
         while True:
             with budget.keeping_end():
-                offered = self._offered() if budget.left and len(self.uses) < MOST_CALLS else []
-            reply = await model.choose(prompt, messages, [tool.schema for tool in offered])
-            calls = [*reply.tool_calls, *reply.invalid_tool_calls] if offered else []
+                tools = self._available_tools() if budget.left and len(self.uses) < MOST_CALLS else []
+            reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
+            calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
             if not calls:
                 return str(reply.text) if self.uses else ""
-            messages.append(AIMessage(reply.text, tool_calls=[_readable(call) for call in calls]))
+            messages.append(AIMessage(reply.text, tool_calls=[_normalise_call(call) for call in calls]))
             for call in calls:
-                told = await self._told(str(call["name"]), _argument(call.get("args")))
-                messages.append(ToolMessage(told, tool_call_id=str(call["id"])))
+                result_text = await self._reply_to(str(call["name"]), _argument(call.get("args")))
+                messages.append(ToolMessage(result_text, tool_call_id=str(call["id"])))
 
-    def _offered(self) -> list[Tool]:
-        """All that can do anything here: the web only where it may be searched, code only where it may be run."""
-        off = {"web_search"} if self._context.work.web is None else set()
-        off |= set() if self._context.work.code else {"python"}
-        return [tool for name, tool in TOOLS.items() if name not in off]
+    def _available_tools(self) -> list[Tool]:
+        """Return all usable tools: the web search if it is allowed, and code if it may run."""
+        unavailable = {"web_search"} if self._context.work.web is None else set()
+        unavailable |= set() if self._context.work.code else {"python"}
+        return [tool for name, tool in TOOLS.items() if name not in unavailable]
 
-    async def _told(self, name: str, argument: str) -> str:
-        """What a call of the model's is answered with. Passages are numbered through all calls."""
+    async def _reply_to(self, name: str, argument: str) -> str:
+        """Call a tool for the model, and return the reply. Passages are numbered across all calls."""
         if len(self.uses) >= MOST_CALLS:
             return "No more calls can be made."
         before = len(self.passages)
         use = await self.call(name, argument)
         if len(self.passages) == before:
-            said = use["result"][:_TOLD] or self._said(use)
-            return said if use["name"] in OWN_WORDS else quoted(said)
+            text = use["result"][:_LONGEST_RESULT] or self._failure_text(use)
+            return text if use["name"] in OWN_WORDS else quoted(text)
         block, _ = passage_block(self.passages[before:], numbers=range(before + 1, len(self.passages) + 1))
-        return block[: 4 * _TOLD]
+        return block[: 4 * _LONGEST_RESULT]
 
-    def _said(self, use: UseRecord) -> str:
-        failed = use["failed"] or record(Notice("search_none"))
-        return self._context.work.say(failed["code"], **failed["params"])
+    def _failure_text(self, use: UseRecord) -> str:
+        notice = use["failed"] or record(Notice("search_none"))
+        return self._context.work.say(notice["code"], **notice["params"])
 
     async def call(self, name: str, argument: str) -> UseRecord:
-        """Call a tool, with what came of it kept; one that is not there, or fails, says so."""
+        """Call a tool and record its result; an unknown or failing tool is recorded with its error."""
         began, argument = time.perf_counter(), argument[:_LONGEST_ARGUMENT]
         use = UseRecord(name=name[:60], argument=argument[:1_000], result="", seconds=0.0, failed=None)
         with span(use["name"], "tool", argument=argument[:200]):
             try:
-                result = await self._result(name, argument)
+                result = await self._run_tool(name, argument)
                 use["result"] = result.text
-                self.passages += [one for one in result.passages if one.id not in {known.id for known in self.passages}]
+                self.passages += [one for one in result.passages if one.id not in {seen.id for seen in self.passages}]
             except RagError as error:
                 use["failed"] = record(error.notice)
         use["seconds"] = round(time.perf_counter() - began, 3)
         self.uses.append(use)
         return use
 
-    async def _result(self, name: str, argument: str) -> ToolResult:
+    async def _run_tool(self, name: str, argument: str) -> ToolResult:
         tool = TOOLS.get(name)
         if tool is None:
             raise RagError("tool_missing", name=name[:60])
@@ -121,18 +121,18 @@ class Calls:
         except TimeoutError as error:
             raise RagError("tool_timeout", name=name, seconds=f"{tool.seconds:g}") from error
 
-    def found(self) -> list[dict[str, Any]]:
-        return [asdict(one) for one in self.passages]
+    def passage_records(self) -> list[dict[str, Any]]:
+        return [asdict(passage) for passage in self.passages]
 
 
-def _readable(call: Any) -> Any:
-    """A call as a message may hold it: with arguments that are an object."""
+def _normalise_call(call: Any) -> Any:
+    """Return a tool call whose arguments are an object, as messages require."""
     args = call.get("args")
     return {"name": call["name"] or "", "args": args if isinstance(args, dict) else {}, "id": call["id"]}
 
 
 def _argument(args: Any) -> str:
-    """The one text that a call gives, whatever it calls it."""
+    """Return the only text of a call's arguments, whatever its name."""
     if isinstance(args, str):
         try:
             args = json.loads(args)
@@ -149,29 +149,29 @@ Running = Runtime[ToolContext]
 
 
 async def enter(state: ToolState, runtime: Running) -> Result:
-    """Begin a question: nothing of the one before it stays but the conversation."""
-    update, route = fresh(state["question"].strip()), runtime.context.options.route
+    """Start a question; of the earlier state only the conversation stays."""
+    update, route = blank_state(state["question"].strip()), runtime.context.options.route
     if route != "unknown" and (end := check_question(update)):
         return end
-    alone = route in (*_TALK, "statistics") or expression_of(update["question"])
-    return await start_turn(update, {} if alone else state, runtime, CALLS_KEPT, aside=route != "web")
+    is_standalone = route in (*_TALK, "statistics") or expression_of(update["question"])
+    return await start_turn(update, {} if is_standalone else state, runtime, CALLS_KEPT, aside=route != "web")
 
 
 async def talk(state: ToolState, runtime: Running) -> Result:
-    """Answer what needs no tool: small talk, or a wish that nobody understands."""
+    """Answer small talk, or a request that is not understood, without a tool."""
     context, question = runtime.context, state["question"]
     notice: Notice | None = None
     if context.options.route == "unknown":
         notice = Notice("wish_unknown")
         text = say(notice, context.work.language)
     else:
-        text = await _small_talk(question, state, context)
+        text = await _answer_small_talk(question, state, context)
     stream_piece(text, runtime, [])
     update = {"text": text, "messages": [AIMessage(text)], "outcome": "conversation"}
     return update | {"notice": record(notice) if notice else None}, step_note("answered_without_searching")
 
 
-async def _small_talk(question: str, state: ToolState, context: ToolContext) -> str:
+async def _answer_small_talk(question: str, state: ToolState, context: ToolContext) -> str:
     history = state["messages"][:-1]
     if isinstance(context.reasoner, ChatReasoner):
         prompt = requests.decide(context.reasoner.texts, question)
@@ -185,38 +185,38 @@ async def _small_talk(question: str, state: ToolState, context: ToolContext) -> 
 
 
 async def call(state: ToolState, runtime: Running) -> Result:
-    """Have the model call tools, or rules where there is none, it fails, or the route's own tool knows.
+    """Have the model call tools; use rules if there is none, it fails or calls nothing, or for arithmetic.
 
-    What a model says without a tool is its own opinion, and not believed.
+    A model's text without a tool call is ignored, since it is based on no source.
     """
     context, question = runtime.context, question_of(state)
     calls, drafted, problem = Calls(question, context), "", None
     no_web = context.options.route == "web" and context.work.web is None
-    plain = no_web or expression_of(question)
-    if isinstance(context.reasoner, ChatReasoner) and not plain:
+    skip_model = no_web or expression_of(question)
+    if isinstance(context.reasoner, ChatReasoner) and not skip_model:
         try:
-            drafted = await calls.by_model(context.reasoner, state["messages"][:-1])
+            drafted = await calls.call_by_model(context.reasoner, state["messages"][:-1])
         except ModelError as error:
             problem = record(error.notice)
     if not calls.uses:
-        await calls.by_rules()
-    update = {"uses": calls.uses, "passages": calls.found()}
+        await calls.call_by_rules()
+    update = {"uses": calls.uses, "passages": calls.passage_records()}
     runtime.stream_writer(update)
     names = [use["name"] for use in calls.uses]
     return {**update, "drafted": drafted, "problem": problem}, step_note("called", tools=names)
 
 
 async def write(state: ToolState, runtime: Running) -> Result:
-    """Say what came of it: in the model's words, else in the tools' own, or quotes of what they found."""
+    """Write the answer in the model's words, or else in the tools', or with quotes of the passages."""
     context, problem = runtime.context, state["problem"]
     passages = [passage_of(kept) for kept in state["passages"]]
-    told = [use for use in state["uses"] if not use["failed"]]
-    if not told:
-        failed = next(use["failed"] for use in state["uses"])
-        sentence = say(notice_of(failed) or Notice("run_failed"), context.work.language)
+    succeeded = [use for use in state["uses"] if not use["failed"]]
+    if not succeeded:
+        failure = next(use["failed"] for use in state["uses"])
+        sentence = say(notice_of(failure) or Notice("run_failed"), context.work.language)
         stream_piece(sentence, runtime, [])
-        nothing = {"text": sentence, "outcome": "failed", "notice": failed, "messages": [AIMessage(sentence)]}
-        return nothing, step_note("failed", reason=failed["code"] if failed else "")
+        nothing = {"text": sentence, "outcome": "failed", "notice": failure, "messages": [AIMessage(sentence)]}
+        return nothing, step_note("failed", reason=failure["code"] if failure else "")
     pieces: list[str] = []
     if state["drafted"]:
         stream_piece(state["drafted"], runtime, pieces)
@@ -225,9 +225,9 @@ async def write(state: ToolState, runtime: Running) -> Result:
     elif passages:
         await collect(context.rules.answer(question_of(state), passages), runtime, pieces)
     else:
-        stream_piece("\n\n".join(use["result"] for use in told), runtime, pieces)
+        stream_piece("\n\n".join(use["result"] for use in succeeded), runtime, pieces)
     update = await _check("".join(pieces), passages, state, context)
-    outcome, notice = _end(update["text"], bool(update["citations"]), passages, state)
+    outcome, notice = _outcome(update["text"], bool(update["citations"]), passages, state)
     if outcome == "answered" and passages and not state["drafted"] and context.answerable() < DOUBT:
         outcome, notice = "caveat", record(Notice("in_doubt"))
     update |= {"outcome": outcome, "notice": notice or problem, "messages": [AIMessage(update["text"])]}
@@ -237,19 +237,19 @@ async def write(state: ToolState, runtime: Running) -> Result:
 
 
 async def _check(text: str, passages: list[Passage], state: ToolState, context: ToolContext) -> dict[str, Any]:
-    """The text with its marks held against the passages; without any it is what tools said, and has no marks."""
+    """Return the text with its citations checked against the passages; text of tools has no citations."""
     verifiers = context.verifiers if state["drafted"] and passages else ()
     check = await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)
-    made = check.result().plain()
+    result = check.result().plain()
     if passages:
-        return made
-    return {**made, "statements": [], "text": made["text"] if state["drafted"] else text}
+        return result
+    return {**result, "statements": [], "text": result["text"] if state["drafted"] else text}
 
 
-def _end(text: str, cited: bool, passages: list[Passage], state: ToolState) -> tuple[str, Any]:
+def _outcome(text: str, has_citations: bool, passages: list[Passage], state: ToolState) -> tuple[str, Any]:
     searched = {use["name"] for use in state["uses"]} <= {"retrieve", "web_search"}
-    if not text.strip() or (searched and passages and not cited and declines(text)):
+    if not text.strip() or (searched and passages and not has_citations and declines(text)):
         return "not_in_pages", record(Notice("not_in_pages"))
     if searched and not passages:
         return "not_in_pages", record(Notice("search_none"))
-    return "answered", record(Notice("no_citations")) if searched and not cited else None
+    return "answered", record(Notice("no_citations")) if searched and not has_citations else None

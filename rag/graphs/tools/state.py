@@ -1,4 +1,4 @@
-"""What a run of tool mode knows, as plain data, and what it works with."""
+"""State of a run of the tool mode, as plain data, and its runtime context."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rag.tools.tool import Work
 
 
 class UseRecord(TypedDict):
-    """As `ToolUse`."""
+    """A `ToolUse` as plain data."""
 
     name: str
     argument: str
@@ -30,9 +30,9 @@ class UseRecord(TypedDict):
 
 
 class ToolState(Conversing, total=False):
-    """The conversation, and the fields of the current question, which `fresh` resets.
+    """The conversation, and the fields of the current question, which `blank_state` resets.
 
-    `drafted` is what the model made of the results; `problem` why it did not.
+    `drafted` is the model's text on the results; `problem` why there is none.
     """
 
     uses: list[UseRecord]
@@ -43,7 +43,7 @@ class ToolState(Conversing, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a run works with: never saved."""
+    """Runtime context of a run; never saved."""
 
     work: Work
     reasoner: Reasoner
@@ -55,6 +55,6 @@ class ToolContext:
     options: RunOptions = field(default_factory=RunOptions)
 
 
-def fresh(question: str) -> dict[str, Any]:
-    """The fields of a question of which nothing is known."""
+def blank_state(question: str) -> dict[str, Any]:
+    """Return the initial fields of a new question."""
     return {**blank_fields(question), "uses": [], "passages": [], "drafted": "", "problem": None}

@@ -13,7 +13,7 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import ModelError
 from rag.graphs import MODES
-from rag.graphs.answer.state import LoopState, conversation, leftovers
+from rag.graphs.answer.state import LoopState, earlier_messages, removals
 from rag.reasoning.history import Memory, exchanges_of, messages_of, said, searched_with
 from rag.runs.options import Question
 from rag.runs.runs import Runs
@@ -37,14 +37,14 @@ def test_what_tools_said_goes_and_what_was_asked_stays() -> None:
         HumanMessage("And coffee?", id="4"),
         AIMessage("A drink.", id="5"),
     ]
-    assert [one.id for one in leftovers(messages)] == ["2", "3"]
+    assert [one.id for one in removals(messages)] == ["2", "3"]
 
 
 def test_a_model_sees_questions_and_answers_in_turn() -> None:
     told = [Exchange("What is tea?", ""), Exchange("And coffee?", "A drink.")]
     state = LoopState(messages=[*messages_of(told), said("And milk?")])
-    assert [one.text for one in conversation(state, Memory())] == ["And coffee?", "A drink."]
-    assert conversation(state, Memory("window", window=0)) == []
+    assert [one.text for one in earlier_messages(state, Memory())] == ["And coffee?", "A drink."]
+    assert earlier_messages(state, Memory("window", window=0)) == []
 
 
 @pytest.fixture
