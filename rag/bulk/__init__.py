@@ -1,4 +1,4 @@
-"""Imports of whole dumps: split into batches, which processes of one machine or of a cluster take into a library.
+"""Imports of whole dumps, in batches that processes of one machine or of a cluster import into a library.
 
-Batches and their outcomes are items of an ordinary import, whose lease is with the command that hands them out.
+Batches and their outcomes are items of an ordinary import, whose lease belongs to the command that distributes them.
 """

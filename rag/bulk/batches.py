@@ -1,6 +1,6 @@
-"""Dumps split into batches: stretches of JSONL files and web archives, and the pages of sitemaps.
+"""Split dumps into batches: byte ranges of JSONL files and web archives, and sitemaps.
 
-A batch is found again by its place alone, so that whoever takes it in reads nothing else of the dump.
+A batch is located by its place alone, so a process that imports it reads nothing else of the dump.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rag.web.media import byte_limit, parse_content_type
 Kind = Literal["jsonl", "warc", "sitemap"]
 
 _ENDINGS: dict[str, Kind] = {".jsonl": "jsonl", ".warc": "warc", ".warc.gz": "warc"}
-_LARGEST = 64_000_000  # bytes of a JSONL file that are read at once
+_LARGEST = 64_000_000  # maximum bytes of a batch
 _PAGES = frozenset(("text/html", "application/xhtml+xml", "application/pdf"))
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Bytes `start` to `end` of the file `place`, whose first record is the `first` one; or the sitemap at `place`."""
+    """Bytes `start` to `end` of the file `place`, with its records `first` to `last`; or the sitemap at `place`."""
 
     kind: Kind
     place: str
@@ -44,75 +44,75 @@ class Batch:
 
 
 def find_batches(inputs: Iterable[str], size: int) -> Iterator[Batch]:
-    """The batches of `inputs`: patterns of files, sitemaps' addresses, or .txt files with one of these per line.
+    """Yield the batches of `inputs`: file patterns, addresses of sitemaps, or .txt files with one of these per line.
 
-    `size` is the number of records in each. Raises ConfigError for what cannot be read or matches nothing.
+    `size` is the number of records per batch. Raises ConfigError for input that can't be read or matches nothing.
     """
-    for given in inputs:
-        if is_web_address(given):
-            yield Batch("sitemap", given)
+    for input_ in inputs:
+        if is_web_address(input_):
+            yield Batch("sitemap", input_)
             continue
-        places = sorted(glob.glob(str(Path(given).expanduser()), recursive=True))  # noqa: PTH207 - patterns may be absolute
-        if not places:
-            raise ConfigError("bulk_input", name=given)
-        for place in places:
+        paths = sorted(glob.glob(str(Path(input_).expanduser()), recursive=True))  # noqa: PTH207 - patterns may be absolute
+        if not paths:
+            raise ConfigError("bulk_input", name=input_)
+        for path in paths:
             try:
-                yield from _batches_in(place, size)
+                yield from _batches_in(path, size)
             except OSError as error:
-                raise ConfigError("file_unreadable", name=place) from error
+                raise ConfigError("file_unreadable", name=path) from error
 
 
-def _batches_in(place: str, size: int) -> Iterator[Batch]:
-    kind = next((kind for ending, kind in _ENDINGS.items() if place.lower().endswith(ending)), None)
+def _batches_in(path: str, size: int) -> Iterator[Batch]:
+    kind = next((kind for ending, kind in _ENDINGS.items() if path.lower().endswith(ending)), None)
     if kind == "jsonl":
-        yield from _stretches(kind, place, _line_ends(place), size)
+        yield from _split(kind, path, _line_ends(path), size)
     elif kind == "warc":
-        yield from _stretches(kind, place, _page_ends(place), size)
-    elif place.lower().endswith(".txt"):
-        lines = [line.strip() for line in Path(place).read_text("utf-8", "replace").splitlines()]
+        yield from _split(kind, path, _page_ends(path), size)
+    elif path.lower().endswith(".txt"):
+        lines = [line.strip() for line in Path(path).read_text("utf-8", "replace").splitlines()]
         yield from find_batches([line for line in lines if line and not line.startswith("#")], size)
     else:
-        raise ConfigError("bulk_input", name=place)
+        raise ConfigError("bulk_input", name=path)
 
 
-def _stretches(kind: Kind, place: str, ends: Iterable[int], size: int) -> Iterator[Batch]:
-    """Batches of `size` records, or fewer where these are large; `ends` are the bytes where the records end."""
-    full = str(Path(place).absolute())
+def _split(kind: Kind, path: str, ends: Iterable[int], size: int) -> Iterator[Batch]:
+    """Yield batches of `size` records, or fewer if these are large; `ends` are the byte offsets where records end."""
+    full_path = str(Path(path).absolute())
     start = end = last = 0
     first = 1
     for last, end in enumerate(ends, 1):
         if last - first + 1 == size or end - start >= _LARGEST:
-            yield Batch(kind, full, start, end, first, last)
+            yield Batch(kind, full_path, start, end, first, last)
             start, first = end, last + 1
     if end > start:
-        yield Batch(kind, full, start, end, first, last)
+        yield Batch(kind, full_path, start, end, first, last)
 
 
-def _line_ends(place: str) -> Iterator[int]:
-    with Path(place).open("rb") as file:
+def _line_ends(path: str) -> Iterator[int]:
+    with Path(path).open("rb") as file:
         end = 0
         for line in file:
             end += len(line)
             yield end
 
 
-def _page_ends(place: str) -> Iterator[int]:
-    """Where the records that are pages end."""
-    with Path(place).open("rb") as file, _archive(file, place) as records:
+def _page_ends(path: str) -> Iterator[int]:
+    """Yield the byte offsets where records of pages end."""
+    with Path(path).open("rb") as file, _open_archive(file, path) as records:
         for record in records:
             if _is_page(record):
                 records.read_to_end(record)
-                yield records.offset  # where the next one begins
+                yield records.offset  # the start of the next record
 
 
 @contextmanager
-def _archive(file: Any, place: str) -> Iterator[Any]:
-    """warcio's records of a web archive. Raises OSError for a broken file."""
+def _open_archive(file: Any, path: str) -> Iterator[Any]:
+    """Open a web archive as warcio's records. Raises OSError for a broken file."""
     try:
         from warcio.archiveiterator import ArchiveIterator
         from warcio.exceptions import ArchiveLoadFailed
     except ImportError as error:
-        raise ConfigError("bulk_package", name=place) from error
+        raise ConfigError("bulk_package", name=path) from error
     try:
         yield ArchiveIterator(file)
     except (ArchiveLoadFailed, zlib.error) as error:
@@ -120,7 +120,7 @@ def _archive(file: Any, place: str) -> Iterator[Any]:
 
 
 def _is_page(record: Any) -> bool:
-    if record.format != "warc":  # what is no archive at all is taken for an old format
+    if record.format != "warc":  # warcio takes other files for an old format
         raise OSError("no WARC record")
     if record.rec_type != "response" or record.http_headers is None or record.http_headers.get_statuscode() != "200":
         return False
@@ -129,30 +129,30 @@ def _is_page(record: Any) -> bool:
 
 
 def sources_of(batch: Batch, bounds: RecordBounds, find_pages: Callable[[str], list[str]]) -> Sequence[Source]:
-    """The pages of a batch; `find_pages` gives the addresses in a sitemap. Raises IngestError if it cannot be read."""
+    """Return the pages of a batch; `find_pages` returns the addresses in a sitemap. Raises IngestError."""
     if batch.kind == "sitemap":
         return [web_source(url) for url in find_pages(batch.place)]
     try:
         with Path(batch.place).open("rb") as file:
             file.seek(batch.start)
             if batch.kind == "warc":
-                return list(_archived(file, batch))
+                return list(_archived_sources(file, batch))
             lines = record_lines(BytesIO(file.read(batch.end - batch.start)), bounds)
             return list(record_sources(lines, Path(batch.place).name, bounds, first=batch.first))
     except OSError as error:
         raise IngestError("file_unreadable", name=batch.place) from error
 
 
-def _archived(file: Any, batch: Batch) -> Iterator[Source]:
-    with _archive(file, batch.place) as records:
+def _archived_sources(file: Any, batch: Batch) -> Iterator[Source]:
+    with _open_archive(file, batch.place) as records:
         for record in records:
             if records.offset >= batch.end:
                 return
             if _is_page(record):
-                yield _archived_page(record)
+                yield _archived_source(record)
 
 
-def _archived_page(record: Any) -> Source:
+def _archived_source(record: Any) -> Source:
     url = record.rec_headers.get_header("WARC-Target-URI")
     content_type = record.http_headers.get_header("Content-Type")
     limit = byte_limit(parse_content_type(content_type)[0])

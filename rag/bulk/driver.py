@@ -1,4 +1,4 @@
-"""One import of dumps, from their batches to an import that is done: what was stored of each, and what failed."""
+"""One import of dumps, from splitting them into batches to the result of each batch and of pages that failed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rag.store.sql.job_table import NewItem
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 
 _STATUSES: tuple[IngestStatus, ...] = ("added", "unchanged", "held", "failed")
-"""Of a batch: the first that any of its pages has."""
+"""Statuses of a batch: the first that any of its pages has."""
 RunnerName = Literal["here", "processes", "ray"]
 Run = Callable[[Batches], Iterator[tuple[int, Outcome]]]
 
 
 def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, workers: int, gpus: float) -> Run:
-    """Return what takes batches in. Raises ConfigError where several processes cannot write to the database."""
+    """Return the runner of that name. Raises ConfigError if several processes can't write to the database."""
     target = Target(app.settings, library, decision)
     if name == "here":
         return lambda batches: run_here(target, app, batches)
@@ -36,13 +36,13 @@ def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, 
 
 
 def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run) -> Iterator[IngestResult]:
-    """Yield the result of each batch, after those of its pages that failed or were held for review.
+    """Yield the result of each batch, after those of its pages that failed or need review.
 
-    What an earlier call with the same inputs left unfinished is finished. Raises ConfigError for inputs that cannot be
-    read and StoreError("bulk_busy") while another process works on it.
+    A call with the inputs of an unfinished one resumes it. Raises ConfigError for inputs that can't be read and
+    StoreError("bulk_busy") while another process works on them.
     """
     jobs = app.imports.external
-    app.imports.ingestor(library)  # makes the library, and loads the model before others ask for its files
+    app.imports.ingestor(library)  # creates the library, and loads the model before other processes need its files
     job_id = jobs.begin(library, inputs, lambda: _items(inputs, size))
     with jobs.lease(job_id) as lease:
         batches = {place: Batch(**packed) for place, packed in lease.open_items().items()}

@@ -1,7 +1,7 @@
-"""Batches taken in by the machines of a Ray cluster, or by processes of this one if none is named.
+"""A runner on the machines of a Ray cluster, or in processes of this machine if none is configured.
 
-Each actor has an app of its own and writes through it. All that comes back are outcomes: what a driver, an actor or a
-machine had in hand when it was lost is taken in again, and its pages are found where they are.
+Each actor has its own app and writes with it. Only outcomes are returned: batches that a driver, an actor or a machine
+loses are imported again, and their stored pages are recognised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rag.errors import ConfigError
 
 
 def run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.0) -> Iterator[tuple[int, Outcome]]:
-    """Use `workers` actors, each with so many GPUs. RAY_ADDRESS names the cluster. Raises ConfigError without Ray."""
+    """Run batches on `workers` actors with `gpus` GPUs each. RAY_ADDRESS is the cluster. May raise ConfigError."""
     for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(name, value)
     try:
@@ -36,14 +36,14 @@ def run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.0
             self._app = target.open()
 
         def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
-            outcomes = [target.take_in(self._app, pickle.loads(batch)) for batch in rows["batch"]]
-            return {"place": rows["place"], "outcome": [pickle.dumps(one) for one in outcomes]}
+            outcomes = [target.import_batch(self._app, pickle.loads(batch)) for batch in rows["batch"]]
+            return {"place": rows["place"], "outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
     rows = [{"place": place, "batch": pickle.dumps(batch)} for place, batch in batches.items()]
     actors = ray.data.ActorPoolStrategy(size=workers)
-    given = ray.data.from_items(rows, override_num_blocks=len(rows))
+    dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
     try:
-        for row in given.map_batches(Actor, batch_size=1, compute=actors, num_gpus=gpus or None).iter_rows():
+        for row in dataset.map_batches(Actor, batch_size=1, compute=actors, num_gpus=gpus or None).iter_rows():
             yield row["place"], pickle.loads(row["outcome"])
     finally:
         ray.shutdown()

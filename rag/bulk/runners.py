@@ -1,6 +1,6 @@
-"""Where batches are taken in: in this process, or in several of this machine.
+"""Runners that import batches in this process, or in several processes of this machine.
 
-A runner yields outcomes as they come, by the batch's place among those given.
+A runner yields outcomes as they arrive, with the index of their batch.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ _TRIES = 3
 
 def run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int, Outcome]]:
     for place, batch in batches.items():
-        yield place, target.take_in(app, batch)
+        yield place, target.import_batch(app, batch)
 
 
 def run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator[tuple[int, Outcome]]:
-    """Use `workers` processes. A batch whose process was killed is taken in again, three times in all."""
-    left = dict(batches)
+    """Run batches in `workers` processes. A batch whose process was killed is tried again, three times in total."""
+    remaining = dict(batches)
     tries: Counter[int] = Counter()
-    while left:
+    while remaining:
         running: dict[Future[Outcome], int] = {}
         try:
             with _pool(target, workers) as pool:
-                waiting = iter(list(left.items()))
+                waiting = iter(list(remaining.items()))
                 while True:
                     for place, batch in islice(waiting, workers + 1 - len(running)):
-                        running[pool.submit(_take_in, batch)] = place
+                        running[pool.submit(_import_batch, batch)] = place
                     if not running:
                         break
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         outcome, place = future.result(), running[future]
-                        del running[future], left[place]
+                        del running[future], remaining[place]
                         yield place, outcome
         except BrokenProcessPool:
             tries.update(running.values())
             for place in [place for place in running.values() if tries[place] >= _TRIES]:
-                del left[place]
+                del remaining[place]
                 yield place, Outcome(error=Notice("bulk_killed"))
 
 
@@ -64,5 +64,5 @@ def _open(target: Target) -> None:
     _target, _app = target, target.open()
 
 
-def _take_in(batch: Batch) -> Outcome:
-    return _target.take_in(_app, batch)
+def _import_batch(batch: Batch) -> Outcome:
+    return _target.import_batch(_app, batch)

@@ -1,4 +1,4 @@
-"""One batch taken into a library: the same in this process, in others of this machine, and on a cluster's."""
+"""The import of one batch into a library, the same in this process, in others of this machine, and on a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag.types import Decision, IngestResult, Notice
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many pages of a batch ended with which status, the results of those that need a look, or one `error`."""
+    """The number of pages of a batch by status, the results of those that need attention, or one `error`."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     results: tuple[IngestResult, ...] = ()
@@ -26,7 +26,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where pages go: everything that a process needs to know. `decision` is as in `ingest_all`."""
+    """The destination of pages, with all that a process needs. `decision` is as in `ingest_all`."""
 
     settings: Settings
     library: str
@@ -35,10 +35,10 @@ class Target:
     def open(self) -> App:
         return App(self.settings)
 
-    def take_in(self, app: App, batch: Batch) -> Outcome:
-        """Import the pages of a batch; what was imported of it before stays as it is.
+    def import_batch(self, app: App, batch: Batch) -> Outcome:
+        """Import the pages of a batch; those imported before stay as they are.
 
-        A page that fails is a result, and a batch that cannot be read is an outcome with an error.
+        A page that fails is a result, and a batch that can't be read is an outcome with an error.
         """
         try:
             sources = sources_of(batch, record_bounds(self.settings), app.imports.sitemap_pages)
@@ -46,5 +46,5 @@ class Target:
             results = [row for _, row in ingest_all(ingestor, sources, decision=self.decision)]
         except RagError as error:
             return Outcome(error=error.notice)
-        look = [replace(row, preview="", choices=()) for row in results if row.status in ("failed", "held")]
-        return Outcome(Counter(row.status for row in results), tuple(look))
+        to_review = [replace(row, preview="", choices=()) for row in results if row.status in ("failed", "held")]
+        return Outcome(Counter(row.status for row in results), tuple(to_review))

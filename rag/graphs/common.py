@@ -295,7 +295,7 @@ async def prepare(
         graph, run.thread = graph_of(), ""
     runtime_context = context(run)
     if run.is_resumed and state and state.get("question") == run.question.text:
-        run.take_up(Spent(**state["spent"]) if state.get("spent") else Spent())
+        run.restore_usage(Spent(**state["spent"]) if state.get("spent") else Spent())
         return PreparedGraph(graph, None, runtime_context)
     extra = await extra_input(graph) if extra_input else {}
     return PreparedGraph(

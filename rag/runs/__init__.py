@@ -1,4 +1,4 @@
-"""Starts runs, drives their graphs, streams, bounds and stops them, and keeps them for whoever looks on.
+"""Background runs: start, drive, stream, limit, stop and store them.
 
-`runs.Runs` knows no graph: a `run.Mode` gives one with what goes into it, and makes an answer of its last state.
+`runs.Runs` depends on no graph: a `run.Mode` provides one with its input, and makes an answer from its last state.
 """

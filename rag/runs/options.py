@@ -20,23 +20,20 @@ Leave = Literal["", "ask", "allowed"]
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Choices and limits of one run; None means the mode's own or none.
+    """Choices and limits of one run; None means the mode's default or no limit.
 
-    `route` is what the message was taken for, empty for a question. `strategy` is how it searches, by default as the
-    settings say. `standalone` is the question as the person
-    corrected it: it is searched for and answered. `compose`
-    says how an answer is put together from many passages, `distill` whether they are cut down to the
-    relevant sentences first (None: when they do not fit). With `approve` a plan waits for the
-    person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most;
-    `web` says whether its steps may search the open web too, `code` whether a model may run code.
-    `judge_each` has passages judged one by one, `tree_order`
-    says which levels of a tree come first, and `branch` names an earlier tree, and what is changed of it, that one goes
-    on from: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branched`.
-    `memory` is what is carried along of the conversation before the question, `window` how many exchanges of it, where
-    that is chosen. `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the
-    run with the best answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
-    `weights` are those of libraries, by name, where several are searched; 1 where none is given.
-    From `max_tokens`, of the answer alone, to `stop` they are the chat model's: see `rag.models.sampling`.
+    `route` is the kind of message, empty for a question. `strategy` is the search strategy, by default that of the
+    settings. `standalone` is the question as the person corrected it, which is searched for and answered. `compose` is
+    how an answer combines many passages, `distill` whether they are first reduced to the relevant sentences (None: if
+    they do not fit). With `approve`, a mode with a plan waits for the person to approve it; `searches` is the maximum
+    of its searches; `web` is whether its steps may search the web, `code` whether a model may run code. With
+    `judge_each`, passages are judged one by one, `tree_order` is which levels of a tree come first, and `branch` is an
+    earlier tree to continue and the changes to it: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branch`.
+    `memory` is the part of the conversation before the question to include, `window` how many exchanges of it, if
+    chosen. `context_tokens` is the context size of the chat model. `calls`, `tokens` and `seconds` are limits, after
+    which the run returns the best answer so far. A search returns `k` passages of `fetch_k` candidates; 0 is the
+    default. `weights` are those of libraries, by name, if several are searched; 1 by default. `max_tokens` (of the
+    answer alone) to `stop` are parameters of the chat model, see `rag.models.sampling`.
     """
 
     strategy: str = ""
@@ -75,9 +72,9 @@ class RunOptions:
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """The parameters of the chat model that were chosen (JSON values)."""
-        chosen = {name: getattr(self, name) for name in SAMPLING} | {"stop": list(self.stop)}
-        return {name: value for name, value in chosen.items() if value not in (None, [])}
+        """Return the chosen parameters of the chat model (JSON values)."""
+        parameters = {name: getattr(self, name) for name in SAMPLING} | {"stop": list(self.stop)}
+        return {name: value for name, value in parameters.items() if value not in (None, [])}
 
     @property
     def remembers(self) -> Memory:
@@ -97,20 +94,20 @@ class Question:
 
     @property
     def library(self) -> str:
-        """The first, which the conversation belongs to."""
+        """The first library, to which the conversation belongs."""
         return self.libraries[0]
 
     def limited(self, settings: Settings) -> Question:
-        """The same with the strategy, sizes, prices and limits of the settings, where no other was chosen."""
-        own = self.options
+        """Return the question with the settings' strategy, sizes, prices and limits as defaults."""
+        chosen = self.options
         options = replace(
-            own,
-            strategy=own.strategy or settings.strategy,
+            chosen,
+            strategy=chosen.strategy or settings.strategy,
             context_tokens=settings.llm_context_tokens,
             code=settings.tools_code,
-            calls=settings.answer_max_calls if own.calls is None else own.calls,
-            tokens=settings.answer_max_tokens if own.tokens is None else own.tokens,
-            seconds=settings.answer_max_seconds if own.seconds is None else own.seconds,
+            calls=settings.answer_max_calls if chosen.calls is None else chosen.calls,
+            tokens=settings.answer_max_tokens if chosen.tokens is None else chosen.tokens,
+            seconds=settings.answer_max_seconds if chosen.seconds is None else chosen.seconds,
             prices=Prices(settings.llm_price_in, settings.llm_price_out),
         )
         return replace(self, options=options)

@@ -1,6 +1,6 @@
-"""One run: what it is asked, the mode that answers it, what happened in it so far, and how its answer is put together.
+"""One run: its question and mode, its events so far, and its answer.
 
-How a run is started, stopped and kept is in `runs`.
+`runs` starts, stops and stores runs.
 """
 
 from __future__ import annotations
@@ -51,55 +51,55 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STOP_GRACE: Final = 0.4  # seconds in which what was stopped may still end by itself
+STOP_GRACE: Final = 0.4  # seconds for a stopped run to end properly
 HISTORY: Final = "keeps_history"
-"""A key of `configurable`: a run that sets it keeps the checkpoint of each step."""
+"""A key of `configurable`: a run that sets it stores the checkpoint of each step."""
 
-_OF_PAGES: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found"})
+_REPLACEABLE: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found"})
 _KINDS: Final = frozenset(get_args(EventKind))
 
 
 class PassageCache:
-    """The passages that a run has in hand: steps that read them again cost no second visit to the store.
+    """The passages that a run has read, so that steps that use them again need no second query.
 
-    `searches` are those made so far, for whoever wants to know why a passage is there.
+    `searches` are the searches so far, to explain why a passage was found.
     """
 
     def __init__(self, retriever: ScopedSearch) -> None:
         self.searches: list[Retrieval] = []
         self.retriever = retriever
-        self._kept: dict[str, Passage] = {}
+        self._passages: dict[str, Passage] = {}
 
-    def search(self, query: str, before: Sequence[str] = (), **how: Any) -> Sequence[Passage]:
-        found = self.retriever.search(query, before, **how)
-        if isinstance(found, Retrieval):
-            self.searches.append(found)
-        passages = [self._with_known(passage) for passage in found.passages]
-        self._kept.update((passage.id, passage) for passage in passages)
+    def search(self, query: str, before: Sequence[str] = (), **options: Any) -> Sequence[Passage]:
+        retrieval = self.retriever.search(query, before, **options)
+        if isinstance(retrieval, Retrieval):
+            self.searches.append(retrieval)
+        passages = [self._merge_known(passage) for passage in retrieval.passages]
+        self._passages.update((passage.id, passage) for passage in passages)
         return passages
 
-    def _with_known(self, passage: Passage) -> Passage:
-        """The passage with what an earlier search read of the same chunk, which may have been graded meanwhile."""
-        known = self._kept.get(passage.id)
-        if known is None:
+    def _merge_known(self, passage: Passage) -> Passage:
+        """Return the passage joined with an earlier reading of the same chunk, which may have been graded."""
+        earlier = self._passages.get(passage.id)
+        if earlier is None:
             return passage
-        if not (known.start <= passage.start and passage.end <= known.end):
-            whole = self.retriever.passages([passage.id])
-            known = joined(joined(whole[0], known), passage) if whole else passage
-        return replace(known, score=passage.score, ranks=passage.ranks, scores=passage.scores)
+        if not (earlier.start <= passage.start and passage.end <= earlier.end):
+            passages = self.retriever.passages([passage.id])
+            earlier = joined(joined(passages[0], earlier), passage) if passages else passage
+        return replace(earlier, score=passage.score, ranks=passage.ranks, scores=passage.scores)
 
     def answerable(self) -> float:
         """Return the probability that the library answers the question, from the best search; 1 before the first."""
         return max((search.answerable for search in self.searches), default=1.0)
 
-    def sure(self) -> bool:
+    def is_sure(self) -> bool:
         """Return whether a search surely found the answer."""
         return any(search.answerable >= SURE for search in self.searches)
 
     def passages_of(self, ids: Sequence[str]) -> list[Passage]:
-        if missing := [wanted for wanted in ids if wanted not in self._kept]:
-            self._kept.update((passage.id, passage) for passage in self.retriever.passages(missing))
-        return [self._kept[wanted] for wanted in ids if wanted in self._kept]
+        if missing := [id_ for id_ in ids if id_ not in self._passages]:
+            self._passages.update((passage.id, passage) for passage in self.retriever.passages(missing))
+        return [self._passages[id_] for id_ in ids if id_ in self._passages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,12 @@ class PreparedGraph:
 
 
 class Mode(ABC):
-    """A way to answer: its graph, and what the end of it means. One serves all runs and keeps nothing of them.
+    """A mode of answering: its graph, and the meaning of its end state. One instance serves all runs and has no state.
 
-    What nodes write to their stream becomes an event where its key is an EventKind, and part of the run's state
-    otherwise. A state's `outcome`, once it is there, says that the answer in it is sound. `max_calls` bounds the
-    model calls of a run, and `max_tokens` their tokens, where nobody chose another limit; `most_calls` bounds what
-    can be chosen. `keeps_history` asks for the checkpoint of each step, where there is a conversation.
+    Data that nodes stream becomes an event if its key is an EventKind, and else part of the run's state. A state with
+    an `outcome` has a sound answer. `max_calls` limits the model calls of a run, and `max_tokens` their tokens, unless
+    another limit was chosen; `most_calls` is the highest that can be chosen. `keeps_history` stores the checkpoint of
+    each step in a conversation.
     """
 
     name: str
@@ -131,11 +131,11 @@ class Mode(ABC):
 
     @abstractmethod
     async def prepare(self, run: Run) -> PreparedGraph:
-        """Build what the run needs. A graph is compiled with the run's `checkpointer`."""
+        """Build the graph of the run, compiled with its `checkpointer`."""
 
     @abstractmethod
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        """The answer from the run's state; `broken` is why the graph did not come to its end."""
+        """Return the answer from the run's state; `broken` is why the graph was interrupted."""
 
     def calls(self, options: RunOptions, *, talks: bool) -> int:
         """Return the default limit of model calls; `talks` is true within a conversation."""
@@ -146,13 +146,13 @@ class Mode(ABC):
         return
 
     async def remember(self, run: Run) -> None:
-        """Add what a broken-off run had written to its conversation."""
+        """Add the text of an interrupted run to its conversation."""
         return
 
 
 class GraphMode(Mode):
-    """One whose graph is made in the module `graph` beside its own, which knows LangGraph: that takes a second to
-    import the first time."""
+    """A mode whose graph is in the neighbouring module `graph`, which imports LangGraph: that takes a second the first
+    time."""
 
     @property
     def graph_module(self) -> Any:
@@ -167,7 +167,7 @@ class GraphMode(Mode):
         return prepared
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        """From the run's last state; where it broke off, from what is made of that."""
+        """Return the answer from the run's last state or, if it was interrupted, from its rescued state."""
         if broken is not None and not run.state.get("outcome"):
             run.state = await self.graph_module.rescue(run)
         state = run.state
@@ -184,11 +184,11 @@ class GraphMode(Mode):
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The callbacks of a run to its keeper, called in threads.
+    """The callbacks of a run, called in threads.
 
-    `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
-    person is asked, with what the run has spent, `spans` what happened, whenever it ends or waits. `changes` is what
-    a person changed since it began, oldest first. `dispatch` sets the route of its message.
+    `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` the questions
+    to a person and the usage of the run, `spans` the trace, whenever it ends or waits. `changes` are a person's changes
+    since it started, oldest first. `dispatch` sets the route of its message.
     """
 
     done: Callable[[Answer], object] | None = None
@@ -201,10 +201,9 @@ class Hooks:
 
 @dataclass(slots=True)
 class Run:
-    """`owner` is the person it belongs to. `spent` is its usage so far, if it resumes in another process; `reply` is
-    what a person answered to its waits, by their ids. If `is_resumed`, it was interrupted and starts at its
-    last checkpoint.
-    """
+    """`owner` is the person it belongs to. `spent` is its usage so far, if it resumes in another process; `reply` are a
+    person's replies to its waits, by their ids. If `is_resumed`, it was interrupted and starts at its last
+    checkpoint."""
 
     id: str
     question: Question
@@ -238,7 +237,7 @@ class Run:
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     replied: asyncio.Event = field(default_factory=asyncio.Event)
     done: threading.Event = field(default_factory=threading.Event)
-    work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
+    work: Future[None] | None = None  # stored, since an event loop has only weak references to its tasks
 
     def switch_to(self, question: Question, retriever: ScopedSearch) -> None:
         """Answer this question instead, in its own mode."""
@@ -258,14 +257,14 @@ class Run:
 
     def changes(self) -> Sequence[Change]:
         """Return a person's changes so far, oldest first. Blocks. A raised budget applies immediately."""
-        found = self.hooks.changes()
-        raised = [change.data for change in found if change.kind == "budget"]
+        changes = self.hooks.changes()
+        raised = [change.data for change in changes if change.kind == "budget"]
         self.more = {unit: sum(data.get(unit, 0) for data in raised) for unit in ("calls", "tokens", "seconds")}
         self.budget.raise_by(int(self.more["calls"]), int(self.more["tokens"]))
-        return found
+        return changes
 
-    def take_up(self, spent: Spent) -> None:
-        """Begin with what it had used before it was cut off."""
+    def restore_usage(self, spent: Spent) -> None:
+        """Start with the usage before the interruption."""
         self.spent = spent
         self.budget.take_up(spent)
 
@@ -276,7 +275,7 @@ class Run:
     @property
     def verifiers(self) -> list[Verifier]:
         """Return the available checkers, best first."""
-        return [one for one in (self.reasoner, self.verifier) if isinstance(one, Verifier)]
+        return [candidate for candidate in (self.reasoner, self.verifier) if isinstance(candidate, Verifier)]
 
     def checkpointer(self) -> Any:
         """Return the checkpointer of the run's conversation, or None. Its first import takes a moment."""
@@ -284,49 +283,49 @@ class Run:
 
     def config(self) -> Any:
         """Return the configuration for calling the graph and reading and writing its conversation."""
-        kept = {"thread_id": self.thread, HISTORY: self.mode.keeps_history} if self.thread else {}
-        return {"configurable": kept, "callbacks": [self.counter] if self.counter else []}
+        configurable = {"thread_id": self.thread, HISTORY: self.mode.keeps_history} if self.thread else {}
+        return {"configurable": configurable, "callbacks": [self.counter] if self.counter else []}
 
 
-def log_problem(what: str, problem: BaseException) -> None:
+def log_problem(message: str, problem: BaseException) -> None:
     frames = traceback.extract_tb(problem.__traceback__)[-4:]
     places = ", ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)
-    log.error("%s: %s at %s", what, type(problem).__name__, places)
+    log.error("%s: %s at %s", message, type(problem).__name__, places)
 
 
 async def drive(run: Run) -> None:
-    """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
-    if run.reasoner.kind == "chat":  # what quotes makes no calls
+    """Run the mode's graph until it ends or waits for a person, and turn its stream into events."""
+    if run.reasoner.kind == "chat":  # quoters make no calls
         run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
     run.trace.activate()
     mark_run()
     if run.hooks.dispatch is not None and not (run.reply or run.is_resumed):
         await run.hooks.dispatch(run)
     prepared = await run.mode.prepare(run)
-    given = await asyncio.to_thread(_resume_command, run.reply) if run.reply else prepared.given
-    kept = run.thread and prepared.graph.checkpointer is not None
-    durability = {"durability": "exit"} if kept and not run.mode.keeps_history else {}
-    how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
-    run.waits, began = (), run.is_resumed
-    async for namespace, kind, part in prepared.graph.astream(given, run.config(), **how):
+    graph_input = await asyncio.to_thread(_resume_command, run.reply) if run.reply else prepared.given
+    is_saved = run.thread and prepared.graph.checkpointer is not None
+    durability = {"durability": "exit"} if is_saved and not run.mode.keeps_history else {}
+    options = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
+    run.waits, has_started = (), run.is_resumed
+    async for namespace, kind, part in prepared.graph.astream(graph_input, run.config(), **options):
         path = tuple(node.partition(":")[0] for node in namespace)
         if kind == "custom":
-            _note(run, part, path)
+            _apply_part(run, part, path)
         elif not path:
-            run.state.update(part if began else {})  # at first it is what the conversation was left with
-            began = True
+            run.state.update(part if has_started else {})  # the first values are the conversation's last state
+            has_started = True
     run.waits = tuple(Wait(one.id, one.value) for one in run.state.pop("__interrupt__", ()))
 
 
 async def saved_state(run: Run, graph: Any) -> dict[str, Any] | None:
-    """Return the state of the run's conversation in the graph's terms; None if it can't be read."""
+    """Return the state of the run's conversation as the graph's values; None if it can't be read."""
     if not run.thread:
         return {}
-    found: Sequence[Any] = await asyncio.gather(graph.aget_state(run.config()), return_exceptions=True)
-    if isinstance(found[0], BaseException):
-        log_problem("a conversation could not be read", found[0])
+    results: Sequence[Any] = await asyncio.gather(graph.aget_state(run.config()), return_exceptions=True)
+    if isinstance(results[0], BaseException):
+        log_problem("a conversation could not be read", results[0])
         return None
-    values: dict[str, Any] = found[0].values
+    values: dict[str, Any] = results[0].values
     return values
 
 
@@ -343,8 +342,8 @@ def counter_of(budget: CallBudget, trace: Trace) -> CallCounter:
     return CallCounter(budget, trace)
 
 
-def _note(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> None:
-    """Take what a node wrote to its stream. The text so far is what the mode's own graph writes."""
+def _apply_part(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> None:
+    """Add what a node streamed to the events or the state. Only the mode's main graph writes the text."""
     for kind, data in part.items():
         if kind in _KINDS:
             run.add(cast(EventKind, kind), data, path)
@@ -365,9 +364,9 @@ def interruption(run: Run) -> Notice:
 
 
 def failure(run: Run, task: asyncio.Task[None]) -> Notice | None:
-    """Say why the graph broke off, if it did. The log gets no message of a surprise: it may quote pages.
+    """Return why the graph failed, if it did. An unexpected error's message may quote pages, so it isn't logged.
 
-    What fails once there is an outcome is the writing of the conversation: the answer is sound.
+    A failure after the outcome is one of saving the conversation: the answer is sound.
     """
     problem = task.exception() if not task.cancelled() else asyncio.CancelledError()
     if problem is None or isinstance(problem, RagError):
@@ -380,7 +379,7 @@ def failure(run: Run, task: asyncio.Task[None]) -> Notice | None:
 
 
 async def conclude(run: Run, broken: Notice | None) -> Answer:
-    """The mode's answer; one that says no more than that it failed where there is none, for whoever waits for one."""
+    """Return the mode's answer, or a failed one without text if there is none, so that callers always get an answer."""
     if run.counter is not None:
         run.counter.close()
     (answer,) = await asyncio.gather(run.mode.finish(run, broken), return_exceptions=True)
@@ -411,7 +410,7 @@ def answer_of(
         model_calls=run.budget.used,
         seconds=round(run.seconds(), 3),
         reasoner=run.reasoner.name,
-        notice=_of_searches(run, outcome, notice),
+        notice=_adjust_notice(run, outcome, notice),
         searches=tuple(run.cache.searches),
         answerable=run.cache.answerable(),
         statements=statements,
@@ -421,11 +420,11 @@ def answer_of(
     )
 
 
-def _of_searches(run: Run, outcome: Outcome, notice: Notice | None) -> Notice | None:
-    """Name damaged pages, or why only keywords were searched, instead of what the pages contain."""
+def _adjust_notice(run: Run, outcome: Outcome, notice: Notice | None) -> Notice | None:
+    """Replace a notice about the pages' content by damaged pages, or the reason for a keyword search, if any."""
     titles = dict.fromkeys(title for search in run.cache.searches for title in search.damaged)
-    in_place = notice is None or outcome == "not_in_pages" or notice.code in _OF_PAGES
-    if not in_place:
+    is_replaceable = notice is None or outcome == "not_in_pages" or notice.code in _REPLACEABLE
+    if not is_replaceable:
         return notice
     if titles:
         return Notice("pages_damaged", {"titles": ", ".join(f"“{title}”" for title in titles)})
@@ -434,5 +433,5 @@ def _of_searches(run: Run, outcome: Outcome, notice: Notice | None) -> Notice | 
 
 
 def _standalone(run: Run) -> str:
-    understood = str(run.state.get("standalone", ""))
-    return "" if understood == run.question.text.strip() else understood
+    standalone = str(run.state.get("standalone", ""))
+    return "" if standalone == run.question.text.strip() else standalone

@@ -1,4 +1,4 @@
-"""Runs answer questions in the background: whoever started one may go away and look again later."""
+"""Runs answer questions in the background, so their callers may leave and return later."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from rag.runs.run import (
 from rag.tracing import Span, Trace
 from rag.types import Answer, Event, Exchange, Notice, RunMode
 
-_TELL_EVERY: Final = 1.0  # seconds
+_TEXT_INTERVAL: Final = 1.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A person's answers to what a run waited for, by the ids of its Waits, what it had used before, and its spans.
+    """A person's replies to the waits of a run, by their ids, its usage so far, and its spans.
 
-    One that was `cut_off` resumes from its last checkpoint, which knows what it had used.
+    A run that was `cut_off` resumes from its last checkpoint, which has its usage.
     """
 
     reply: Mapping[str, Any] = field(default_factory=dict)
@@ -53,13 +53,13 @@ FRESH: Final = Resumed()
 
 
 class Runs:
-    """Starts runs in the background loop and keeps them; every method may be called from any thread.
+    """The runs of the background loop; every method may be called from any thread.
 
-    A finished run is kept for `max_age` seconds, and at most `keep` of them. A run that takes longer
-    than `time_limit` seconds, where nobody chose another limit, is stopped and keeps what it has. `saver` makes the
-    LangGraph checkpointer that keeps conversations; it is asked when the first run needs it. `verifier` is a local
-    model that checks answers where the reasoner cannot. `modes` are the ways to answer, by name. `ended` gets each run
-    that has its answer, and must return at once.
+    A finished run is stored for `max_age` seconds, and at most `keep` of them. A run that exceeds `time_limit` seconds,
+    unless another limit was chosen, is stopped with its text so far. `saver` makes the LangGraph checkpointer for
+    conversations; the first run that needs it calls it. `verifier` is a local model that checks answers if the reasoner
+    can't. `modes` are the modes of answering, by name. `ended` gets each run with its answer, and must return
+    immediately.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Runs:
         self._lock = threading.Lock()
 
     def warm(self) -> None:
-        """Build the graphs now: their imports take a second, which the first question would wait for."""
+        """Build the graphs now, since their imports take a second, for which the first question would wait."""
         for mode in self._modes.values():
             mode.warm(self._saver() if self._saver else None)
 
@@ -101,10 +101,10 @@ class Runs:
         hooks: Hooks | None = None,
         resumed: Resumed = FRESH,
     ) -> str:
-        """Begin to answer `question` and return the run's id at once.
+        """Start to answer `question` and return the run's id immediately.
 
-        `history` holds earlier (question, answer) pairs, oldest first. `quoter` is what a run falls back on when its
-        budget is spent. With a `thread` the saver keeps the conversation, and `history` counts only if it knows none.
+        `history` has earlier (question, answer) pairs, oldest first. `quoter` answers if the run's budget is used up.
+        With a `thread` the saver stores the conversation, and `history` only counts if that has none.
         """
         mode = self._modes[question.mode]
         run = Run(
@@ -114,7 +114,7 @@ class Runs:
             reasoner=reasoner,
             cache=PassageCache(retriever),
             budget=_budget(question.options, mode, bool(history or thread), resumed.spent),
-            history=tuple(one if isinstance(one, Exchange) else Exchange(*one) for one in history),
+            history=tuple(exchange if isinstance(exchange, Exchange) else Exchange(*exchange) for exchange in history),
             hooks=hooks or Hooks(),
             quoter=quoter,
             verifier=self._verifier,
@@ -128,17 +128,17 @@ class Runs:
             modes=self._modes,
         )
         with self._lock:
-            self._forget_old()
+            self._delete_old()
             self._runs[run.id] = run
         run.work = asyncio.run_coroutine_threadsafe(self._supervise(run), BACKGROUND.loop())
         return run.id
 
-    # With an `owner` these are that person's alone: RagError("run_unknown") for somebody else's run.
+    # With an `owner`, methods raise RagError("run_unknown") for another person's run.
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str | None = None) -> list[Event]:
-        """Return the events from number `since` on; raises RagError("run_unknown") for a forgotten run.
+        """Return the events from number `since` on; raises RagError("run_unknown") for a deleted run.
 
-        Where there are none yet, the first is waited for, at most `wait` seconds.
+        If there are none yet, wait up to `wait` seconds for the first.
         """
         run = self._run(run_id, owner)
         with run.changed:
@@ -146,7 +146,7 @@ class Runs:
             return run.events[since:]
 
     def cancel(self, run_id: str, owner: str | None = None) -> None:
-        """Ask the run to stop. Its answer, with the text so far, comes within a second."""
+        """Stop the run. Its answer, with the text so far, arrives within a second."""
         run = self._run(run_id, owner)
         BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
 
@@ -157,19 +157,19 @@ class Runs:
         reasoner: Reasoner | None = None,
         retriever: ScopedSearch | None = None,
     ) -> None:
-        """Resume a run that waits: a person's answer (JSON values) to each of its Waits, by their ids.
+        """Resume a waiting run with a person's reply (JSON values) to each of its Waits, by their ids.
 
         It resumes with the `reasoner` and `retriever` of the person who replies, if given.
         """
         run = self._run(run_id)
 
-        def go_on() -> None:
+        def resume() -> None:
             run.reply = reply
             run.reasoner = reasoner or run.reasoner
             run.cache.retriever = retriever or run.cache.retriever
             run.replied.set()
 
-        BACKGROUND.loop().call_soon_threadsafe(go_on)
+        BACKGROUND.loop().call_soon_threadsafe(resume)
 
     def can_go_on(self, mode: str) -> bool:
         """Return whether an interrupted run of this mode can be resumed."""
@@ -198,16 +198,16 @@ class Runs:
         return run.answer
 
     def close(self) -> None:
-        """Stop all runs; each still gets its answer. One that waits for a person is left as it is."""
+        """Stop all runs; each still gets its answer. A run that waits for a person stays as it is."""
         with self._lock:
-            left = [run for run in self._runs.values() if not run.done.is_set()]
-        going_on = [run for run in left if not run.waits]
-        for run in left:
+            unfinished = [run for run in self._runs.values() if not run.done.is_set()]
+        active = [run for run in unfinished if not run.waits]
+        for run in unfinished:
             if run.waits and run.work is not None:
                 run.work.cancel()
-        for run in going_on:
+        for run in active:
             BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
-        for run in going_on:
+        for run in active:
             run.done.wait(2 * STOP_GRACE)
 
     def _run(self, run_id: str, owner: str | None = None) -> Run:
@@ -217,7 +217,7 @@ class Runs:
             raise RagError("run_unknown")
         return run
 
-    def _forget_old(self) -> None:
+    def _delete_old(self) -> None:
         now = time.monotonic()
         ended = [run for run in self._runs.values() if run.ended is not None]
         surplus = len(ended) - self._keep + 1
@@ -226,44 +226,44 @@ class Runs:
                 del self._runs[run.id]
 
     async def _supervise(self, run: Run) -> None:
-        """See a run through to its answer, however it ends."""
-        telling = asyncio.create_task(_tell(run)) if run.hooks.text else None
+        """Drive a run until it has its answer, even if it fails."""
+        text_task = asyncio.create_task(_report_text(run)) if run.hooks.text else None
         try:
-            notice = await self._driven(run)
+            notice = await self._drive(run)
             while run.waits and notice is None:
-                notice = await _replied(run) or await self._driven(run)
+                notice = await _wait_for_reply(run) or await self._drive(run)
         finally:
-            if telling is not None:
-                telling.cancel()
+            if text_task is not None:
+                text_task.cancel()
         run.answer = await conclude(run, notice)
         if notice is not None:
-            await _remembered(run)
+            await _remember_text(run)
         run.ended = time.monotonic()
         run.add("answer", run.answer)
-        await _traced(run)
+        await _report_spans(run)
         if self._ended is not None:
             self._ended(run)
         if run.hooks.done is not None:
-            await _told("what follows an answer failed", run.hooks.done, run.answer)
+            await _call_hook("what follows an answer failed", run.hooks.done, run.answer)
         run.done.set()
 
-    async def _driven(self, run: Run) -> Notice | None:
-        """Drive it until its graph ends or waits for a person, it is stopped, or its time is up: then say so."""
+    async def _drive(self, run: Run) -> Notice | None:
+        """Drive a run until its graph ends or waits, it is stopped, or its time is up; return why, if it broke."""
         task = asyncio.create_task(drive(run))
         stop = asyncio.create_task(run.stopped.wait())
-        while (left := self._limit(run) - run.seconds()) > 0 and not (task.done() or stop.done()):
-            await asyncio.wait({task, stop}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        while (remaining := self._limit(run) - run.seconds()) > 0 and not (task.done() or stop.done()):
+            await asyncio.wait({task, stop}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
             if not (task.done() or stop.done()):
-                await _told("what a person changed could not be read", run.changes)
-        interrupted = not task.done()
-        if interrupted:
+                await _call_hook("what a person changed could not be read", run.changes)
+        is_interrupted = not task.done()
+        if is_interrupted:
             task.cancel()
             await asyncio.wait({task}, timeout=STOP_GRACE)
         stop.cancel()
-        return interruption(run) if interrupted else failure(run, task)
+        return interruption(run) if is_interrupted else failure(run, task)
 
     def _limit(self, run: Run) -> float:
-        """Seconds of work that it may take, with those that a person added meanwhile."""
+        """Return the time limit of a run in seconds, with those that a person added."""
         return (run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
 
 
@@ -273,48 +273,48 @@ def _budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> CallB
     return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), spent=spent, most=mode.most_calls)
 
 
-async def _replied(run: Run) -> Notice | None:
-    """Wait for a person's reply, for as long as it takes; a notice where the run is stopped instead."""
+async def _wait_for_reply(run: Run) -> Notice | None:
+    """Wait for a person's reply, without a time limit; return a notice if the run is stopped instead."""
     began, spent = time.monotonic(), run.budget.spent(run.seconds())
     run.replied.clear()
     if run.hooks.waits is not None:
-        await _traced(run)
-        await _told("that a run waits could not be kept", run.hooks.waits, run.waits, spent)
+        await _report_spans(run)
+        await _call_hook("that a run waits could not be kept", run.hooks.waits, run.waits, spent)
     run.add("waiting", run.waits)
-    ends = [asyncio.create_task(one.wait()) for one in (run.stopped, run.replied)]
+    tasks = [asyncio.create_task(one.wait()) for one in (run.stopped, run.replied)]
     try:
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for end in ends:
-            end.cancel()
+        for task in tasks:
+            task.cancel()
     run.waited += time.monotonic() - began
     return interruption(run) if run.stopped.is_set() else None
 
 
-async def _traced(run: Run) -> None:
+async def _report_spans(run: Run) -> None:
     run.trace.close()
     if run.hooks.spans is not None:
-        await _told("the spans of a run could not be kept", run.hooks.spans, tuple(run.trace.spans))
+        await _call_hook("the spans of a run could not be kept", run.hooks.spans, tuple(run.trace.spans))
 
 
-async def _told(what: str, hook: Callable[..., object], *given: Any) -> bool:
-    """Call it in a thread; its failure is logged and breaks nothing."""
-    (problem,) = await asyncio.gather(asyncio.to_thread(hook, *given), return_exceptions=True)
+async def _call_hook(message: str, hook: Callable[..., object], *args: Any) -> bool:
+    """Call a hook in a thread; return False and log the error if it fails."""
+    (problem,) = await asyncio.gather(asyncio.to_thread(hook, *args), return_exceptions=True)
     if isinstance(problem, BaseException):
-        log_problem(what, problem)
+        log_problem(message, problem)
     return not isinstance(problem, BaseException)
 
 
-async def _remembered(run: Run) -> None:
-    """Keep the text so far in the conversation; an answer does not wait for that for long."""
+async def _remember_text(run: Run) -> None:
+    """Add the text so far to the conversation, with a short timeout, so that the answer isn't delayed."""
     (problem,) = await asyncio.gather(asyncio.wait_for(run.mode.remember(run), STOP_GRACE), return_exceptions=True)
     if isinstance(problem, BaseException):
         log_problem("a stopped answer could not be kept in its conversation", problem)
 
 
-async def _tell(run: Run) -> None:
-    """Hand the text on as it grows, so that a process that is killed leaves it behind."""
-    is_kept = run.hooks.text is not None
-    while is_kept and run.hooks.text is not None:
-        await asyncio.sleep(_TELL_EVERY)
-        is_kept = await _told("what a run wrote so far could not be handed on", run.hooks.text, run.text)
+async def _report_text(run: Run) -> None:
+    """Pass on the text as it grows, so that it survives if the process is killed."""
+    succeeds = run.hooks.text is not None
+    while succeeds and run.hooks.text is not None:
+        await asyncio.sleep(_TEXT_INTERVAL)
+        succeeds = await _call_hook("what a run wrote so far could not be handed on", run.hooks.text, run.text)

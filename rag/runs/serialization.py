@@ -1,4 +1,4 @@
-"""Values as plain data, and back again: what nodes keep in a state, and an answer and its searches as stored."""
+"""Values as plain data, and back: passages and notices in a state, and answers and searches as stored."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rag.types import Answer, Candidate, Citation, Notice, Outcome, Passage, Ret
 
 Record = TypeVar("Record")
 
-_ALONE: Final = (str, int, float, NoneType)
-_OPENING: Final = 300  # characters of a candidate's text: what tells it from others
+_ATOMIC: Final = (str, int, float, NoneType)
+_OPENING: Final = 300  # characters of a candidate's text, enough to recognise it
 
 
 class NoticeRecord(TypedDict):
@@ -30,8 +30,8 @@ def record(notice: Notice) -> NoticeRecord:
     return {"code": notice.code, "params": dict(notice.params)}
 
 
-def notice_of(kept: NoticeRecord | None) -> Notice | None:
-    return Notice(kept["code"], kept["params"]) if kept else None
+def notice_of(data: NoticeRecord | None) -> Notice | None:
+    return Notice(data["code"], data["params"]) if data else None
 
 
 def ending(outcome: Outcome, notice: Notice | None) -> dict[str, Any]:
@@ -45,28 +45,28 @@ def step_note(decision: str, **detail: Any) -> dict[str, Any]:
 
 
 def citations_of(state: Mapping[str, Any]) -> tuple[Citation, ...]:
-    return tuple(from_json(Citation, kept) for kept in state.get("citations", ()))
+    return tuple(from_json(Citation, data) for data in state.get("citations", ()))
 
 
 def statements_of(state: Mapping[str, Any]) -> tuple[Statement, ...]:
-    return tuple(from_json(Statement, kept) for kept in state.get("statements", ()))
+    return tuple(from_json(Statement, data) for data in state.get("statements", ()))
 
 
-def passage_of(kept: Mapping[str, Any]) -> Passage:
-    return from_json(Passage, kept)
+def passage_of(data: Mapping[str, Any]) -> Passage:
+    return from_json(Passage, data)
 
 
-def merge_readings(one: Passage, other: Passage) -> Passage:
-    """All that two searches read of a passage; what the first read where that is not in one piece."""
-    apart = one.end < other.start - len(other.lead) or other.end < one.start - len(one.lead)
-    return one if apart or (one.start <= other.start and other.end <= one.end) else joined(one, other)
+def merge_readings(first: Passage, second: Passage) -> Passage:
+    """Return all text that two searches read of a passage; only the first's if the two are not adjacent."""
+    are_apart = first.end < second.start - len(second.lead) or second.end < first.start - len(first.lead)
+    return first if are_apart or (first.start <= second.start and second.end <= first.end) else joined(first, second)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
-    """The answer as JSON values: a few kilobytes.
+    """Return the answer as JSON values of a few kilobytes.
 
-    Quotes are kept whole with their places, so that an old answer shows what it showed. Passages keep
-    where they stand and how they were found; their texts are in the library, and searches are `compress_searches`.
+    Quotes are complete and have their positions, so that an old answer looks the same later. Passages have their
+    positions and scores; their texts are in the library, and searches in `compress_searches`.
     """
     light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
     data: dict[str, Any] = _as_json(light)
@@ -75,29 +75,29 @@ def to_json(answer: Answer) -> dict[str, Any]:
 
 
 def answer_from(data: Mapping[str, Any]) -> Answer:
-    """The answer from what `to_json` made; fields that are newer than the record have their defaults."""
+    """Return the answer from the result of `to_json`; fields newer than the record have their defaults."""
     return from_json(Answer, data)
 
 
 def compress_searches(searches: Sequence[Retrieval]) -> bytes:
-    """The searches of an answer as compressed JSON: about six kilobytes each; empty without any.
+    """Return the searches of an answer as compressed JSON of about six kilobytes each; empty without any.
 
-    Of each candidate's text the opening is kept. `passages` are not: they are among the candidates.
+    Each candidate has only the start of its text. `passages` are omitted, since they are among the candidates.
     """
     if not searches:
         return b""
-    data = [_as_json(replace(one, passages=(), candidates=tuple(map(_short, one.candidates)))) for one in searches]
+    data = [_as_json(replace(one, passages=(), candidates=tuple(map(_shorten, one.candidates)))) for one in searches]
     return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
 
 
 def decompress_searches(data: bytes) -> tuple[Retrieval, ...]:
-    """The searches from what `compress_searches` made."""
+    """Return the searches from the result of `compress_searches`."""
     return tuple(from_json(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
 
 
 def _as_json(value: Any) -> Any:
-    """As JSON what `asdict` makes, without its copies: it is written at once."""
-    if isinstance(value, _ALONE):
+    """Return the same JSON as `asdict`, but without its copies, since it is written immediately."""
+    if isinstance(value, _ATOMIC):
         return value
     if isinstance(value, tuple | list):
         return [_as_json(one) for one in value]
@@ -108,20 +108,20 @@ def _as_json(value: Any) -> Any:
     return value
 
 
-def _short(candidate: Candidate) -> Candidate:
+def _shorten(candidate: Candidate) -> Candidate:
     return replace(candidate, passage=replace(candidate.passage, text=candidate.passage.text[:_OPENING]))
 
 
 def from_json(kind: type[Record], data: Mapping[str, Any]) -> Record:
-    """A value of a dataclass from its fields as JSON; those that the class does not have are passed over."""
+    """Return a dataclass value from its fields as JSON; unknown fields are ignored."""
     hints = _hints(cast(Hashable, kind))
     return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in hints})
 
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    known = get_type_hints(kind)
-    return {field.name: known[field.name] for field in fields(kind)}
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _value(hint: Any, value: Any) -> Any:

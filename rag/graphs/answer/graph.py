@@ -144,7 +144,7 @@ def _context(run: Run) -> LoopContext:
         passages_of=cache.passages_of,
         budget=run.budget,
         answerable=cache.answerable,
-        sure=cache.sure,
+        sure=cache.is_sure,
         fast=run.mode.name == "fast",
         condenser=run.condenser,
         quoter=run.quoter,
