@@ -129,7 +129,7 @@ def _is_page(record: Any) -> bool:
 
 
 def sources_of(batch: Batch, bounds: RecordBounds, find_pages: Callable[[str], list[str]]) -> Sequence[Source]:
-    """Return the pages of a batch; `find_pages` returns the addresses in a sitemap. Raises IngestError."""
+    """Return the pages of a batch; `find_pages` reads a sitemap. Raises IngestError if it can't be read."""
     if batch.kind == "sitemap":
         return [web_source(url) for url in find_pages(batch.place)]
     try:

@@ -18,7 +18,7 @@ from rag.errors import ConfigError
 
 
 def run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.0) -> Iterator[tuple[int, Outcome]]:
-    """Run batches on `workers` actors with `gpus` GPUs each. RAY_ADDRESS is the cluster. May raise ConfigError."""
+    """Use `workers` actors with `gpus` GPUs each. RAY_ADDRESS is the cluster. Raises ConfigError without Ray."""
     for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(name, value)
     try:

@@ -37,7 +37,7 @@ def run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator
                 waiting = iter(list(remaining.items()))
                 while True:
                     for place, batch in islice(waiting, workers + 1 - len(running)):
-                        running[pool.submit(_import_batch, batch)] = place
+                        running[pool.submit(_take_in, batch)] = place
                     if not running:
                         break
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -64,5 +64,5 @@ def _open(target: Target) -> None:
     _target, _app = target, target.open()
 
 
-def _import_batch(batch: Batch) -> Outcome:
+def _take_in(batch: Batch) -> Outcome:
     return _target.import_batch(_app, batch)

@@ -248,7 +248,7 @@ class Runs:
         run.done.set()
 
     async def _drive(self, run: Run) -> Notice | None:
-        """Drive a run until its graph ends or waits, it is stopped, or its time is up; return why, if it broke."""
+        """Drive a run until its graph ends or waits, it is stopped, or its time is up; return the problem, if any."""
         task = asyncio.create_task(drive(run))
         stop = asyncio.create_task(run.stopped.wait())
         while (remaining := self._limit(run) - run.seconds()) > 0 and not (task.done() or stop.done()):
