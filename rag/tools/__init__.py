@@ -1,6 +1,6 @@
-"""What a conversation can call besides a search: each tool is a file here, and a row.
+"""Tools that a conversation can call besides a search: each is a file here, and a row.
 
-Texts of pages and files are never read as calls: a tool gets what the person typed, or what the chat model asks for.
+Text of pages and files is never read as a call: a tool gets what the person typed, or what the chat model requests.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({tool.name: tool for tool in
 
 _LINE: Final = 160
 OWN_WORDS: Final = frozenset({"calculator", "date"})
-"""What these say holds what they were given, and no words of pages."""
+"""Tools whose results contain their argument, and no text of pages."""
 
 
 def use_line(use: ToolUse, language: str, answer: str = "") -> str:
-    """`Calculator: 15% * 240 = 36`: what was called, and the beginning of what it said, on one line.
+    """Return a line with the tool, its argument and the start of its result: `Calculator: 15% * 240 = 36`.
 
-    What is the whole `answer` is not said again.
+    A result that is the whole `answer` is omitted.
     """
-    told = " ".join((say(use.failed, language) if use.failed else use.result).split())
+    result = " ".join((say(use.failed, language) if use.failed else use.result).split())
     name = say(Notice(f"tool_{use.name}"), language) if f"tool_{use.name}" in sentences("en") else use.name
     if use.name in OWN_WORDS and not use.failed:
-        return f"{name}: {told[:_LINE]}"
-    given = f"{name} “{' '.join(use.argument.split())[: _LINE // 2]}”"
+        return f"{name}: {result[:_LINE]}"
+    label = f"{name} “{' '.join(use.argument.split())[: _LINE // 2]}”"
     if use.result.strip() == answer.strip():
-        return given
-    return f"{given}: {told[:_LINE]}{'…' * (len(told) > _LINE)}"
+        return label
+    return f"{label}: {result[:_LINE]}{'…' * (len(result) > _LINE)}"

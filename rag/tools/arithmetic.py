@@ -1,7 +1,7 @@
-"""Arithmetic in both languages: read into a syntax tree, and worked out to 34 digits; never `eval`.
+"""Arithmetic in both languages: parsed into a syntax tree, and calculated to 34 digits; never `eval`.
 
-Decimal numbers (IEEE 754 decimal128, exponents up to 9999) keep each step short, whatever is asked: 9**9**9**9
-overflows at once. The tree comes from operator precedence parsing (Pratt, 1973).
+Decimal numbers (IEEE 754 decimal128, exponents up to 9999) keep each step short for any input: 9**9**9**9 overflows
+immediately. The parser is an operator precedence parser (Pratt, 1973).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, Final
 from rag.errors import ToolError
 from rag.quantities.numerals import chinese_number
 from rag.quantities.units import NONE, UNITS, Quantity, Unit, compound_unit
-from rag.tools.wording import HAN_NUMERALS, in_signs, tidied
+from rag.tools.wording import HAN_NUMERALS, normalise, replace_words
 
 LONGEST: Final = 500
-"""Characters of an expression."""
+"""Maximum characters of an expression."""
 DEEPEST: Final = 60
 CONTEXT: Final = Context(prec=34, Emax=9999, Emin=-9999, traps=[Overflow, DivisionByZero, InvalidOperation])
 
@@ -30,7 +30,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>\*\*|[-+*/()%!,]))\s*+"
 )
 _INFIX: Final = {"+": 10, "-": 10, "*": 20, "/": 20, "mod": 20, "**": 40}
-_NEGATED: Final = 30
+_NEGATION: Final = 30
 _CONSTANTS: Final = {"pi": "3.141592653589793238462643383279503", "e": "2.718281828459045235360287471352662"}
 
 
@@ -56,14 +56,14 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Decimal]]] = {
 _NAMES: Final = frozenset((*_FUNCTIONS, *_CONSTANTS, "mod"))
 
 Node = tuple[Any, ...]
-"""A sign, "number", "unit" or the name of a function, and what it is of."""
+"""A sign, "number", "unit" or the name of a function, and its operands."""
 
 
 class Expression:
-    """A text read as arithmetic. Raises ValueError for one that is none as a whole; RecursionError for too deep a one.
+    """A text parsed as arithmetic. Raises ValueError if it is not arithmetic as a whole; RecursionError if it is too
+    deep.
 
-    `units` are those that it names, `shown` is how it is written, and `works` says whether there is anything to work
-    out in it.
+    `units` are those it names, `shown` is its normalised form, and `works` is whether it has anything to calculate.
     """
 
     def __init__(self, text: str) -> None:
@@ -77,18 +77,18 @@ class Expression:
 
     @property
     def shown(self) -> str:
-        """In one form, whatever language it came in."""
+        """The expression in one notation, whatever its language."""
         tokens = self._tokens[1:-1] if self.tree[0] == "()" else self._tokens
-        written = " ".join(said for _, said in tokens)
-        written = re.sub(r"(?<=[(]) | (?=[%!),])|(?<=\b[a-z]{3}) (?=\()|(?<=sqrt) (?=\()", "", written)
-        return re.sub(r"(?<![^(])([-+]) ", r"\1", re.sub(r" ?\*\* ?", "^", written))
+        text = " ".join(symbol for _, symbol in tokens)
+        text = re.sub(r"(?<=[(]) | (?=[%!),])|(?<=\b[a-z]{3}) (?=\()|(?<=sqrt) (?=\()", "", text)
+        return re.sub(r"(?<![^(])([-+]) ", r"\1", re.sub(r" ?\*\* ?", "^", text))
 
     def value(self) -> Quantity:
-        """What it comes to. Raises ToolError."""
+        """Return the result. Raises ToolError."""
         with localcontext(CONTEXT):
             try:
-                found = _value(self.tree)
-                return Quantity(+found.value, found.dimension)
+                result = _evaluate(self.tree)
+                return Quantity(+result.value, result.dimension)
             except (Overflow, OverflowError) as error:
                 raise ToolError("expression_large") from error
             except (DivisionByZero, ZeroDivisionError) as error:
@@ -96,7 +96,7 @@ class Expression:
             except (DecimalException, ValueError, TypeError) as error:
                 raise ToolError("expression_undefined") from error
 
-    def _next(self) -> tuple[str, str]:
+    def _peek(self) -> tuple[str, str]:
         return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
 
     def _take(self) -> tuple[str, str]:
@@ -104,118 +104,118 @@ class Expression:
         return self._tokens[self._at - 1]
 
     def _expression(self, power: int, depth: int) -> Node:
-        """As much as binds more tightly than `power`."""
+        """Parse as much as binds more tightly than `power`."""
         if depth > DEEPEST:
             raise RecursionError
         left = self._operand(depth)
         while self._at < len(self._tokens):
-            kind, said = self._next()
-            if said in ("%", "!"):
+            kind, symbol = self._peek()
+            if symbol in ("%", "!"):
                 self._take()
-                left = (said, left)
-            elif said in _INFIX and _INFIX[said] > power:
+                left = (symbol, left)
+            elif symbol in _INFIX and _INFIX[symbol] > power:
                 self._take()
-                right = self._expression(_INFIX[said] - (said == "**"), depth + 1)
-                left = (said, left, right)
-            elif said in _INFIX or said in (")", ",") or (kind != "word" and left[0] != "unit" and said != "("):
+                right = self._expression(_INFIX[symbol] - (symbol == "**"), depth + 1)
+                left = (symbol, left, right)
+            elif symbol in _INFIX or symbol in (")", ",") or (kind != "word" and left[0] != "unit" and symbol != "("):
                 break
             else:
-                left = self._beside(left, depth)
+                left = self._juxtaposed(left, depth)
         return left
 
-    def _beside(self, left: Node, depth: int) -> Node:
-        """What stands beside it without a sign: its unit, the next part of a measure, or a factor."""
-        kind, said = self._next()
-        if unit := compound_unit(said) if kind == "word" else None:
+    def _juxtaposed(self, left: Node, depth: int) -> Node:
+        """Parse what follows without a sign: a unit, the next part of a measure, or a factor."""
+        kind, symbol = self._peek()
+        if unit := compound_unit(symbol) if kind == "word" else None:
             self._take()
             self.units.append(unit)
             return ("unit", left, unit)
-        return ("+" if left[0] == "unit" and kind == "number" else "*", left, self._expression(_NEGATED, depth + 1))
+        return ("+" if left[0] == "unit" and kind == "number" else "*", left, self._expression(_NEGATION, depth + 1))
 
     def _operand(self, depth: int) -> Node:
         if self._at >= len(self._tokens):
             raise ValueError
-        before = self._tokens[self._at - 1][1] if self._at else ""
-        kind, said = self._take()
+        previous = self._tokens[self._at - 1][1] if self._at else ""
+        kind, symbol = self._take()
         if kind == "number":
-            return ("number", Decimal(said.replace(",", "")))
-        if said == "(":
+            return ("number", Decimal(symbol.replace(",", "")))
+        if symbol == "(":
             inner = self._expression(0, depth + 1)
-            if self._next()[1] != ")":
-                raise ValueError(said)
+            if self._peek()[1] != ")":
+                raise ValueError(symbol)
             self._take()
             return ("()", inner)
-        if said in ("-", "+"):
-            return (said, self._expression(_NEGATED, depth + 1))
-        if said in _FUNCTIONS and (said != "min" or self._next()[1] == "("):
-            return (said, *self._arguments(depth))
-        if said in _CONSTANTS:
-            return ("number", Decimal(_CONSTANTS[said]))
-        if before in ("*", "/") and (unit := compound_unit(said)):
+        if symbol in ("-", "+"):
+            return (symbol, self._expression(_NEGATION, depth + 1))
+        if symbol in _FUNCTIONS and (symbol != "min" or self._peek()[1] == "("):
+            return (symbol, *self._arguments(depth))
+        if symbol in _CONSTANTS:
+            return ("number", Decimal(_CONSTANTS[symbol]))
+        if previous in ("*", "/") and (unit := compound_unit(symbol)):
             self.units.append(unit)
             return ("unit", ("number", Decimal(1)), unit)
-        raise ValueError(said)
+        raise ValueError(symbol)
 
     def _arguments(self, depth: int) -> list[Node]:
-        if self._next()[1] != "(":
-            return [self._expression(_NEGATED, depth + 1)]
-        given = []
+        if self._peek()[1] != "(":
+            return [self._expression(_NEGATION, depth + 1)]
+        arguments = []
         while self._take()[1] in ("(", ","):
-            given.append(self._expression(0, depth + 1))
+            arguments.append(self._expression(0, depth + 1))
             if self._at >= len(self._tokens):
                 raise ValueError
-        return given
+        return arguments
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
     if len(text) > LONGEST or not text.strip():
         raise ValueError(text)
-    text = in_signs(tidied(text))
-    found: list[tuple[str, str]] = []
-    place = 0
-    while place < len(text):
-        token = _TOKEN.match(text, place)
+    text = replace_words(normalise(text))
+    tokens: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
         if token is None:
-            raise ValueError(text[place:])
-        kind, said = ("number" if token["han"] else str(token.lastgroup)), token[0].strip()
-        if token["han"] and found and found[-1][0] == "number" and not set(said) - set("百千万亿"):  # 3万
-            said = f"{chinese_number(found.pop()[1].replace(',', '') + said).normalize():f}"
+            raise ValueError(text[position:])
+        kind, symbol = ("number" if token["han"] else str(token.lastgroup)), token[0].strip()
+        if token["han"] and tokens and tokens[-1][0] == "number" and not set(symbol) - set("百千万亿"):  # 3万
+            symbol = f"{chinese_number(tokens.pop()[1].replace(',', '') + symbol).normalize():f}"
         elif token["han"]:
-            said = f"{chinese_number(said):f}"
-        found.append((kind, said.lower() if said.lower() in _NAMES else said))
-        place = token.end()
-    return found
+            symbol = f"{chinese_number(symbol):f}"
+        tokens.append((kind, symbol.lower() if symbol.lower() in _NAMES else symbol))
+        position = token.end()
+    return tokens
 
 
-def _value(node: Node) -> Quantity:
-    kind, *given = node
+def _evaluate(node: Node) -> Quantity:
+    kind, *operands = node
     if kind == "number":
-        return Quantity(given[0])
+        return Quantity(operands[0])
     if kind == "unit":
-        return _in_unit(_value(given[0]), given[1])
+        return _in_unit(_evaluate(operands[0]), operands[1])
     if kind == "()":
-        return _value(given[0])
-    if len(given) == 2 and kind in _INFIX:
-        return _joined(kind, *given)
-    values = [_value(one) for one in given]
+        return _evaluate(operands[0])
+    if len(operands) == 2 and kind in _INFIX:
+        return _calculate(kind, *operands)
+    values = [_evaluate(one) for one in operands]
     if kind in "+-":
         return Quantity(-values[0].value if kind == "-" else values[0].value, values[0].dimension)
     if kind == "sqrt" and values[0].dimension != NONE:
         return _power(values[0], Quantity(Decimal("0.5")))
-    plain = [_plain(one) for one in values]
+    numbers = [_as_number(one) for one in values]
     if kind == "%":
-        return Quantity(plain[0] / 100)
-    return Quantity(_factorial(plain[0]) if kind == "!" else +_FUNCTIONS[kind](*plain))
+        return Quantity(numbers[0] / 100)
+    return Quantity(_factorial(numbers[0]) if kind == "!" else +_FUNCTIONS[kind](*numbers))
 
 
 def _in_unit(value: Quantity, unit: Unit) -> Quantity:
     if unit.zero:
-        return Quantity((_plain(value) * unit.size.value) + unit.zero, unit.size.dimension)
+        return Quantity((_as_number(value) * unit.size.value) + unit.zero, unit.size.dimension)
     return Quantity(value.value * unit.size.value, value.times(unit.size))
 
 
-def _joined(sign: str, first: Node, second: Node) -> Quantity:
-    left, right = _value(first), _value(second)
+def _calculate(sign: str, first: Node, second: Node) -> Quantity:
+    left, right = _evaluate(first), _evaluate(second)
     if sign in "+-":
         if second[0] == "%":  # 240 + 15%
             right = Quantity(left.value * right.value, left.dimension)
@@ -228,12 +228,12 @@ def _joined(sign: str, first: Node, second: Node) -> Quantity:
         return Quantity(left.value / right.value, left.times(right, -1))
     if sign == "**":
         return _power(left, right)
-    by = _plain(right)
-    return Quantity(_plain(left) - by * (left.value / by).to_integral_value("ROUND_FLOOR"))
+    divisor = _as_number(right)
+    return Quantity(_as_number(left) - divisor * (left.value / divisor).to_integral_value("ROUND_FLOOR"))
 
 
 def _power(base: Quantity, power: Quantity) -> Quantity:
-    exponent = _plain(power)
+    exponent = _as_number(power)
     if base.dimension == NONE:
         return Quantity(base.value**exponent)
     dimension = tuple(one * exponent for one in base.dimension)
@@ -242,7 +242,7 @@ def _power(base: Quantity, power: Quantity) -> Quantity:
     return Quantity(base.value**exponent, tuple(map(int, dimension)))
 
 
-def _plain(quantity: Quantity) -> Decimal:
+def _as_number(quantity: Quantity) -> Decimal:
     if quantity.dimension != NONE:
         raise ToolError("expression_units")
     return quantity.value

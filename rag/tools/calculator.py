@@ -1,4 +1,4 @@
-"""Arithmetic and units: whether a message is that as a whole, and what it comes to."""
+"""Arithmetic and units: recognise a message that is a calculation as a whole, and calculate it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag.errors import ToolError
 from rag.quantities.units import BASES, Quantity, Unit, compound_unit
 from rag.tools.arithmetic import CONTEXT, LONGEST, Expression
 from rag.tools.tool import Result, Tool, Work
-from rag.tools.wording import RATIOS, tidied
+from rag.tools.wording import RATIOS, normalise
 
 _DIGITS: Final = Context(prec=12)
 _UNIT: Final = r"(?P<unit>(?:square |cubic |degrees? )?[A-Za-z°%\u4e00-\u9fff]{1,16}(?:/[A-Za-z\u4e00-\u9fff]{1,16})?)"
@@ -37,41 +37,41 @@ _INTO: Final = (
         r"\A(?P<of>[^是等合为换转]+)(?:相当于|等于|是|为|合|换算?成?|转换?成?)(?P<unit>[华摄]氏)(?:多少度|几度|度)?\Z"
     ),
 )
-# A date, a range, a number of a telephone or a version: what is so written is to be worked out only if that is said.
-_OTHERWISE: Final = re.compile(
+# Dates, ranges, phone numbers and versions: these are only calculated if the message asks for it.
+_NOT_ARITHMETIC: Final = re.compile(
     r"(?:the )?difference between (?:\d{4} and \d{4}|\d+\.\d+ and \d+(?:\.\d+)?)|(?:19|20)\d\d[\u4e00-\u9fff]+[\d.]+%"
     r"|\d{4}(?:-\d\d?){2}\b.*|[1-9]\d?/[1-9]\d?|\d{4,}-\d+|\d+-(?:0\d*|\d{4,})|\d+(?:-\d+){2,}|\d{1,4}(?:/\d{1,4}){2,}"
 )
 _PARTS: Final = re.compile(
     r"(?:[\d\s.,+*/()%!×÷^-]|\b(?:plus|minus|times|of|divided by|percent)\b|[加减乘除以的]){3,}+"
 )
-_CUT: Final = re.compile(r"[+*/%×÷^加减乘除以]|-\s|(?:plus|minus|times|of|divided)\b")
-"""What an expression begins with whose first number stands before it, in words."""
+_TRUNCATED: Final = re.compile(r"[+*/%×÷^加减乘除以]|-\s|(?:plus|minus|times|of|divided)\b")
+"""Start of an expression whose first number precedes it, in words."""
 _BARE: Final = re.compile(r"[\d\s.,()%!×÷^*/+-]*+")
 
 
 def expression_of(text: str) -> str | None:
-    """The arithmetic or conversion that a message is as a whole, apart from what asks for it; None for any other.
+    """Return the calculation or conversion that a message is as a whole, without its request; None for any other.
 
-    What is nothing but digits and signs counts however long or deep it is: `calculate` says what is wrong with it.
+    Digits and signs alone count at any length or depth, since `calculate` explains what is wrong with them.
     """
     if len(text) > LONGEST:
         return text if _BARE.fullmatch(text) and re.search(r"\d\s*[-+*/^×÷]", text) else None
-    body, said_so = _unframed(tidied(text))
-    for of, unit in _readings(body):
+    body, is_requested = _strip_request(normalise(text))
+    for source, unit in _readings(body):
         try:
-            found = Expression(of)
+            expression = Expression(source)
         except ValueError:
             continue
         except RecursionError:
             return body
-        if unit or (found.works and (said_so or not _OTHERWISE.fullmatch(of))):
-            return f"{found.shown} in {unit}" if unit else found.shown
+        if unit or (expression.works and (is_requested or not _NOT_ARITHMETIC.fullmatch(source))):
+            return f"{expression.shown} in {unit}" if unit else expression.shown
     return None
 
 
-def _unframed(text: str) -> tuple[str, bool]:
-    """Without what asks to work it out, and whether that is said in so many words; "what is" asks for anything."""
+def _strip_request(text: str) -> tuple[str, bool]:
+    """Return the text without its request, and whether that asks for a calculation; "what is" may ask for anything."""
     lead = _LEAD.match(text)
     start = lead.end() if lead else 0
     text = text.rstrip(" ?？。.")
@@ -81,51 +81,51 @@ def _unframed(text: str) -> tuple[str, bool]:
 
 
 def _readings(body: str) -> Iterator[tuple[str, str]]:
-    """What is to be worked out, and the unit that it is to come to; as it stands comes last."""
+    """Yield possible readings, as an expression and a target unit; the text itself comes last."""
     for ratio, signs in RATIOS:
-        if found := ratio.fullmatch(body):
-            yield found.expand(signs), "%"
+        if match := ratio.fullmatch(body):
+            yield match.expand(signs), "%"
     for into in _INTO:
-        if (found := into.fullmatch(body)) and compound_unit(found["unit"]):
-            yield found["of"], found["unit"]
+        if (match := into.fullmatch(body)) and compound_unit(match["unit"]):
+            yield match["of"], match["unit"]
     yield body, ""
 
 
 def calculate(said: str, _: Work) -> Result:
-    """What an expression, or the longest in a text, comes to. Raises ToolError."""
-    shown = expression_of(said) or _within(said)
+    """Return the result of an expression, or of the longest one in a text. Raises ToolError."""
+    shown = expression_of(said) or _find_longest(said)
     if shown is None:
         raise ToolError("expression_unreadable")
     if len(shown) > LONGEST:
         raise ToolError("expression_long", limit=LONGEST)
-    of, joint, wanted = shown.rpartition(" in ")
-    if not joint or compound_unit(wanted) is None:
-        of, wanted = shown, ""
+    source, separator, target = shown.rpartition(" in ")
+    if not separator or compound_unit(target) is None:
+        source, target = shown, ""
     try:
-        expression = Expression(of)
+        expression = Expression(source)
     except RecursionError as error:
         raise ToolError("expression_deep") from error
     except ValueError as error:
         raise ToolError("expression_unreadable") from error
     with localcontext(CONTEXT):
-        number, unit = _measured(expression.value(), expression.units, wanted)
-        written, exact = _written(number)
+        number, unit = _convert(expression.value(), expression.units, target)
+        written, exact = _format(number)
     text = f"{shown} {'=' if exact else '≈'} {written}{unit if unit == '%' else f' {unit}'.rstrip()}"
     return Result(text, {"expression": shown, "value": written, "unit": unit})
 
 
-def _within(said: str) -> str | None:
-    """The longest expression that stands in a text, by the words around it."""
-    parts = _PARTS.findall(said[: 4 * LONGEST])
+def _find_longest(text: str) -> str | None:
+    """Return the longest expression in a text, delimited by the words around it."""
+    parts = _PARTS.findall(text[: 4 * LONGEST])
     parts = [part.strip(" .,?的").removesuffix(" of") for part in parts]
-    found = [one for part in parts if not _CUT.match(part) and (one := expression_of(part))]
-    return max(found, key=len, default=None)
+    expressions = [one for part in parts if not _TRUNCATED.match(part) and (one := expression_of(part))]
+    return max(expressions, key=len, default=None)
 
 
-def _measured(value: Quantity, units: Sequence[Unit], wanted: str) -> tuple[Decimal, str]:
-    """The number of a quantity and its unit: the one that is wanted, else the first that fits, else made of those."""
+def _convert(value: Quantity, units: Sequence[Unit], target: str) -> tuple[Decimal, str]:
+    """Return the number of a quantity and its unit: the target, else the first that fits, else one made of `units`."""
     unit = (
-        compound_unit(wanted) if wanted else next((one for one in units if one.size.dimension == value.dimension), None)
+        compound_unit(target) if target else next((one for one in units if one.size.dimension == value.dimension), None)
     )
     if unit is not None:
         if unit.size.dimension != value.dimension:
@@ -137,21 +137,23 @@ def _measured(value: Quantity, units: Sequence[Unit], wanted: str) -> tuple[Deci
         if power:
             size *= base.size.value**power if base else 1
             names.append((base.symbol if base else BASES[place][0], power))
-    over = "".join(f"/{name}{_raised(-power)}" for name, power in names if power < 0)
-    return value.value / size, "·".join(f"{name}{_raised(power)}" for name, power in names if power > 0) + over
+    denominator = "".join(f"/{name}{_superscript(-power)}" for name, power in names if power < 0)
+    return value.value / size, "·".join(
+        f"{name}{_superscript(power)}" for name, power in names if power > 0
+    ) + denominator
 
 
-def _raised(power: int) -> str:
+def _superscript(power: int) -> str:
     return "" if power == 1 else "²³"[power - 2] if power in (2, 3) else f"^{power}"
 
 
-def _written(number: Decimal) -> tuple[str, bool]:
-    """To twelve digits, and whether that is all of it; whole numbers to 34."""
+def _format(number: Decimal) -> tuple[str, bool]:
+    """Return the number to twelve digits, or 34 for whole numbers, and whether that is exact."""
     whole = number == number.to_integral_value()
     short = number if whole and abs(number) < Decimal("1e34") else _DIGITS.plus(number)
-    plain = short == 0 or Decimal("1e-9") <= abs(short) < Decimal("1e34")
-    text = f"{short:f}" if plain else f"{short.normalize():e}".replace("e+", "e")
-    return text.rstrip("0").rstrip(".") if plain and "." in text else text, short == number
+    is_plain = short == 0 or Decimal("1e-9") <= abs(short) < Decimal("1e34")
+    text = f"{short:f}" if is_plain else f"{short.normalize():e}".replace("e+", "e")
+    return text.rstrip("0").rstrip(".") if is_plain and "." in text else text, short == number
 
 
 TOOL: Final = Tool(

@@ -1,4 +1,4 @@
-"""Dates: today, the day of the week, how many days between two, and the day so long before or after another."""
+"""Dates: today, weekdays, the days between two dates, and the date so long before or after another."""
 
 from __future__ import annotations
 
@@ -25,52 +25,54 @@ _NO_DAYS: Final = frozenset({"year", "rolling", "zhrolling"})
 _WEEKDAYS: Final = "一二三四五六日"
 
 
-def tell(said: str, work: Work) -> Result:
-    """Raises ToolError for a day that is not there, or none where one is needed."""
+def answer_question(text: str, work: Work) -> Result:
+    """Answer a question about dates. Raises ToolError for an invalid date, or none if one is needed."""
     today = work.now.date()
-    for feast, named in _FEASTS:
-        said = feast.sub(f" {named} ", said)
-    if _LEAP.search(said):
-        year = int(found[0]) if (found := re.search(r"\d{4}", said)) else today.year
+    for feast, date_text in _FEASTS:
+        text = feast.sub(f" {date_text} ", text)
+    if _LEAP.search(text):
+        year = int(found[0]) if (found := re.search(r"\d{4}", text)) else today.year
         return Result(work.say("date_leap" if isleap(year) else "date_no_leap", year=year), {"year": year})
     try:
-        days, span = _named(said, today)
+        days, span = _find_dates(text, today)
         if span:
             base = days[0] if days else today
-            return _apart(base, shifted(base, span, -1 if _BEFORE.search(said) else 1), "date_shifted", work)
+            return _describe_difference(
+                base, shifted(base, span, -1 if _BEFORE.search(text) else 1), "date_shifted", work
+            )
     except (ValueError, OverflowError) as error:
         raise ToolError("date_unreadable") from error
     if len(days) > 1:
-        return _apart(days[0], days[1], "date_between", work)
+        return _describe_difference(days[0], days[1], "date_between", work)
     if days:
-        return _apart(today, days[0], "date_today" if days[0] == today else "date_from_today", work)
-    if _NEEDS_DAY.search(said) and any(map(str.isdigit, said)):
+        return _describe_difference(today, days[0], "date_today" if days[0] == today else "date_from_today", work)
+    if _NEEDS_DAY.search(text) and any(map(str.isdigit, text)):
         raise ToolError("date_unreadable")
     clock = f"{work.now:%H:%M} (UTC{work.now:%z})"
-    return Result(work.say("date_now", day=_written(today, work), clock=clock), {"now": work.now.isoformat()})
+    return Result(work.say("date_now", day=_format(today, work), clock=clock), {"now": work.now.isoformat()})
 
 
-def _named(said: str, today: date) -> tuple[list[date], str]:
-    """The days that are named, at most two, and a stretch of time beside them."""
-    ahead = not _PAST.search(said)
-    moments = [one for one in moments_in(said, today, ahead) if one.kind not in _NO_DAYS]
+def _find_dates(text: str, today: date) -> tuple[list[date], str]:
+    """Return the first two dates in the text, and a period of time."""
+    ahead = not _PAST.search(text)
+    moments = [one for one in moments_in(text, today, ahead) if one.kind not in _NO_DAYS]
     spans = (
         one[0]
-        for one in SPAN.finditer(said)
+        for one in SPAN.finditer(text)
         if "几" not in one[0] and not any(moment.start < one.end() and one.start() < moment.end for moment in moments)
     )
     return [one.first for one in moments][:2], next(spans, "")
 
 
-def _apart(first: date, last: date, code: str, work: Work) -> Result:
-    """A sentence on two days and what lies between them."""
+def _describe_difference(first: date, last: date, code: str, work: Work) -> Result:
+    """Return a sentence about two dates and the days between them."""
     count = (last - first).days
     side = "" if code in ("date_between", "date_today") else "_after" if count >= 0 else "_before"
-    text = work.say(code + side, first=_written(first, work), last=_written(last, work), count=abs(count))
+    text = work.say(code + side, first=_format(first, work), last=_format(last, work), count=abs(count))
     return Result(text, {"first": first.isoformat(), "last": last.isoformat(), "days": count})
 
 
-def _written(day: date, work: Work) -> str:
+def _format(day: date, work: Work) -> str:
     if work.language == "zh":
         return f"{day.year}年{day.month}月{day.day}日（星期{_WEEKDAYS[day.weekday()]}）"
     return f"{day:%A}, {day.day} {day:%B} {day.year}"
@@ -83,5 +85,5 @@ TOOL: Final = Tool(
     "question",
     "such as: days between 1 March 2026 and 5 May 2026; 30 days after 14 November 2026; weekday of 2026-12-25; now",
     2.0,
-    tell,
+    answer_question,
 )

@@ -1,6 +1,7 @@
-"""Python in a child process without files, network, other processes or environment, with little memory and time.
+"""Python in a child process without access to files, network, other processes or environment, and with little memory
+and time.
 
-The child closes all that on itself before it reads the code (`code_child`), and runs nothing where it cannot.
+The child gives up its access before it reads the code (`code_child`), and runs nothing if that fails.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ _CODES: Final = {
 
 
 def run_code(code: str, work: Work) -> Result:
-    """What the code prints, and what its last line comes to. Raises ToolError."""
+    """Return what the code prints, and the value of its last line. Raises ToolError."""
     if not work.code:
         raise ToolError("code_off")
-    printed = executed(code)
-    return Result(printed.strip()[:_SHOWN] or work.say("code_silent"), {"printed": printed[:_SHOWN]})
+    output = execute(code)
+    return Result(output.strip()[:_SHOWN] or work.say("code_silent"), {"printed": output[:_SHOWN]})
 
 
 def can_close() -> bool:
-    """Whether this system lets a child close files and network on itself. Starts one."""
+    """Return whether a child can give up access to files and network on this system. Starts one."""
     try:
-        return executed(_PROBE).strip() == "2"
+        return execute(_PROBE).strip() == "2"
     except ToolError:
         return False
 
 
-def executed(code: str) -> str:
-    """What the code prints in a child. Raises ToolError."""
+def execute(code: str) -> str:
+    """Return what the code prints in a child process. Raises ToolError."""
     if len(code) > _LONGEST:
         raise ToolError("code_long", limit=_LONGEST)
     if not sys.platform.startswith("linux"):
@@ -70,15 +71,15 @@ def executed(code: str) -> str:
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         output.seek(0)
-        printed = output.read(code_child.OUTPUT_BYTES).decode("utf-8", "replace")
+        text = output.read(code_child.OUTPUT_BYTES).decode("utf-8", "replace")
     if -child.returncode in (signal.SIGKILL, signal.SIGXCPU, signal.SIGALRM):
         raise ToolError("code_slow", seconds=f"{SECONDS:g}")
-    if len(printed) >= code_child.OUTPUT_BYTES:
+    if len(text) >= code_child.OUTPUT_BYTES:
         raise ToolError("code_output")
     if child.returncode:
-        last = printed.strip().rpartition("\n")[2][:300]
+        last = text.strip().rpartition("\n")[2][:300]
         raise ToolError(_CODES.get(child.returncode, "code_failed"), error=last)
-    return printed
+    return text
 
 
 TOOL: Final = Tool(

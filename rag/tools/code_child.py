@@ -1,8 +1,8 @@
-"""The process that runs code: `python -I -S code_child.py SECONDS`, the code on stdin, what it prints on stdout.
+"""The process that runs code: `python -I -S code_child.py SECONDS`, with the code on stdin and its output on stdout.
 
-It limits itself and lets the kernel close everything but reading and writing what is open and asking for memory
-(seccomp with a list of allowed system calls, see seccomp(2); Linux on x86-64 and ARM64). Where that fails, it runs
-nothing. It imports the standard library alone, since it is started by its path.
+It limits itself, and the kernel then refuses all but reading and writing open files and requesting memory (seccomp with
+a list of allowed system calls, see seccomp(2); Linux on x86-64 and ARM64). If that fails, it runs nothing. It imports
+only the standard library, since it is started by its path.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ALLOWED = {
         (63, 64, 57, 80, 62, 222, 226, 215, 214, 135, 139, 124, 216, 233, 172, 93, 169, 132, 98, 113, 115, 94, 278),
     ),
 }
-_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # of the Berkeley packet filter
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06  # instructions of the Berkeley packet filter
 _KILL, _REFUSE, _ALLOW = 0x80000000, 0x00050001, 0x7FFF0000  # refused with EPERM
 _SET_SECCOMP, _NO_NEW_PRIVILEGES, _PARENT_DEATH, _FILTER = 22, 38, 1, 2
 
@@ -47,14 +47,14 @@ def main() -> int:
 
 
 def _load() -> None:
-    """Import what code may use, while there are files; `socket` so that a refusal is the system's."""
+    """Import the modules that code may use, while files are accessible; `socket` so that the system refuses it."""
     names = "_strptime calendar cmath csv decimal encodings.idna fractions itertools json random re resource socket"
     for name in f"{names} statistics string subprocess textwrap threading".split():
         importlib.import_module(name)
 
 
 def _close(seconds: int) -> None:
-    """Limit this process, and have the kernel refuse what is not allowed. Raises OSError where it does not."""
+    """Limit this process, and have the kernel refuse all other calls. Raises OSError if it does not."""
     import resource
 
     limits = {
@@ -64,8 +64,8 @@ def _close(seconds: int) -> None:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: 0,
     }
-    for limit, most in limits.items():
-        resource.setrlimit(limit, (most, most))
+    for limit, maximum in limits.items():
+        resource.setrlimit(limit, (maximum, maximum))
     arch, calls = _ALLOWED[platform.machine()]
     signal.setitimer(signal.ITIMER_REAL, seconds)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -74,15 +74,15 @@ def _close(seconds: int) -> None:
     steps += [(_RETURN, 0, 0, _REFUSE), (_RETURN, 0, 0, _ALLOW)]
     rules = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(rules)))
-    asked = ((_PARENT_DEATH, signal.SIGKILL, 0), (_NO_NEW_PRIVILEGES, 1, 0))
-    for option, value, given in (*asked, (_SET_SECCOMP, _FILTER, ctypes.addressof(program))):
-        if libc.prctl(*(ctypes.c_ulong(one) for one in (option, value, given, 0, 0))) != 0:
+    options = ((_PARENT_DEATH, signal.SIGKILL, 0), (_NO_NEW_PRIVILEGES, 1, 0))
+    for option, value, argument in (*options, (_SET_SECCOMP, _FILTER, ctypes.addressof(program))):
+        if libc.prctl(*(ctypes.c_ulong(one) for one in (option, value, argument, 0, 0))) != 0:
             raise OSError(ctypes.get_errno(), "prctl")
     _check()
 
 
 def _check() -> None:
-    """Raises OSError if a file can still be opened, or a socket."""
+    """Raise OSError if a file or a socket can still be opened."""
     import socket
 
     for reach in (lambda: os.open("/", os.O_RDONLY), socket.socket):
@@ -108,12 +108,12 @@ def _run(code: str) -> int:
         return NO_MEMORY
     except PermissionError:
         return REACHED_OUT
-    except BaseException as error:  # noqa: BLE001 - whatever the code raises is told
-        return _failed(error)
+    except BaseException as error:  # noqa: BLE001 - all errors of the code are reported
+        return _report(error)
     return 0
 
 
-def _failed(error: BaseException) -> int:
+def _report(error: BaseException) -> int:
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return 0
     sys.stdout.write(f"\n{type(error).__name__}: {error}"[:300])

@@ -15,12 +15,12 @@ _MOST: Final = 100
 
 
 def outline(said: str, work: Work) -> Result:
-    """Of the page that is named, or the only one there is. Raises ToolError where none, or more than one, is meant."""
+    """Return the outline of the named page, or of the only one. Raises ToolError if none or several are meant."""
     pages = work.pages()
-    named = pages_named(said, pages) or (pages if len(pages) == 1 else [])
-    if len(named) != 1:
+    matches = pages_named(said, pages) or (pages if len(pages) == 1 else [])
+    if len(matches) != 1:
         raise ToolError("outline_which")
-    (page,) = named
+    (page,) = matches
     text = work.text(page.url_hash)
     code = fenced_blocks(text)
     found = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]

@@ -1,4 +1,4 @@
-"""Searching the library, or the open web: what is found are passages, which are cited."""
+"""Search the library, or the web; results are passages, which are cited."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rag.types import Passage
 
 
 def retrieve(query: str, work: Work) -> Result:
-    return _found(work.search(query), work)
+    return _result(work.search(query), work)
 
 
 def search_web(query: str, work: Work) -> Result:
-    """Raises ToolError where nothing searches the web, and WebSearchError."""
+    """Search the web. Raises ToolError if web search is off, and WebSearchError."""
     if work.web is None:
         raise ToolError("web_tool_off")
-    return _found(work.web(query), work)
+    return _result(work.web(query), work)
 
 
-def _found(passages: Sequence[Passage], work: Work) -> Result:
+def _result(passages: Sequence[Passage], work: Work) -> Result:
     titles = dict.fromkeys(plain(one.title or one.url) for one in passages)
     text = work.say("search_found", count=len(passages), titles=" · ".join(titles)) if passages else ""
     return Result(text or work.say("search_none"), {"passages": [one.id for one in passages]}, passages)

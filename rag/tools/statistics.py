@@ -1,4 +1,4 @@
-"""What a library holds, by the store's own counts, or those of the part that a question is confined to."""
+"""Counts of a library, or of the part that a question is limited to."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rag.text import literal
 from rag.tools.tool import Result, Tool, Work
 from rag.types import Page
 
-_LISTED: Final = 10
-_LATIN_WORD: Final = 6  # characters of a Latin word with the blank behind it; of Chinese one sign is counted
+_LIST_LENGTH: Final = 10
+_LATIN_WORD: Final = 6  # characters of a Latin word with its space; each Chinese character counts as a word
 
 _HOST: Final = re.compile(r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\b", re.IGNORECASE)
 _LANGUAGES: Final = {
     "en": re.compile(r"\benglish\b|英[文语]", re.IGNORECASE),
     "zh": re.compile(r"\bchinese\b|[中汉][文语]", re.IGNORECASE),
 }
-_WANTED: Final = (
+_REQUESTS: Final = (
     ("newest", re.compile(r"\b(?:newest|latest|last|most recent\w*|recently)\b|最新|最近|最后", re.IGNORECASE)),
     ("oldest", re.compile(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
     ("largest", re.compile(r"\b(?:largest|longest|biggest)\b|最大|最长", re.IGNORECASE)),
@@ -33,39 +33,39 @@ _WANTED: Final = (
 
 
 def count(said: str, work: Work) -> Result:
-    """The lists that the words ask for, and the counts below them."""
-    pages, part = _part(said, work)
+    """Return the requested lists, and the counts below them."""
+    pages, part = _select_pages(said, work)
     data = _counts(pages)
     if not pages:
         return Result(work.say("statistics_none"), data)
     parts = [work.say("statistics_of", part=part)] if part else []
-    counted = work.say("statistics_counts", **data)
-    wanted = [name for name, words in _WANTED if words.search(said)]
-    if set(wanted) > {"list"} and ("sites" in wanted or "languages" in wanted):
-        wanted.remove("list")  # it is of those
-    for name in wanted:
+    totals = work.say("statistics_counts", **data)
+    requested = [name for name, words in _REQUESTS if words.search(said)]
+    if set(requested) > {"list"} and ("sites" in requested or "languages" in requested):
+        requested.remove("list")  # the list is of those
+    for name in requested:
         lines = _LISTS[name](pages)
         data[name] = lines
-        more = len(lines) - _LISTED
-        shown = [*lines[:_LISTED], *([work.say("statistics_more", count=more)] if more > 0 else [])]
-        parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {literal(line)}" for line in shown)]))
-    return Result("\n\n".join([*parts, counted]), data)
+        more = len(lines) - _LIST_LENGTH
+        visible = [*lines[:_LIST_LENGTH], *([work.say("statistics_more", count=more)] if more > 0 else [])]
+        parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {literal(line)}" for line in visible)]))
+    return Result("\n\n".join([*parts, totals]), data)
 
 
-def _part(said: str, work: Work) -> tuple[Sequence[Page], str]:
-    """The pages that are meant, by when they were added, their site and their language, and how that was put."""
+def _select_pages(text: str, work: Work) -> tuple[Sequence[Page], str]:
+    """Return the requested pages, by date added, site and language, and the words that limit them."""
     pages, parts = work.pages(), []
-    if period := period_of(said, work.now.date()):
+    if period := period_of(text, work.now.date()):
         since, until = (day.isoformat() if day else "" for day in (period.since, period.until))
         pages = [page for page in pages if since <= page.added_at[:10] and (not until or page.added_at[:10] <= until)]
-        parts.append(said[period.start : period.end])
-    if host := _HOST.search(said):
+        parts.append(text[period.start : period.end])
+    if host := _HOST.search(text):
         pages = on_site(host[0], pages)
         parts.append(host[0])
     for language, words in _LANGUAGES.items():
-        if named := words.search(said):
+        if match := words.search(text):
             pages = [page for page in pages if page.language == language]
-            parts.append(named[0])
+            parts.append(match[0])
     return pages, " · ".join(parts)
 
 
@@ -81,11 +81,11 @@ def _counts(pages: Sequence[Page]) -> dict[str, Any]:
 
 
 def _by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]], list[str]]:
-    """The pages at one end of an order, each with what it is ordered by."""
+    """Return a list of the pages at one end of an order, each with the value that orders it."""
 
     def lines(pages: Sequence[Page]) -> list[str]:
         ordered = sorted(pages, key=lambda page: (value(page), page.url_hash), reverse=last)
-        return [f"{page.title or page.url} ({str(value(page))[:10]})" for page in ordered[: _LISTED // 2]]
+        return [f"{page.title or page.url} ({str(value(page))[:10]})" for page in ordered[: _LIST_LENGTH // 2]]
 
     return lines
 

@@ -1,4 +1,4 @@
-"""What a tool is: what it is for, the one text that it takes, how long it may take, and what comes of it."""
+"""A tool: its purpose, its one argument, its time limit, and its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag.types import Notice, Page, Passage
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool says in the asker's language, the same as plain data, and the passages that it found, to be cited."""
+    """A tool's text in the asker's language, the same as plain data, and the passages it found, for citation."""
 
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What tools work with in one run. All of it blocks. `web` is None where nothing searches the web."""
+    """The resources of tools in one run. All callables block. `web` is None without web search."""
 
     language: str
     now: datetime
@@ -38,10 +38,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`about` and `told` say to a model what it is for, and what its one argument holds.
+    """`about` and `told` describe the tool and its argument to a model.
 
-    `run` blocks, takes the argument, whatever it is, and raises RagError with a sentence where it can do nothing with
-    it. `seconds` is how long it is waited for: work that may hang bounds itself.
+    `run` blocks, takes any argument, and raises RagError with a sentence if it can't use it. `seconds` is its timeout:
+    work that may hang limits itself.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """As services that call functions want it."""
+        """The tool as services with function calling expect it."""
         argument = {self.argument: {"type": "string", "description": self.told}}
         parameters = {"type": "object", "properties": argument, "required": [self.argument]}
         return {

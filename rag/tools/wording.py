@@ -1,6 +1,6 @@
-"""Arithmetic in words, in English and Chinese, written with signs: "240 的 15%" as `240 * 15%`.
+"""Arithmetic in words, in English and Chinese, rewritten with signs: "240 的 15%" as `240 * 15%`.
 
-The words are those of the four operations, of parts, powers and changes, in the forms that each language has for them.
+The words are those of the four operations, of parts, powers and changes, in each language's forms.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _FALL: Final = "(?:减少|下降|下跌|下浮|下调|降低|降价|减价|跌|�
 _SHARE: Final = "(?:百分之(?:几|多少)?|百分比|多少百分比)"
 
 
-def _read(form: str) -> re.Pattern[str]:
-    """The pattern of a form, in which A and B stand for numbers."""
+def _compile(form: str) -> re.Pattern[str]:
+    """Return the pattern of a form, in which A and B are numbers."""
     numbers = {"A": f"(?P<a>{_NUMBER})", "B": f"(?P<b>{_NUMBER})"}
     return re.compile(re.sub(r"\b[AB]\b|(?<![A-Za-z])[AB](?![A-Za-z])", lambda one: numbers[one[0]], form), re.I)
 
 
-# A whole message that asks what part one number is of another, or how much it has changed.
+# Messages that ask for one number as a part of another, or for a relative change.
 RATIOS: Final = tuple(
-    (_read(form.replace("SHARE", _SHARE).replace("RISE", _RISE).replace("FALL", _FALL)), signs)
+    (_compile(form.replace("SHARE", _SHARE).replace("RISE", _RISE).replace("FALL", _FALL)), signs)
     for form, signs in (
         (r"A is what per ?cent(?:age)? of B", r"\g<a> / \g<b>"),
         (r"what per ?cent(?:age)? of B is A", r"\g<a> / \g<b>"),
@@ -67,42 +67,42 @@ RATIOS: Final = tuple(
 Write = Callable[[re.Match[str]], str]
 
 
-def _fraction(found: re.Match[str]) -> str:
-    return f"({found[1] or 1}/{_FRACTIONS[found[2].lower()]})"
+def _fraction(match: re.Match[str]) -> str:
+    return f"({match[1] or 1}/{_FRACTIONS[match[2].lower()]})"
 
 
-def _discount(found: re.Match[str]) -> str:
-    """八折 is eight tenths, 八五折 and 85折 are 85 hundredths."""
+def _discount(match: re.Match[str]) -> str:
+    """Return the factor of a discount: 八折 is eight tenths, 八五折 and 85折 are 85 hundredths."""
     digits = "".join(
-        str(HAN_NUMERALS[1:].replace("两", "").find(one)) if one in HAN_NUMERALS else one for one in found[1]
+        str(HAN_NUMERALS[1:].replace("两", "").find(digit)) if digit in HAN_NUMERALS else digit for digit in match[1]
     )
     return f" * 0.{digits}"
 
 
-def _listed(sign: str) -> Write:
-    """The numbers of a list between signs; without a sign, their mean."""
+def _list_operation(sign: str) -> Write:
+    """Return a function that joins the numbers of a list by `sign`; without a sign, it averages them."""
 
-    def write(found: re.Match[str]) -> str:
-        numbers = re.findall(_NUMBER, found[1])
+    def write(match: re.Match[str]) -> str:
+        numbers = re.findall(_NUMBER, match[1])
         joined = f" {sign or '+'} ".join(numbers)
         return f"({joined})" if sign else f"(({joined}) / {len(numbers)})"
 
     return write
 
 
-def _changed(sign: str) -> Write:
-    """One number more or less another; a part is a part of the first, as per cent are."""
+def _change(sign: str) -> Write:
+    """Return a function that adds or subtracts a number; a part is of the first number, like per cent."""
 
-    def write(found: re.Match[str]) -> str:
-        by = f"{found['a']} * {found['b']}" if found["b"].startswith("(") else found["b"]
-        return f"{found['a']} {sign} {by}"
+    def write(match: re.Match[str]) -> str:
+        amount = f"{match['a']} * {match['b']}" if match["b"].startswith("(") else match["b"]
+        return f"{match['a']} {sign} {amount}"
 
     return write
 
 
-def _series(found: re.Match[str]) -> str:
-    """The sum of all whole numbers from one to another."""
-    first, last = found["a"], found["b"]
+def _series(match: re.Match[str]) -> str:
+    """Return the sum of all whole numbers from one to another."""
+    first, last = match["a"], match["b"]
     return f"(({first} + {last}) * ({last} - {first} + 1) / 2)"
 
 
@@ -126,36 +126,36 @@ _FORMS: Final[tuple[tuple[str, str | Write], ...]] = (
     (rf"({_NUMBER})开(?:平方|根号)", r"sqrt \1"),
     (r"的一半", " * 0.5"),
     *(
-        (rf"\b(?:the )?(?:{english}) of ({_NUMBER}(?:(?:, ?|,? and ){_NUMBER})++)", _listed(sign))
+        (rf"\b(?:the )?(?:{english}) of ({_NUMBER}(?:(?:, ?|,? and ){_NUMBER})++)", _list_operation(sign))
         for english, _, sign in _SEVERAL
     ),
     *(
         (
             rf"(?<![、,])({_NUMBER}(?:(?:[、,]{_NUMBER})++(?:[和与跟及]{_NUMBER})?|[和与跟及]{_NUMBER}))"
             rf"(?:这[{HAN_NUMERALS}几]个数)?的(?:{chinese})",
-            _listed(sign),
+            _list_operation(sign),
         )
         for _, chinese, sign in _SEVERAL
     ),
     (r"\b(?:the )?difference between A and B", r"(\g<a> - \g<b>)"),
     (r"A[和与跟]B的差值?", r"(\g<a> - \g<b>)"),
-    (rf"\badd(?: up)? ({_NUMBER}(?:, ?{_NUMBER})*,? (?:and|to|with) {_NUMBER})", _listed("+")),
+    (rf"\badd(?: up)? ({_NUMBER}(?:, ?{_NUMBER})*,? (?:and|to|with) {_NUMBER})", _list_operation("+")),
     (r"\b(?:the )?sum of (?:all )?(?:the )?(?:(?:whole )?numbers |integers )?(?:from )?A to B", _series),
     (r"从?A(?:一直)?加?[到至]B(?:的总?和)?", _series),
     (r"\b(?:subtract|deduct|take(?: away)?) A (?:from|off) B", r"\g<b> - \g<a>"),
     (r"\bmultiply A (?:by|with|and) B", r"\g<a> * \g<b>"),
     (r"\bdivide A (?:by|into) B(?: (?:equal )?parts)?", r"\g<a> / \g<b>"),
-    (r"\b(?:increase|raise) A by B", _changed("+")),
-    (r"\b(?:decrease|reduce|lower|cut) A by B", _changed("-")),
-    (r"A (?:is )?(?:increased|raised) by B", _changed("+")),
-    (r"A (?:is )?(?:decreased|reduced|lowered|cut) by B", _changed("-")),
+    (r"\b(?:increase|raise) A by B", _change("+")),
+    (r"\b(?:decrease|reduce|lower|cut) A by B", _change("-")),
+    (r"A (?:is )?(?:increased|raised) by B", _change("+")),
+    (r"A (?:is )?(?:decreased|reduced|lowered|cut) by B", _change("-")),
     (r"A off(?: of)? B", r"\g<b> - \g<a>"),
     (r"从A[里中]?减[去掉]?B", r"\g<a> - \g<b>"),
     (r"\bsplit A (?:by|between|among) B(?: ways| people)?", r"\g<a> / \g<b>"),
     (r"A(?:平均|平)?分(?:成|给)B(?:个人|[份个人])", r"\g<a> / \g<b>"),
     (r"A除(?!以)B", r"\g<b> / \g<a>"),
-    (rf"A{_RISE}了?B(?:之?后)?", _changed("+")),
-    (rf"A{_FALL}了?B(?:之?后)?", _changed("-")),
+    (rf"A{_RISE}了?B(?:之?后)?", _change("+")),
+    (rf"A{_FALL}了?B(?:之?后)?", _change("-")),
     (rf"打([{HAN_NUMERALS[2:11]}\d]{{1,2}})折(?:之?后)?", _discount),
     (rf"的({_NUMBER})次[方幂]", r"**\1"),
     (rf"({_NUMBER})的平方根", r"sqrt \1"),
@@ -181,12 +181,13 @@ _FORMS: Final[tuple[tuple[str, str | Write], ...]] = (
     (r"\bplus\b|加上|加(?!仑)", "+"),
     (r"\bminus\b|减去|减|[−–]", "-"),
 )
-_RULES: Final = tuple((_read(form), signs) for form, signs in _FORMS)
+_RULES: Final = tuple((_compile(form), signs) for form, signs in _FORMS)
 _NEEDLESS: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?!in )|(?<! in) (?=[\u4e00-\u9fff])|(?<=\d) (?=%)")
 
 
-def tidied(text: str) -> str:
-    """Characters in their plain forms, without needless spaces, and without the currency where there is but one."""
+def normalise(text: str) -> str:
+    """Return the text with plain characters, without unnecessary spaces, and without the currency if there is only
+    one."""
     text = unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3").replace("’", "'"))
     text = text.translate(_SIMPLIFIED)
     text = _NEEDLESS.sub("", " ".join(text.split()))
@@ -196,17 +197,17 @@ def tidied(text: str) -> str:
     return _NUMERALS.sub(lambda one: _numeral(one[0], one["digits"] or ""), text)
 
 
-def in_signs(text: str) -> str:
-    """A tidied text with signs in the place of the words of arithmetic."""
+def replace_words(text: str) -> str:
+    """Return a normalised text with signs instead of words."""
     for form, signs in _RULES:
         text = form.sub(signs, text)
     return text
 
 
-def _numeral(said: str, digits: str) -> str:
-    """An English number in digits."""
+def _numeral(text: str, digits: str) -> str:
+    """Return an English number in digits."""
     whole = section = 0.0
-    for word in re.findall(r"[a-z]+", said.lower().removesuffix(digits.lower()).removesuffix(" point")):
+    for word in re.findall(r"[a-z]+", text.lower().removesuffix(digits.lower()).removesuffix(" point")):
         scale = _SCALES.get(word, 0)
         if scale == 100:
             section = max(section, 1) * 100
