@@ -97,10 +97,7 @@ def trace_step(
 async def model_or_rules(
     seconds: float, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
 ) -> tuple[Said, list[NoticeRecord]]:
-    """Return the model's result and no notes; use the rules, and add a note, if it fails or takes more than `seconds`.
-
-    Without a model, the rules are used and there is no note.
-    """
+    """Return the model's result, or the rules' without a model, or with a note if it fails or exceeds `seconds`."""
     if model is None:
         return await rules(), []
     try:
@@ -174,7 +171,7 @@ async def write_or_quote(
     return "".join(pieces), problem
 
 
-async def complete_followup(
+async def complete(
     question: str,
     history: Sequence[Exchange],
     summary: str,
@@ -182,13 +179,13 @@ async def complete_followup(
     budget: CallBudget,
     *,
     memory: Memory,
-    reserve: int,
+    spare: int,
 ) -> str:
-    """Return a follow-up as the model completes it, or "" if none does; `reserve` calls stay unused."""
+    """Return a follow-up as the model completes it, or "" if none does; `spare` calls stay unused."""
     if condenser is None or not (history or summary):
         return ""
     try:
-        with budget.keeping(reserve):
+        with budget.keeping(spare):
             standalone = await condenser.condense(question, memory.followed(history), summary)
     except ModelError as error:
         log.info("a follow-up is not completed (%s)", error.code)
@@ -201,17 +198,16 @@ async def complete_followup(
 
 
 async def start_turn(
-    update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], reserve: int, *, aside: bool = False
+    update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], spare: int, *, aside: bool = False
 ) -> Result:
     """Start a question with the fields `update`; of the earlier state only the conversation stays.
 
-    The conversation in `state` completes the question, with `reserve` calls left over. An `aside` doesn't ask about
-    pages.
+    The conversation in `state` completes it, with `spare` calls left over. An `aside` doesn't ask about pages.
     """
     context = runtime.context
     question = update["question"]
     correction = " ".join(context.options.standalone.split())
-    standalone, memory_update = await _resolve_followup(question, correction, state, context, reserve)
+    standalone, memory_update = await _resolve_followup(question, correction, state, context, spare)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
@@ -227,7 +223,7 @@ def check_question(update: Mapping[str, Any]) -> Result | None:
 
 
 async def _resolve_followup(
-    question: str, correction: str, state: Mapping[str, Any], context: Any, reserve: int
+    question: str, correction: str, state: Mapping[str, Any], context: Any, spare: int
 ) -> tuple[str, dict[str, Any]]:
     """Return the person's `correction` or the model's completion, and the update of the conversation.
 
@@ -236,11 +232,9 @@ async def _resolve_followup(
     condenser, memory, messages = context.condenser, context.options.remembers, state.get("messages", [])
     if correction or condenser is None or not messages:
         return correction, {"messages": []}
-    summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, reserve)
+    summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, spare)
     history = exchanges_of(messages[len(removed) :])
-    standalone = await complete_followup(
-        question, history, summary, condenser, context.budget, memory=memory, reserve=reserve
-    )
+    standalone = await complete(question, history, summary, condenser, context.budget, memory=memory, spare=spare)
     return standalone, {"summary": summary, "messages": removed}
 
 
@@ -250,7 +244,7 @@ async def summarise(
     condenser: ChatReasoner | None,
     budget: CallBudget,
     memory: Memory,
-    reserve: int,
+    spare: int,
 ) -> tuple[str, list[Any]]:
     """Return the `previous` summary extended by the oldest exchanges, and removals of their messages."""
     turns = turns_of(messages)
@@ -261,7 +255,7 @@ async def summarise(
         return previous, removed
     tokens, summary = HISTORY_TOKENS // 2, ""
     try:
-        with budget.keeping(reserve):
+        with budget.keeping(spare):
             if condenser is not None:
                 summary = await condenser.summarise(previous, exchanges, tokens)
     except ModelError as error:
@@ -282,7 +276,7 @@ def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any
 async def prepare(
     run: Run,
     graph_of: Callable[..., Any],
-    context: Callable[[Run], Any],
+    make_context: Callable[[Run], Any],
     extra_input: Callable[[Any], Awaitable[dict[str, Any]]] | None = None,
 ) -> PreparedGraph:
     """Return the graph with its input: the question, its history and any `extra_input`.
@@ -293,14 +287,12 @@ async def prepare(
     state = await saved_state(run, graph)
     if state is None:  # continue without saving, with the history
         graph, run.thread = graph_of(), ""
-    runtime_context = context(run)
+    context = make_context(run)
     if run.is_resumed and state and state.get("question") == run.question.text:
         run.restore_usage(Spent(**state["spent"]) if state.get("spent") else Spent())
-        return PreparedGraph(graph, None, runtime_context)
+        return PreparedGraph(graph, None, context)
     extra = await extra_input(graph) if extra_input else {}
-    return PreparedGraph(
-        graph, {"question": run.question.text, **extra, **initial_messages(run, state)}, runtime_context
-    )
+    return PreparedGraph(graph, {"question": run.question.text, **extra, **initial_messages(run, state)}, context)
 
 
 async def check_text_so_far(run: Run) -> dict[str, Any]:

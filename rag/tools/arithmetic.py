@@ -60,8 +60,7 @@ Node = tuple[Any, ...]
 
 
 class Expression:
-    """A text parsed as arithmetic. Raises ValueError if it is not arithmetic as a whole; RecursionError if it is too
-    deep.
+    """A text parsed as arithmetic. Raises ValueError if it is not one as a whole, RecursionError if it is too deep.
 
     `units` are those it names, `shown` is its normalised form, and `works` is whether it has anything to calculate.
     """

@@ -91,9 +91,9 @@ def _readings(body: str) -> Iterator[tuple[str, str]]:
     yield body, ""
 
 
-def calculate(said: str, _: Work) -> Result:
+def calculate(request: str, _: Work) -> Result:
     """Return the result of an expression, or of the longest one in a text. Raises ToolError."""
-    shown = expression_of(said) or _find_longest(said)
+    shown = expression_of(request) or _find_longest(request)
     if shown is None:
         raise ToolError("expression_unreadable")
     if len(shown) > LONGEST:
@@ -137,10 +137,8 @@ def _convert(value: Quantity, units: Sequence[Unit], target: str) -> tuple[Decim
         if power:
             size *= base.size.value**power if base else 1
             names.append((base.symbol if base else BASES[place][0], power))
-    denominator = "".join(f"/{name}{_superscript(-power)}" for name, power in names if power < 0)
-    return value.value / size, "·".join(
-        f"{name}{_superscript(power)}" for name, power in names if power > 0
-    ) + denominator
+    below = "".join(f"/{name}{_superscript(-power)}" for name, power in names if power < 0)
+    return value.value / size, "·".join(f"{name}{_superscript(power)}" for name, power in names if power > 0) + below
 
 
 def _superscript(power: int) -> str:

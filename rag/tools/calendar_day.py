@@ -37,15 +37,13 @@ def answer_question(text: str, work: Work) -> Result:
         days, span = _find_dates(text, today)
         if span:
             base = days[0] if days else today
-            return _describe_difference(
-                base, shifted(base, span, -1 if _BEFORE.search(text) else 1), "date_shifted", work
-            )
+            return _describe(base, shifted(base, span, -1 if _BEFORE.search(text) else 1), "date_shifted", work)
     except (ValueError, OverflowError) as error:
         raise ToolError("date_unreadable") from error
     if len(days) > 1:
-        return _describe_difference(days[0], days[1], "date_between", work)
+        return _describe(days[0], days[1], "date_between", work)
     if days:
-        return _describe_difference(today, days[0], "date_today" if days[0] == today else "date_from_today", work)
+        return _describe(today, days[0], "date_today" if days[0] == today else "date_from_today", work)
     if _NEEDS_DAY.search(text) and any(map(str.isdigit, text)):
         raise ToolError("date_unreadable")
     clock = f"{work.now:%H:%M} (UTC{work.now:%z})"
@@ -64,7 +62,7 @@ def _find_dates(text: str, today: date) -> tuple[list[date], str]:
     return [one.first for one in moments][:2], next(spans, "")
 
 
-def _describe_difference(first: date, last: date, code: str, work: Work) -> Result:
+def _describe(first: date, last: date, code: str, work: Work) -> Result:
     """Return a sentence about two dates and the days between them."""
     count = (last - first).days
     side = "" if code in ("date_between", "date_today") else "_after" if count >= 0 else "_before"

@@ -1,5 +1,4 @@
-"""Python in a child process without access to files, network, other processes or environment, and with little memory
-and time.
+"""Python in a child process without files, network, other processes or environment, and with limited memory and time.
 
 The child gives up its access before it reads the code (`code_child`), and runs nothing if that fails.
 """

@@ -14,10 +14,10 @@ _HEADING: Final = re.compile(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
 _MOST: Final = 100
 
 
-def outline(said: str, work: Work) -> Result:
+def outline(request: str, work: Work) -> Result:
     """Return the outline of the named page, or of the only one. Raises ToolError if none or several are meant."""
     pages = work.pages()
-    matches = pages_named(said, pages) or (pages if len(pages) == 1 else [])
+    matches = pages_named(request, pages) or (pages if len(pages) == 1 else [])
     if len(matches) != 1:
         raise ToolError("outline_which")
     (page,) = matches

@@ -32,15 +32,15 @@ _REQUESTS: Final = (
 )
 
 
-def count(said: str, work: Work) -> Result:
+def count(request: str, work: Work) -> Result:
     """Return the requested lists, and the counts below them."""
-    pages, part = _select_pages(said, work)
+    pages, part = _select_pages(request, work)
     data = _counts(pages)
     if not pages:
         return Result(work.say("statistics_none"), data)
     parts = [work.say("statistics_of", part=part)] if part else []
     totals = work.say("statistics_counts", **data)
-    requested = [name for name, words in _REQUESTS if words.search(said)]
+    requested = [name for name, words in _REQUESTS if words.search(request)]
     if set(requested) > {"list"} and ("sites" in requested or "languages" in requested):
         requested.remove("list")  # the list is of those
     for name in requested:

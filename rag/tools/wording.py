@@ -186,8 +186,7 @@ _NEEDLESS: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?!in )|(?<! in) (?=[\u4e00
 
 
 def normalise(text: str) -> str:
-    """Return the text with plain characters, without unnecessary spaces, and without the currency if there is only
-    one."""
+    """Return the text in plain characters, without unnecessary spaces, and without the currency if all are the same."""
     text = unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3").replace("’", "'"))
     text = text.translate(_SIMPLIFIED)
     text = _NEEDLESS.sub("", " ".join(text.split()))

@@ -40,7 +40,7 @@ from rag.graphs.answer.writing import (
     quote,
     write,
 )
-from rag.graphs.common import complete_followup, question_of, summarise
+from rag.graphs.common import complete, question_of, summarise
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_before, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
@@ -96,9 +96,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
     history = exchanges_of(earlier[len(removed) :])
-    standalone = await complete_followup(
-        question, history, summary, context.condenser, budget, memory=memory, reserve=budget.end
-    )
+    standalone = await complete(question, history, summary, context.condenser, budget, memory=memory, spare=budget.end)
     if not standalone:
         exchanges = history or exchanges_of(earlier)  # their words are a better search than a summary
         before = questions_before(exchanges[memory.begins(exchanges) :])

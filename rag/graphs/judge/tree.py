@@ -20,8 +20,7 @@ Same = Callable[[str, Sequence[str]], int]
 
 
 def answers(nodes: Sequence[NodeRecord]) -> dict[str, list[tuple[str, JudgementRecord]]]:
-    """Return the judgements that answer each answered node: its 2s, or its 1s whose gaps are filled, each followed by
-    what fills them.
+    """Return what answers each answered node: its 2s, or its 1s whose gaps are filled, each followed by what fills it.
 
     Each is a node's id and a judgement. A question that links to one above it fills no gap.
     """
@@ -124,10 +123,9 @@ def next_levels(nodes: Sequence[NodeRecord], order: TreeOrder, limit: int) -> li
 
 
 def _bound(node: NodeRecord, nodes: Sequence[NodeRecord]) -> float:
-    """Return the upper confidence bound of a node (UCB1 of Auer et al. 2002, as in UCT): its promise, plus a bonus for
-    few searches.
+    """Return the upper confidence bound of a node (UCB1 of Auer et al. 2002, as in UCT): its promise and a bonus.
 
-    Its promise is the mean of its worth and of the best score below its parent.
+    Its promise is the mean of its worth and of the best score below its parent; fewer searches give a larger bonus.
     """
     searched = [node for node in nodes if node["status"] == "done"]
     siblings = [one for one in searched if one["parent"] == node["parent"] and one["parent"]]

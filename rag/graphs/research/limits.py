@@ -12,7 +12,7 @@ CALLS_KEPT: Final = 2
 """For writing, and for one repair."""
 _KNOWN_SHARE: Final = 0.8
 """A search found nothing new if this share of its first passages was known."""
-_FIRST_PASSAGES: Final = 5
+_TOP: Final = 5
 _STAGNANT_ROUNDS: Final = 2
 """The search ends after this many rounds without gain."""
 
@@ -62,9 +62,7 @@ def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str]
 
 
 def _found_before(state: ResearchState, step_id: str, round_: Sequence[str]) -> bool:
-    first = [
-        entry for entry in state["ledger"].values() if entry["ranks"].get(step_id, _FIRST_PASSAGES) < _FIRST_PASSAGES
-    ]
+    first = [entry for entry in state["ledger"].values() if entry["ranks"].get(step_id, _TOP) < _TOP]
     repeated = [entry for entry in first if entry["ranks"].keys() - set(round_)]
     return bool(first) and len(repeated) >= _KNOWN_SHARE * len(first)
 

@@ -39,7 +39,7 @@ from rag.graphs.research.state import (
     StepRecord,
     blank_state,
     may_leave,
-    passages_of_step,
+    step_passages,
 )
 from rag.locales import say
 from rag.reasoning.history import MAX_STANDALONE
@@ -123,10 +123,8 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
 
 def _without_answered(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
     """Move web steps that an earlier report's passages answer to the library."""
-    answered_ids = {
-        step["id"] for step in _open_steps(steps) if step["tool"] == "web" and context.holds(step["sub_question"])
-    }
-    return [{**step, "tool": "library"} if step["id"] in answered_ids else step for step in steps]
+    answered = {one["id"] for one in _open_steps(steps) if one["tool"] == "web" and context.holds(one["sub_question"])}
+    return [{**step, "tool": "library"} if step["id"] in answered else step for step in steps]
 
 
 def _needs_consent(ready: Sequence[StepRecord], state: ResearchState, context: ResearchContext) -> bool:
@@ -204,11 +202,9 @@ async def _search_and_read(state: StepInput, context: ResearchContext) -> Result
         "searches": 0 if from_ledger else 1,
         "notes": [*notes, *web_notes, *reading_notes],
     }
-    search_fields = {key: finished[key] for key in ("query", "leg", "reason", "summary")}
+    detail = {key: finished[key] for key in ("query", "leg", "reason", "summary")}
     sub_question = own["sub_question"]
-    return update, step_note(
-        f"step_{finished['status']}", sub_question=sub_question, passages=len(passages), **search_fields
-    )
+    return update, step_note(f"step_{finished['status']}", sub_question=sub_question, passages=len(passages), **detail)
 
 
 async def _find(
@@ -353,7 +349,7 @@ def _build_progress(state: ResearchState) -> Progress:
     return Progress(
         question_of(state),
         tuple(step.get("query") or step["sub_question"] for step in finished),
-        tuple(tuple(passages_of_step(state, step["id"])) for step in finished),
+        tuple(tuple(step_passages(state, step["id"])) for step in finished),
         tuple(step["summary"] for step in finished if step.get("summary")),
         tuple(aspect for aspect in aspects_of(state["aspects"]) if aspect.id not in covered),
         tuple(step["sub_question"] for step in _open_steps(state["plan"])),

@@ -234,7 +234,7 @@ def entry_passage(entry: Entry) -> Passage:
     return passage_of(entry["passage"])
 
 
-def passages_of_step(state: ResearchState, step_id: str) -> list[Passage]:
+def step_passages(state: ResearchState, step_id: str) -> list[Passage]:
     """Return the passages that a step found, best first."""
     ranked = [(entry["ranks"][step_id], entry) for entry in state["ledger"].values() if step_id in entry["ranks"]]
     return [entry_passage(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]

@@ -14,7 +14,7 @@ from rag.checking.statements import without
 from rag.errors import ModelError
 from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.research.nodes import Running
-from rag.graphs.research.state import ResearchContext, ResearchState, passages_of_step
+from rag.graphs.research.state import ResearchContext, ResearchState, step_passages
 from rag.reasoning.hops import fitting, in_turns
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
@@ -35,7 +35,7 @@ def passages_of_steps(state: ResearchState, context: ResearchContext) -> list[Pa
     A model reads as much per search as for an ordinary answer, if its context allows. Quotes come from the web alone if
     the library probably lacks the answer.
     """
-    searches = [passages for step in state["plan"] if (passages := passages_of_step(state, step["id"]))]
+    searches = [passages for step in state["plan"] if (passages := step_passages(state, step["id"]))]
     web_searches = [passages for passages in searches if passages[0].fetched_at]
     if web_searches and context.model is None and context.answerable() < REFUSE:
         searches = web_searches
@@ -74,12 +74,7 @@ async def write(state: ResearchState, runtime: Running) -> Result:
 def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
     """Return the steps that found something, with their passages; or the question itself if there is only one."""
     numbered = [
-        (
-            step,
-            tuple(
-                dict.fromkeys(n for one in passages_of_step(state, step["id"]) if (n := _find_number(one, passages)))
-            ),
-        )
+        (step, tuple(dict.fromkeys(n for p in step_passages(state, step["id"]) if (n := _number(p, passages)))))
         for step in state["plan"]
         if step["status"] == "done"
     ]
@@ -87,7 +82,7 @@ def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
     return parts if len(parts) > 1 else [Part(question_of(state), tuple(range(1, len(passages) + 1)))]
 
 
-def _find_number(passage: Passage, passages: Sequence[Passage]) -> int:
+def _number(passage: Passage, passages: Sequence[Passage]) -> int:
     """Return the number, from 1, of the passage that contains this one, which may have been joined; 0 for none."""
     return next((n for n, one in enumerate(passages, 1) if touch(passage, one)), 0)
 

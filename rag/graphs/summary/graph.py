@@ -21,8 +21,7 @@ __all__ = ["graph_of", "prepare", "rescue"]
 
 @cache
 def graph_of(saver: Any = None) -> Any:
-    """Build enter → read → (notes in parallel, if one request is not enough) → write → verify; `saver` stores its
-    checkpoints."""
+    """Build enter → read → (notes in parallel, for several requests) → write → verify; `saver` stores checkpoints."""
     builder = StateGraph(SummaryState, context_schema=SummaryContext)
     builder.add_node("enter", trace_step("enter", nodes.enter))
     builder.add_node("read", trace_step("read", nodes.read))

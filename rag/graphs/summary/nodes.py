@@ -79,23 +79,23 @@ async def read(state: SummaryState, runtime: Running) -> Result:
     return update, step_note("summary_read", passages=len(gathered.passages), of=gathered.of)
 
 
-def _gather(question_text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
+def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
     """Return the gathered passages, a stored summary of them, and a notice about the coverage."""
     reader, question = context.reader, context.asked
     if reader is None:
         return Gathered(), None, None
-    pages, language = select_pages(question_text, question, reader), question_language(question_text)
+    pages, language = select_pages(text, question, reader), question_language(text)
     if question.options.route == ROUTE:
-        gathered = gather_changes(pages, question, reader, language)
-        since = {"count": gathered.of, "since": since_of(question)[:10]}
-        partial = gathered.notice if gathered.pages < gathered.of else None
-        return gathered, None, partial or Notice("summary_changes" if gathered.of else "summary_unchanged", since)
-    gathered = gather(pages, reader, whole=context.model is not None)
-    is_whole_page = gathered.page is not None and names_alone(question_text, gathered.page)
+        content = gather_changes(pages, question, reader, language)
+        since = {"count": content.of, "since": since_of(question)[:10]}
+        partial = content.notice if content.pages < content.of else None
+        return content, None, partial or Notice("summary_changes" if content.of else "summary_unchanged", since)
+    content = gather(pages, reader, whole=context.model is not None)
+    whole = content.page is not None and names_alone(text, content.page)
     return (
-        gathered,
-        reader.kept(gathered.page, language, context.writer) if gathered.page and is_whole_page else None,
-        gathered.notice,
+        content,
+        reader.kept(content.page, language, context.writer) if content.page and whole else None,
+        content.notice,
     )
 
 

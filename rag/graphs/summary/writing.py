@@ -31,16 +31,14 @@ async def write(state: SummaryState, runtime: Running) -> Result:
     """Have the model write, from its notes if the passages exceed its context; else quote."""
     context, passages = runtime.context, _passages(state)
     quoted = _quote(state["parts"])
-    text, problem = await write_or_quote(_stream_model(state, passages, context), _stream(quoted), runtime)
+    text, problem = await write_or_quote(_by_model(state, passages, context), _stream(quoted), runtime)
     composed = "quoted" if problem and text == quoted else ""
     notice = record(problem) if problem else None
     runtime.stream_writer({"composed": composed})
     return {"text": text, "composed": composed, "notice": notice}, step_note("summary_written", passages=len(passages))
 
 
-def _stream_model(
-    state: SummaryState, passages: Sequence[Passage], context: SummaryContext
-) -> AsyncIterator[str] | None:
+def _by_model(state: SummaryState, passages: Sequence[Passage], context: SummaryContext) -> AsyncIterator[str] | None:
     if context.model is None:
         return None
     numbered = list(enumerate(passages, 1))
