@@ -43,11 +43,11 @@ def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run)
     """
     jobs = app.imports.external
     app.imports.ingestor(library)  # creates the library, and loads the model before other processes need its files
-    job_id = jobs.begin(library, inputs, lambda: _items(inputs, size))
+    job_id = jobs.begin(library, inputs, lambda: _new_items(inputs, size))
     with jobs.lease(job_id) as lease:
-        batches = {place: Batch(**packed) for place, packed in lease.open_items().items()}
+        batches = {place: Batch(**payload) for place, payload in lease.open_items().items()}
         for place, outcome in run(batches) if batches else ():
-            row = _row(batches[place], outcome)
+            row = _batch_result(batches[place], outcome)
             lease.finish(place, row, outcome.results)
             yield from (*outcome.results, row)
             if not lease.goes_on():
@@ -55,14 +55,14 @@ def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run)
         lease.end()
 
 
-def _items(inputs: Sequence[str], size: int) -> list[NewItem]:
+def _new_items(inputs: Sequence[str], size: int) -> list[NewItem]:
     items = [NewItem(batch.name, payload=asdict(batch)) for batch in find_batches(inputs, size)]
     if not items:
         raise ConfigError("bulk_empty", name=", ".join(inputs))
     return items
 
 
-def _row(batch: Batch, outcome: Outcome) -> IngestResult:
+def _batch_result(batch: Batch, outcome: Outcome) -> IngestResult:
     source = Source(batch.name, batch.place, "import")
     if outcome.error is not None:
         return result(source, "", "failed", outcome.error)

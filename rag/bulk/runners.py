@@ -33,7 +33,7 @@ def run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator
     while remaining:
         running: dict[Future[Outcome], int] = {}
         try:
-            with _pool(target, workers) as pool:
+            with _start_pool(target, workers) as pool:
                 waiting = iter(list(remaining.items()))
                 while True:
                     for place, batch in islice(waiting, workers + 1 - len(running)):
@@ -51,15 +51,15 @@ def run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator
                 yield place, Outcome(error=Notice("bulk_killed"))
 
 
-def _pool(target: Target, workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _open, (target,))
+def _start_pool(target: Target, workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _open_app, (target,))
 
 
 _target: Target
 _app: App
 
 
-def _open(target: Target) -> None:
+def _open_app(target: Target) -> None:
     global _target, _app
     _target, _app = target, target.open()
 

@@ -33,7 +33,7 @@ from rag.reasoning.history import (
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import RESET
 from rag.runs.run import PreparedGraph, Run, saved_state
-from rag.runs.serialization import NoticeRecord, ending, notice_of, passage_of, record, step_note
+from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
 from rag.text import whole_sentences
 from rag.tracing import span
 from rag.types import Exchange, Notice, Outcome, because
@@ -84,10 +84,10 @@ def trace_step(
 
     async def node(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
-        with span(name, "node") as done:
+        with span(name, "node") as step_span:
             update, detail = await function(state, runtime)
-            done.attributes.update(detail)
-        event = {"node": name, "ms": done.ms, "detail": done.attributes}
+            step_span.attributes.update(detail)
+        event = {"node": name, "ms": step_span.ms, "detail": step_span.attributes}
         runtime.stream_writer({"step": {**event, "state": "finished"}})
         return update
 
@@ -218,7 +218,7 @@ async def start_turn(
 def check_question(update: Mapping[str, Any]) -> Result | None:
     """Return the end of a question that can't be asked, or None."""
     if problem := question_problem(update["question"]):
-        return {**update, **ending("failed", problem)}, step_note("refused", reason=problem.code)
+        return {**update, **end_update("failed", problem)}, step_note("refused", reason=problem.code)
     return None
 
 
@@ -229,7 +229,7 @@ async def _resolve_followup(
 
     Without a model that completes it, nothing is summarised.
     """
-    condenser, memory, messages = context.condenser, context.options.remembers, state.get("messages", [])
+    condenser, memory, messages = context.condenser, context.options.memory_scope, state.get("messages", [])
     if correction or condenser is None or not messages:
         return correction, {"messages": []}
     summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, spare)
@@ -268,7 +268,7 @@ def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any
     verbatim; else nothing."""
     if not state or not state.get("messages"):
         return {"messages": messages_of(run.history)}
-    if not (state.get("summary") and run.question.options.remembers.verbatim):
+    if not (state.get("summary") and run.question.options.memory_scope.verbatim):
         return {}
     return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)], "summary": ""}
 
@@ -306,7 +306,7 @@ async def check_text_so_far(run: Run) -> dict[str, Any]:
     return {**result.plain(), "outcome": "caveat" if result.text else "failed"}
 
 
-def quoter_of(run: Run) -> ExtractiveReasoner:
+def require_quoter(run: Run) -> ExtractiveReasoner:
     """Return the run's quoter, which writes if there is no model or it fails."""
     quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else run.reasoner
     if not isinstance(quoter, ExtractiveReasoner):

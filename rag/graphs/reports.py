@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from rag.locales import say
-from rag.runs.run import Mode, PreparedGraph, Run, answer_of
+from rag.runs.run import Mode, PreparedGraph, Run, build_answer
 from rag.text import question_language
 from rag.types import SAVED, Answer, Notice
 
@@ -33,7 +33,7 @@ class ReportMode(Mode):
         return PreparedGraph(await asyncio.to_thread(self._graph, run), {"question": run.question.text})
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        return answer_of(run, "failed" if broken else "conversation", broken, run.text)
+        return build_answer(run, "failed" if broken else "conversation", broken, run.text)
 
     def _graph(self, run: Run) -> Any:
         from langgraph.config import get_stream_writer

@@ -77,7 +77,7 @@ class RunOptions:
         return {name: value for name, value in parameters.items() if value not in (None, [])}
 
     @property
-    def remembers(self) -> Memory:
+    def memory_scope(self) -> Memory:
         """Return the part of a conversation to include; a buffer has half of the chat model's context."""
         return Memory(self.memory, self.window, self.context_tokens // 2)
 

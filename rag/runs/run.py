@@ -163,21 +163,21 @@ class GraphMode(Mode):
 
     async def prepare(self, run: Run) -> PreparedGraph:
         module = await asyncio.to_thread(lambda: self.graph_module)
-        prepared: PreparedGraph = await module.prepare(run)
-        return prepared
+        graph: PreparedGraph = await module.prepare(run)
+        return graph
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         """Return the answer from the run's last state or, if it was interrupted, from its rescued state."""
         if broken is not None and not run.state.get("outcome"):
             run.state = await self.graph_module.rescue(run)
         state = run.state
-        return answer_of(
+        return build_answer(
             run,
             state.get("outcome") or "failed",
             broken or notice_of(state.get("notice")),
             state.get("text", ""),
             citations_of(state),
-            [passage_of(kept) for kept in state.get("passages", ())],
+            [passage_of(data) for data in state.get("passages", ())],
             statements_of(state),
         )
 
@@ -296,7 +296,7 @@ def log_problem(message: str, problem: BaseException) -> None:
 async def drive(run: Run) -> None:
     """Run the mode's graph until it ends or waits for a person, and turn its stream into events."""
     if run.reasoner.kind == "chat":  # quoters make no calls
-        run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
+        run.counter = run.counter or await asyncio.to_thread(make_counter, run.budget, run.trace)
     run.trace.activate()
     mark_run()
     if run.hooks.dispatch is not None and not (run.reply or run.is_resumed):
@@ -335,7 +335,7 @@ def _resume_command(reply: Mapping[str, Any]) -> Any:
     return Command(resume=dict(reply))
 
 
-def counter_of(budget: CallBudget, trace: Trace) -> CallCounter:
+def make_counter(budget: CallBudget, trace: Trace) -> CallCounter:
     """Return the counter of a run's model calls. Blocks a second the first time, while langchain is imported."""
     from rag.models.calls import CallCounter
 
@@ -355,7 +355,7 @@ def _apply_part(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> Non
             run.state[kind] = data
 
 
-def interruption(run: Run) -> Notice:
+def interruption_notice(run: Run) -> Notice:
     if run.stopped.is_set():
         return Notice("run_stopped")
     limit = run.question.options.seconds
@@ -363,7 +363,7 @@ def interruption(run: Run) -> Notice:
     return Notice("budget_seconds", {"seconds": f"{seconds:g}"}) if limit else Notice("run_too_long")
 
 
-def failure(run: Run, task: asyncio.Task[None]) -> Notice | None:
+def failure_notice(run: Run, task: asyncio.Task[None]) -> Notice | None:
     """Return why the graph failed, if it did. An unexpected error's message may quote pages, so it isn't logged.
 
     A failure after the outcome is one of saving the conversation: the answer is sound.
@@ -386,10 +386,10 @@ async def conclude(run: Run, broken: Notice | None) -> Answer:
     if not isinstance(answer, BaseException):
         return answer
     log_problem("an answer could not be put together", answer)
-    return answer_of(run, "failed", Notice("run_failed"))
+    return build_answer(run, "failed", Notice("run_failed"))
 
 
-def answer_of(
+def build_answer(
     run: Run,
     outcome: Outcome,
     notice: Notice | None,

@@ -26,8 +26,8 @@ from rag.runs.run import (
     Run,
     conclude,
     drive,
-    failure,
-    interruption,
+    failure_notice,
+    interruption_notice,
     log_problem,
 )
 from rag.tracing import Span, Trace
@@ -113,7 +113,7 @@ class Runs:
             mode=mode,
             reasoner=reasoner,
             cache=PassageCache(retriever),
-            budget=_budget(question.options, mode, bool(history or thread), resumed.spent),
+            budget=_make_budget(question.options, mode, bool(history or thread), resumed.spent),
             history=tuple(exchange if isinstance(exchange, Exchange) else Exchange(*exchange) for exchange in history),
             hooks=hooks or Hooks(),
             quoter=quoter,
@@ -260,14 +260,14 @@ class Runs:
             task.cancel()
             await asyncio.wait({task}, timeout=STOP_GRACE)
         stop.cancel()
-        return interruption(run) if is_interrupted else failure(run, task)
+        return interruption_notice(run) if is_interrupted else failure_notice(run, task)
 
     def _limit(self, run: Run) -> float:
         """Return the time limit of a run in seconds, with those that a person added."""
         return (run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
 
 
-def _budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> CallBudget:
+def _make_budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> CallBudget:
     calls = mode.calls(options, talks=talks) if options.calls is None else options.calls
     tokens = mode.max_tokens if options.tokens is None else options.tokens
     return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), spent=spent, most=mode.most_calls)
@@ -288,7 +288,7 @@ async def _wait_for_reply(run: Run) -> Notice | None:
         for task in tasks:
             task.cancel()
     run.waited += time.monotonic() - began
-    return interruption(run) if run.stopped.is_set() else None
+    return interruption_notice(run) if run.stopped.is_set() else None
 
 
 async def _report_spans(run: Run) -> None:

@@ -34,7 +34,7 @@ def notice_of(data: NoticeRecord | None) -> Notice | None:
     return Notice(data["code"], data["params"]) if data else None
 
 
-def ending(outcome: Outcome, notice: Notice | None) -> dict[str, Any]:
+def end_update(outcome: Outcome, notice: Notice | None) -> dict[str, Any]:
     """Return the state update for the end of a question."""
     return {"outcome": outcome, "notice": record(notice) if notice else None}
 
@@ -69,7 +69,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
     positions and scores; their texts are in the library, and searches in `compress_searches`.
     """
     light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
-    data: dict[str, Any] = _as_json(light)
+    data: dict[str, Any] = _encode(light)
     data.pop("searches")
     return data
 
@@ -86,7 +86,7 @@ def compress_searches(searches: Sequence[Retrieval]) -> bytes:
     """
     if not searches:
         return b""
-    data = [_as_json(replace(one, passages=(), candidates=tuple(map(_shorten, one.candidates)))) for one in searches]
+    data = [_encode(replace(one, passages=(), candidates=tuple(map(_shorten, one.candidates)))) for one in searches]
     return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
 
 
@@ -95,16 +95,16 @@ def decompress_searches(data: bytes) -> tuple[Retrieval, ...]:
     return tuple(from_json(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
 
 
-def _as_json(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     """Return the same JSON as `asdict`, but without its copies, since it is written immediately."""
     if isinstance(value, _ATOMIC):
         return value
     if isinstance(value, tuple | list):
-        return [_as_json(one) for one in value]
+        return [_encode(one) for one in value]
     if isinstance(value, dict):
-        return {name: _as_json(one) for name, one in value.items()}
+        return {name: _encode(one) for name, one in value.items()}
     if is_dataclass(value):
-        return {name: _as_json(getattr(value, name)) for name in _hints(cast(Hashable, type(value)))}
+        return {name: _encode(getattr(value, name)) for name in _hints(cast(Hashable, type(value)))}
     return value
 
 
@@ -115,7 +115,7 @@ def _shorten(candidate: Candidate) -> Candidate:
 def from_json(kind: type[Record], data: Mapping[str, Any]) -> Record:
     """Return a dataclass value from its fields as JSON; unknown fields are ignored."""
     hints = _hints(cast(Hashable, kind))
-    return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in hints})
+    return kind(**{name: _decode(hints[name], value) for name, value in data.items() if name in hints})
 
 
 @cache
@@ -124,16 +124,16 @@ def _hints(kind: Any) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
-def _value(hint: Any, value: Any) -> Any:
+def _decode(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        return _value(next(arm for arm in get_args(hint) if arm is not NoneType), value)
+        return _decode(next(arm for arm in get_args(hint) if arm is not NoneType), value)
     if origin is tuple:
         arms = get_args(hint)
         same = len(arms) == 2 and arms[1] is Ellipsis
-        return tuple(_value(arms[0] if same else arms[at], one) for at, one in enumerate(value))
+        return tuple(_decode(arms[0] if same else arms[at], one) for at, one in enumerate(value))
     if isinstance(hint, type) and is_dataclass(hint):
         return from_json(hint, value)
     return value

@@ -62,20 +62,23 @@ Node = tuple[Any, ...]
 class Expression:
     """A text parsed as arithmetic. Raises ValueError if it is not one as a whole, RecursionError if it is too deep.
 
-    `units` are those it names, `shown` is its normalised form, and `works` is whether it has anything to calculate.
+    `units` are those it names, `notation` is its normalised form, `is_formula` is whether it needs calculation.
     """
 
     def __init__(self, text: str) -> None:
         self.units: list[Unit] = []
         self._tokens = list(_tokens(text))
         self._at = 0
-        self.tree = self._expression(0, 0)
-        self.works = self.tree[0] not in ("number", "unit", "%") and self.tree != ("-", ("number", self.tree[-1]))
+        self.tree = self._parse(0, 0)
+        self.is_formula = self.tree[0] not in ("number", "unit", "%") and self.tree != (
+            "-",
+            ("number", self.tree[-1]),
+        )
         if self._at < len(self._tokens):
             raise ValueError(text)
 
     @property
-    def shown(self) -> str:
+    def notation(self) -> str:
         """The expression in one notation, whatever its language."""
         tokens = self._tokens[1:-1] if self.tree[0] == "()" else self._tokens
         text = " ".join(symbol for _, symbol in tokens)
@@ -98,56 +101,56 @@ class Expression:
     def _peek(self) -> tuple[str, str]:
         return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
 
-    def _take(self) -> tuple[str, str]:
+    def _advance(self) -> tuple[str, str]:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _expression(self, power: int, depth: int) -> Node:
+    def _parse(self, power: int, depth: int) -> Node:
         """Parse as much as binds more tightly than `power`."""
         if depth > DEEPEST:
             raise RecursionError
-        left = self._operand(depth)
+        left = self._parse_operand(depth)
         while self._at < len(self._tokens):
             kind, symbol = self._peek()
             if symbol in ("%", "!"):
-                self._take()
+                self._advance()
                 left = (symbol, left)
             elif symbol in _INFIX and _INFIX[symbol] > power:
-                self._take()
-                right = self._expression(_INFIX[symbol] - (symbol == "**"), depth + 1)
+                self._advance()
+                right = self._parse(_INFIX[symbol] - (symbol == "**"), depth + 1)
                 left = (symbol, left, right)
             elif symbol in _INFIX or symbol in (")", ",") or (kind != "word" and left[0] != "unit" and symbol != "("):
                 break
             else:
-                left = self._juxtaposed(left, depth)
+                left = self._parse_adjacent(left, depth)
         return left
 
-    def _juxtaposed(self, left: Node, depth: int) -> Node:
+    def _parse_adjacent(self, left: Node, depth: int) -> Node:
         """Parse what follows without a sign: a unit, the next part of a measure, or a factor."""
         kind, symbol = self._peek()
         if unit := compound_unit(symbol) if kind == "word" else None:
-            self._take()
+            self._advance()
             self.units.append(unit)
             return ("unit", left, unit)
-        return ("+" if left[0] == "unit" and kind == "number" else "*", left, self._expression(_NEGATION, depth + 1))
+        return ("+" if left[0] == "unit" and kind == "number" else "*", left, self._parse(_NEGATION, depth + 1))
 
-    def _operand(self, depth: int) -> Node:
+    def _parse_operand(self, depth: int) -> Node:
         if self._at >= len(self._tokens):
             raise ValueError
         previous = self._tokens[self._at - 1][1] if self._at else ""
-        kind, symbol = self._take()
+        kind, symbol = self._advance()
         if kind == "number":
             return ("number", Decimal(symbol.replace(",", "")))
         if symbol == "(":
-            inner = self._expression(0, depth + 1)
+            inner = self._parse(0, depth + 1)
             if self._peek()[1] != ")":
                 raise ValueError(symbol)
-            self._take()
+            self._advance()
             return ("()", inner)
         if symbol in ("-", "+"):
-            return (symbol, self._expression(_NEGATION, depth + 1))
+            return (symbol, self._parse(_NEGATION, depth + 1))
         if symbol in _FUNCTIONS and (symbol != "min" or self._peek()[1] == "("):
-            return (symbol, *self._arguments(depth))
+            return (symbol, *self._parse_arguments(depth))
         if symbol in _CONSTANTS:
             return ("number", Decimal(_CONSTANTS[symbol]))
         if previous in ("*", "/") and (unit := compound_unit(symbol)):
@@ -155,12 +158,12 @@ class Expression:
             return ("unit", ("number", Decimal(1)), unit)
         raise ValueError(symbol)
 
-    def _arguments(self, depth: int) -> list[Node]:
+    def _parse_arguments(self, depth: int) -> list[Node]:
         if self._peek()[1] != "(":
-            return [self._expression(_NEGATION, depth + 1)]
+            return [self._parse(_NEGATION, depth + 1)]
         arguments = []
-        while self._take()[1] in ("(", ","):
-            arguments.append(self._expression(0, depth + 1))
+        while self._advance()[1] in ("(", ","):
+            arguments.append(self._parse(0, depth + 1))
             if self._at >= len(self._tokens):
                 raise ValueError
         return arguments
@@ -191,7 +194,7 @@ def _evaluate(node: Node) -> Quantity:
     if kind == "number":
         return Quantity(operands[0])
     if kind == "unit":
-        return _in_unit(_evaluate(operands[0]), operands[1])
+        return _apply_unit(_evaluate(operands[0]), operands[1])
     if kind == "()":
         return _evaluate(operands[0])
     if len(operands) == 2 and kind in _INFIX:
@@ -207,7 +210,7 @@ def _evaluate(node: Node) -> Quantity:
     return Quantity(_factorial(numbers[0]) if kind == "!" else +_FUNCTIONS[kind](*numbers))
 
 
-def _in_unit(value: Quantity, unit: Unit) -> Quantity:
+def _apply_unit(value: Quantity, unit: Unit) -> Quantity:
     if unit.zero:
         return Quantity((_as_number(value) * unit.size.value) + unit.zero, unit.size.dimension)
     return Quantity(value.value * unit.size.value, value.times(unit.size))

@@ -65,8 +65,8 @@ def expression_of(text: str) -> str | None:
             continue
         except RecursionError:
             return body
-        if unit or (expression.works and (is_requested or not _NOT_ARITHMETIC.fullmatch(source))):
-            return f"{expression.shown} in {unit}" if unit else expression.shown
+        if unit or (expression.is_formula and (is_requested or not _NOT_ARITHMETIC.fullmatch(source))):
+            return f"{expression.notation} in {unit}" if unit else expression.notation
     return None
 
 
@@ -76,8 +76,8 @@ def _strip_request(text: str) -> tuple[str, bool]:
     start = lead.end() if lead else 0
     text = text.rstrip(" ?？。.")
     tail = _TAIL.search(text, start)
-    asks = [one["asks"] for one in (lead, tail) if one and one["asks"]]
-    return text[start : tail.start() if tail else len(text)], any(not one.lower().startswith("what") for one in asks)
+    phrases = [one["asks"] for one in (lead, tail) if one and one["asks"]]
+    return text[start : tail.start() if tail else len(text)], any(not one.lower().startswith("what") for one in phrases)
 
 
 def _readings(body: str) -> Iterator[tuple[str, str]]:
@@ -93,14 +93,14 @@ def _readings(body: str) -> Iterator[tuple[str, str]]:
 
 def calculate(request: str, _: Work) -> Result:
     """Return the result of an expression, or of the longest one in a text. Raises ToolError."""
-    shown = expression_of(request) or _find_longest(request)
-    if shown is None:
+    notation = expression_of(request) or _find_longest(request)
+    if notation is None:
         raise ToolError("expression_unreadable")
-    if len(shown) > LONGEST:
+    if len(notation) > LONGEST:
         raise ToolError("expression_long", limit=LONGEST)
-    source, separator, target = shown.rpartition(" in ")
+    source, separator, target = notation.rpartition(" in ")
     if not separator or compound_unit(target) is None:
-        source, target = shown, ""
+        source, target = notation, ""
     try:
         expression = Expression(source)
     except RecursionError as error:
@@ -109,9 +109,9 @@ def calculate(request: str, _: Work) -> Result:
         raise ToolError("expression_unreadable") from error
     with localcontext(CONTEXT):
         number, unit = _convert(expression.value(), expression.units, target)
-        written, exact = _format(number)
-    text = f"{shown} {'=' if exact else '≈'} {written}{unit if unit == '%' else f' {unit}'.rstrip()}"
-    return Result(text, {"expression": shown, "value": written, "unit": unit})
+        digits, exact = _format(number)
+    text = f"{notation} {'=' if exact else '≈'} {digits}{unit if unit == '%' else f' {unit}'.rstrip()}"
+    return Result(text, {"expression": notation, "value": digits, "unit": unit})
 
 
 def _find_longest(text: str) -> str | None:

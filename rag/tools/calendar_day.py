@@ -31,7 +31,7 @@ def answer_question(text: str, work: Work) -> Result:
     for feast, date_text in _FEASTS:
         text = feast.sub(f" {date_text} ", text)
     if _LEAP.search(text):
-        year = int(found[0]) if (found := re.search(r"\d{4}", text)) else today.year
+        year = int(match[0]) if (match := re.search(r"\d{4}", text)) else today.year
         return Result(work.say("date_leap" if isleap(year) else "date_no_leap", year=year), {"year": year})
     try:
         days, span = _find_dates(text, today)

@@ -23,8 +23,8 @@ def outline(request: str, work: Work) -> Result:
     (page,) = matches
     text = work.text(page.url_hash)
     code = fenced_blocks(text)
-    found = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]
-    headings = [(len(one[1]), one[2].strip()) for one in found[:_MOST]]
+    headers = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]
+    headings = [(len(one[1]), one[2].strip()) for one in headers[:_MOST]]
     title, data = literal(page.title or page.url), {"url": page.url, "headings": [list(one) for one in headings]}
     if not headings:
         return Result(work.say("outline_none", title=title), data)

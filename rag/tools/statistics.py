@@ -80,7 +80,7 @@ def _counts(pages: Sequence[Page]) -> dict[str, Any]:
     }
 
 
-def _by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]], list[str]]:
+def _rank_by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]], list[str]]:
     """Return a list of the pages at one end of an order, each with the value that orders it."""
 
     def lines(pages: Sequence[Page]) -> list[str]:
@@ -90,17 +90,17 @@ def _by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]
     return lines
 
 
-def _shares(values: Sequence[str]) -> list[str]:
+def _tally(values: Sequence[str]) -> list[str]:
     return [f"{value} ({count})" for value, count in Counter(filter(None, values)).most_common()]
 
 
 _LISTS: Final[dict[str, Callable[[Sequence[Page]], list[str]]]] = {
-    "newest": _by(lambda page: page.added_at, last=True),
-    "oldest": _by(lambda page: page.added_at, last=False),
-    "largest": _by(lambda page: page.characters, last=True),
-    "shortest": _by(lambda page: page.characters, last=False),
-    "languages": lambda pages: _shares([page.language for page in pages]),
-    "sites": lambda pages: _shares([page.site for page in pages]),
+    "newest": _rank_by(lambda page: page.added_at, last=True),
+    "oldest": _rank_by(lambda page: page.added_at, last=False),
+    "largest": _rank_by(lambda page: page.characters, last=True),
+    "shortest": _rank_by(lambda page: page.characters, last=False),
+    "languages": lambda pages: _tally([page.language for page in pages]),
+    "sites": lambda pages: _tally([page.site for page in pages]),
     "list": lambda pages: [page.title or page.url for page in pages],
 }
 

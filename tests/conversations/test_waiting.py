@@ -20,7 +20,7 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnHandle, TurnRequest, TurnView
 from rag.errors import RagError
 from rag.runs.options import Question, RunOptions
-from rag.runs.run import Mode, PreparedGraph, Run, answer_of
+from rag.runs.run import Mode, PreparedGraph, Run, build_answer
 from rag.runs.runs import Runs
 from rag.store.sql.database import Change, Database
 from rag.types import Answer, Notice
@@ -77,7 +77,7 @@ class Stepwise(Mode):
         return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text}, run)
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        return answer_of(run, "failed" if broken else "answered", broken, run.state.get("text", ""))
+        return build_answer(run, "failed" if broken else "answered", broken, run.state.get("text", ""))
 
 
 class Process:

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from rag.background import BACKGROUND
 from rag.conversations.checkpoints import Checkpoints
 from rag.runs.options import Question, RunOptions
-from rag.runs.run import Mode, PreparedGraph, Run, answer_of
+from rag.runs.run import Mode, PreparedGraph, Run, build_answer
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Notice
 from tests.support.answering import FakeRetriever, ScriptedReasoner
@@ -60,7 +60,7 @@ class Echo(Mode):
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         text = " ".join(run.state.get("said", [run.text]))
-        return answer_of(run, "failed" if broken else "answered", broken, text)
+        return build_answer(run, "failed" if broken else "answered", broken, text)
 
 
 @pytest.fixture

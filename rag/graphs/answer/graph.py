@@ -71,12 +71,12 @@ def trace_step(name: str, function: NodeFunction) -> Callable[..., Awaitable[Loo
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
         meter = runtime.context.budget.meter
         tokens = meter.tokens
-        with span(name, "node") as done:
+        with span(name, "node") as step_span:
             update, detail = await function(state, runtime)
-            done.attributes.update(detail)
+            step_span.attributes.update(detail)
             if used_tokens := meter.tokens - tokens:
-                done.attributes.update(tokens=used_tokens, tokens_estimated=meter.estimated)
-        step: StepRecord = {"node": name, "ms": done.ms, "detail": done.attributes}
+                step_span.attributes.update(tokens=used_tokens, tokens_estimated=meter.estimated)
+        step: StepRecord = {"node": name, "ms": step_span.ms, "detail": step_span.attributes}
         runtime.stream_writer({"step": {**step, "state": "finished"}})
         return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]}
 
@@ -90,7 +90,7 @@ def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["con
     if len(state["messages"]) < 2:
         return "agent"
     follows = not (state["standalone"] or is_about_conversation(state["question"]))
-    return "condense" if follows or is_long(state, runtime.context.options.remembers) else "agent"
+    return "condense" if follows or is_long(state, runtime.context.options.memory_scope) else "agent"
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:

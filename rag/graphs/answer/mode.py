@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rag.checking.citations import check
 from rag.runs.options import RunOptions
-from rag.runs.run import STOP_GRACE, GraphMode, Run, answer_of
+from rag.runs.run import STOP_GRACE, GraphMode, Run, build_answer
 from rag.runs.serialization import citations_of, notice_of, statements_of
 from rag.text import whole_sentences
 from rag.types import Answer, Notice, Outcome, Passage
@@ -65,7 +65,9 @@ def _complete_answer(run: Run, passages: list[Passage]) -> Answer:
     state = run.state
     outcome: Outcome = state.get("outcome") or "failed"
     notice = notice_of(state.get("notice"))
-    return answer_of(run, outcome, notice, state.get("text", ""), citations_of(state), passages, statements_of(state))
+    return build_answer(
+        run, outcome, notice, state.get("text", ""), citations_of(state), passages, statements_of(state)
+    )
 
 
 def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer:
@@ -76,4 +78,4 @@ def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer
     checked = check(whole_sentences(run.text) or run.text, passages)
     outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
     statements = checked.statements if notice.code == "quoted_budget_seconds" else ()
-    return answer_of(run, outcome, notice, checked.text, checked.citations, passages, statements)
+    return build_answer(run, outcome, notice, checked.text, checked.citations, passages, statements)

@@ -90,7 +90,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     Without one the question is unchanged, and is searched for with those before it.
     """
     context, question, earlier = runtime.context, state["question"], state["messages"][:-1]
-    budget, memory = context.budget, context.options.remembers
+    budget, memory = context.budget, context.options.memory_scope
     summary, removed = await summarise(earlier, state.get("summary", ""), context.condenser, budget, memory, budget.end)
     update = LoopState(summary=summary, messages=removed)
     if is_about_conversation(question) or state["standalone"]:
@@ -131,7 +131,7 @@ async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 async def _choose(state: LoopState, context: LoopContext) -> tuple[AgentDecision, str]:
     """Ask the model, ask again if its call is invalid, and search for the question itself if it still is."""
-    question, history = state["question"], earlier_messages(state, context.options.remembers)
+    question, history = state["question"], earlier_messages(state, context.options.memory_scope)
     fallback = AgentDecision((question,))
     tools = [retrieve_tool()]
     try:
@@ -240,7 +240,7 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Write the answer from the passages, or from the best of all searches if grading passed none."""
     is_unsure = state["run_mode"] == "deep" and not state["relevant"]
-    refs = _best(state["found"]) if is_unsure else state["passages"]
+    refs = _select_best(state["found"]) if is_unsure else state["passages"]
     context, question = runtime.context, question_of(state)
     passages = await _read(refs, context)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
@@ -307,8 +307,8 @@ def _is_ungraded(state: LoopState) -> bool:
     return gradings[-1:] == [UNGRADED]
 
 
-def _best(found: Sequence[PassageRef]) -> list[PassageRef]:
-    return sorted(found, key=lambda ref: -ref["score"])[:MAX_PASSAGES]
+def _select_best(refs: Sequence[PassageRef]) -> list[PassageRef]:
+    return sorted(refs, key=lambda ref: -ref["score"])[:MAX_PASSAGES]
 
 
 async def _read(refs: Sequence[PassageRef], context: LoopContext) -> list[Passage]:
@@ -340,9 +340,9 @@ async def verify(
 
 async def _retrieve(query: str, before: Annotated[list[str], InjectedState("before")]) -> tuple[str, list[Passage]]:
     context = get_runtime(LoopContext).context
-    with span(RETRIEVE, "tool", query=query) as done:
+    with span(RETRIEVE, "tool", query=query) as search_span:
         passages = list(await asyncio.to_thread(context.search, query, before))
-        done.attributes["passages"] = len(passages)
+        search_span.attributes["passages"] = len(passages)
     lines = [f"[{place}] {passage.title or passage.url}" for place, passage in enumerate(passages, 1)]
     return "\n".join(lines) or "Nothing was found.", passages
 

@@ -48,7 +48,7 @@ async def write(
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
-        await collect(_source(question, context_passages, plan, context.reasoner), runtime, pieces)
+        await collect(_stream_answer(question, context_passages, plan, context.reasoner), runtime, pieces)
     except ModelError as error:
         fallback = await _quote_instead(state, passages, runtime, pieces, error)
         return fallback or (plan.way, error, None)
@@ -88,14 +88,14 @@ async def quote(
 def doubt_notice(checked: Checked, passages: Sequence[Passage], likely: float) -> Notice | None:
     """Return why quotes are better than the model's text: it has no support, only names pages or headings, or found
     nothing although the search is sure of an answer."""
-    if checked.citations and not _names_only(checked.text, passages):
+    if checked.citations and not _has_only_names(checked.text, passages):
         return None
     if not checked.text.strip() or declines(checked.text):
         return Notice("quoted_not_found") if likely >= SURE else None
     return Notice("quoted_unsupported") if likely >= DOUBT else None
 
 
-def _names_only(text: str, passages: Sequence[Passage]) -> bool:
+def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
     names = " ".join(name for one in passages for name in (one.title, *one.section))
     return set(terms(unmarked(text))) <= set(terms(names))
 
@@ -111,7 +111,7 @@ async def distill(question: str, passages: Sequence[Passage], plan: Plan, contex
     return await asyncio.to_thread(context.quoter.distilled, question, passages, share)
 
 
-def _source(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:
+def _stream_answer(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:
     if isinstance(reasoner, ChatReasoner):
         return reasoner.compose(question, passages, plan)
     return reasoner.answer(question, passages)

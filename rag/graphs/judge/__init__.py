@@ -1,1 +1,1 @@
-"""Judge mode: passages scored by themselves, what one lacks asked for in turn, a tree of questions."""
+"""The judge mode: passages are graded one by one, and their gaps lead to a tree of further questions."""

@@ -10,10 +10,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.common import check_text_so_far, question_of, quoter_of, trace_step
+from rag.graphs.common import check_text_so_far, question_of, require_quoter, trace_step
 from rag.graphs.common import prepare as prepare_graph
 from rag.graphs.judge import level, nodes, writing
-from rag.graphs.judge.nodes import CALLS_KEPT
+from rag.graphs.judge.nodes import CALLS_RESERVED
 from rag.graphs.judge.state import LevelState, TreeContext, TreeState
 from rag.graphs.judge.tree import branch, rows_of
 from rag.graphs.judge.writing import quote_tree
@@ -50,8 +50,8 @@ def _after_pick(state: TreeState, runtime: Runtime[TreeContext]) -> list[Send] |
     if not running or state["stop"]:
         return "write"
     context = runtime.context
-    share = max(0, context.budget.left - CALLS_KEPT) // len(running)
-    limit = level.CALLS_A_JUDGEMENT * nodes.calls_a_level(context)
+    share = max(0, context.budget.left - CALLS_RESERVED) // len(running)
+    limit = level.CALLS_PER_JUDGEMENT * nodes.calls_per_level(context)
     return [Send("level", LevelState(node=one, whole=question_of(state), allowed=min(limit, share))) for one in running]
 
 
@@ -76,7 +76,7 @@ def _context(run: Run) -> TreeContext:
     cache, reasoner = run.cache, run.reasoner
     return TreeContext(
         search=cache.search,
-        rules=RuleJudge(quoter_of(run)),
+        rules=RuleJudge(require_quoter(run)),
         budget=run.budget,
         seconds=run.seconds,
         changes=run.changes,

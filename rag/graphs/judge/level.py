@@ -30,7 +30,7 @@ from rag.runs.serialization import passage_of, record, step_note
 from rag.tracing import span
 from rag.types import Passage
 
-CALLS_A_JUDGEMENT: Final = 2
+CALLS_PER_JUDGEMENT: Final = 2
 """A reply in the wrong format is requested a second time."""
 _NS_END: Final = "|"
 

@@ -15,7 +15,7 @@ from langgraph.types import Overwrite
 from rag.errors import ModelError
 from rag.graphs.common import Result, check_question, question_of, start_turn, usage_fields
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, blank_state
-from rag.graphs.judge.tree import answers, grow, next_levels, rows_of
+from rag.graphs.judge.tree import find_answers, grow, next_levels, rows_of
 from rag.runs.serialization import record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import normal
@@ -28,7 +28,7 @@ _SAME_QUESTION: Final = 0.97
 it with a part of itself, as "when" and "where" of one thing do; from .97 on, none did."""
 
 Running = Runtime[TreeContext]
-CALLS_KEPT: Final = 2
+CALLS_RESERVED: Final = 2
 """For writing, and for the check."""
 
 
@@ -38,7 +38,7 @@ async def enter(state: TreeState, runtime: Running) -> Result:
     update = blank_state(state["question"].strip(), earlier)
     if end := check_question(update):
         return end
-    update, detail = await start_turn(update, {} if earlier else state, runtime, CALLS_KEPT)
+    update, detail = await start_turn(update, {} if earlier else state, runtime, CALLS_RESERVED)
     root, *others = update["nodes"].value
     return {
         **update,
@@ -54,7 +54,7 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     nodes: Sequence[NodeRecord] = state["nodes"]
     if not stop:
         nodes = await asyncio.to_thread(grow, nodes, context.limits, partial(_find_same, context))
-    levels = [] if stop else next_levels(nodes, context.options.tree_order, _room(state, context))
+    levels = [] if stop else next_levels(nodes, context.options.tree_order, _free_slots(state, context))
     level_ids = {node["id"] for node in levels}
     status: Status = "open" if levels else "cut"
     nodes = [
@@ -63,7 +63,7 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     ]
     update: dict[str, Any] = {"nodes": Overwrite(nodes), "spent": _usage(context)}
     if not levels:
-        code = stop or ("complete" if "n1" in answers(nodes) else "all_asked")
+        code = stop or ("complete" if "n1" in find_answers(nodes) else "all_asked")
         update["stop"] = record(Notice(f"judge_{code}"))
     stream_tree(runtime, nodes, state)
     return update, step_note(
@@ -73,20 +73,20 @@ async def pick(state: TreeState, runtime: Running) -> Result:
 
 def _stop_reason(state: TreeState, context: TreeContext, changes: Sequence[Change]) -> str:
     """Return why no more levels may start, or "". Verdicts of rules are too unsure to end the search."""
-    if context.model is not None and "n1" in answers(state["nodes"]):
+    if context.model is not None and "n1" in find_answers(state["nodes"]):
         return "complete"
     return "stopped_by_person" if any(one.kind == "finish" for one in changes) else limit_reached(state, context)
 
 
-def _room(state: TreeState, context: TreeContext) -> int:
+def _free_slots(state: TreeState, context: TreeContext) -> int:
     """Return how many levels may start in parallel, so that the remaining calls are enough for each."""
     limit = min(context.limits.at_once, searches_left(state, context))
     if context.model is None:
         return limit
-    return min(limit, max(1, (context.budget.left - CALLS_KEPT) // calls_a_level(context)))
+    return min(limit, max(1, (context.budget.left - CALLS_RESERVED) // calls_per_level(context)))
 
 
-def calls_a_level(context: TreeContext) -> int:
+def calls_per_level(context: TreeContext) -> int:
     return context.limits.judged if context.options.judge_each else 1
 
 
@@ -121,8 +121,8 @@ def stream_tree(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState)
 def limit_reached(state: TreeState, context: TreeContext) -> str:
     """Return why no more levels may start, or ""."""
     budget = context.budget
-    if context.model is not None and budget.left <= CALLS_KEPT and budget.limit > CALLS_KEPT:
-        return "budget_tokens" if budget.used + CALLS_KEPT < budget.limit else "budget_calls"
+    if context.model is not None and budget.left <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
+        return "budget_tokens" if budget.used + CALLS_RESERVED < budget.limit else "budget_calls"
     if time_left(context) <= 0:
         return "budget_seconds"
     if not searches_left(state, context):

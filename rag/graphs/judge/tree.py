@@ -19,7 +19,7 @@ Same = Callable[[str, Sequence[str]], int]
 """Returns the index, among questions, of one that asks the same as the first argument; -1 for none."""
 
 
-def answers(nodes: Sequence[NodeRecord]) -> dict[str, list[tuple[str, JudgementRecord]]]:
+def find_answers(nodes: Sequence[NodeRecord]) -> dict[str, list[tuple[str, JudgementRecord]]]:
     """Return what answers each answered node: its 2s, or its 1s whose gaps are filled, each followed by what fills it.
 
     Each is a node's id and a judgement. A question that links to one above it fills no gap.
@@ -64,7 +64,7 @@ def grow(nodes: Sequence[NodeRecord], limits: Limits, same: Same) -> list[NodeRe
     """
     tree = list(nodes)
     for at, node in enumerate(nodes):
-        gaps = _gaps(node, limits)
+        gaps = _find_gaps(node, limits)
         if not gaps and node["status"] != "done":
             continue
         tree[at] = {**node, "expanded": True}
@@ -74,7 +74,7 @@ def grow(nodes: Sequence[NodeRecord], limits: Limits, same: Same) -> list[NodeRe
     return tree
 
 
-def _gaps(node: NodeRecord, limits: Limits) -> list[JudgementRecord]:
+def _find_gaps(node: NodeRecord, limits: Limits) -> list[JudgementRecord]:
     """Return the 1s of a node without a complete answer, the most promising first."""
     judgements = node.get("judgements", ())
     if node["status"] != "done" or node.get("expanded") or node["depth"] >= limits.depth:
@@ -117,12 +117,12 @@ def next_levels(nodes: Sequence[NodeRecord], order: TreeOrder, limit: int) -> li
     """Return the open nodes to search now: all of the smallest depth, or the most promising."""
     waiting = [node for node in nodes if node["status"] == "open"]
     if order == "best":
-        return sorted(waiting, key=lambda node: -_bound(node, nodes))[: min(limit, 2)]
+        return sorted(waiting, key=lambda node: -_confidence_bound(node, nodes))[: min(limit, 2)]
     depth = min((node["depth"] for node in waiting), default=0)
     return sorted((node for node in waiting if node["depth"] == depth), key=lambda node: -node["worth"])[:limit]
 
 
-def _bound(node: NodeRecord, nodes: Sequence[NodeRecord]) -> float:
+def _confidence_bound(node: NodeRecord, nodes: Sequence[NodeRecord]) -> float:
     """Return the upper confidence bound of a node (UCB1 of Auer et al. 2002, as in UCT): its promise and a bonus.
 
     Its promise is the mean of its worth and of the best score below its parent; fewer searches give a larger bonus.
@@ -175,7 +175,7 @@ def _overrule(judgement: JudgementRecord, own: Mapping[str, Any] | None, questio
 
 def rows_of(run: str, nodes: Sequence[NodeRecord], ledger: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
     """Yield a row for each judgement, and for each node without any, as stored, drawn and exported."""
-    answered = answers(nodes)
+    answered = find_answers(nodes)
     for node in nodes:
         quotes = dict.fromkeys(one["quote"] for _, one in answered.get(node["id"], ()) if one["quote"])
         fields = {

@@ -15,11 +15,11 @@ from rag.checking.statements import declines
 from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.judge.nodes import Running
 from rag.graphs.judge.state import TreeContext, TreeState
-from rag.graphs.judge.tree import answers
+from rag.graphs.judge.tree import find_answers
 from rag.reasoning.hops import fitting, in_turns
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
-from rag.runs.serialization import ending, passage_of, step_note
+from rag.runs.serialization import end_update, passage_of, step_note
 from rag.types import Notice, Passage
 
 _LIMIT_CODES: Final = frozenset(
@@ -31,7 +31,7 @@ def passages_of_tree(state: TreeState, context: TreeContext) -> list[Passage]:
     """Return the passages for the answer: first those that a model judged to answer the question, step by step; then
     those of the levels, in turns, within a number of characters."""
     ledger = {key: passage_of(data) for key, data in state["ledger"].items()}
-    steps = answers(state["nodes"]).get("n1", []) if context.model else []
+    steps = find_answers(state["nodes"]).get("n1", []) if context.model else []
     path = [ledger[one["passage"]] for _, one in steps if one["passage"] in ledger]
     searches = [[ledger[key] for key in node["found"]] for node in state["nodes"] if node.get("found")]
     limits = context.limits
@@ -51,15 +51,15 @@ async def write(state: TreeState, runtime: Running) -> Result:
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, step_note("failed")
     if not passages:
-        return {**update, **ending("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
+        return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     judged = _scores(state)
     is_off_topic = not any(judged) if context.model else likely < REFUSE and 2 not in judged
     if is_off_topic:
-        return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
+        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
         )
     by_model = context.reasoner.answer(question_of(state), passages) if context.model else None
-    text, problem = await write_or_quote(by_model, quotes(state, passages, context), runtime)
+    text, problem = await write_or_quote(by_model, stream_quotes(state, passages, context), runtime)
     verifiers = () if problem else context.verifiers
     check = (await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)).result()
     end = _end_state(state, check, passages, context, problem)
@@ -73,12 +73,12 @@ def _scores(state: TreeState) -> list[int]:
     return [judgement["score"] for node in state["nodes"] for judgement in node.get("judgements", ())]
 
 
-def quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) -> AsyncIterator[str]:
+def stream_quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) -> AsyncIterator[str]:
     """Return quotes for the question, and for its gaps if answers to them were found further down."""
     nodes = {node["id"]: node for node in state["nodes"]}
     ledger = {key: passage_of(cited) for key, cited in state["ledger"].items()}
     parts: dict[str, list[int]] = {}
-    for at, one in answers(state["nodes"]).get("n1", []):
+    for at, one in find_answers(state["nodes"]).get("n1", []):
         cited = ledger.get(one["passage"])
         number = next((n for n, passage in enumerate(passages, 1) if cited and touch(passage, cited)), 0)
         if number:
@@ -93,7 +93,7 @@ def _end_state(
     """Return the outcome, and why it is not simply "answered"."""
     text, stop = check.text, state["stop"]
     if not text.strip() or (not check.citations and declines(text)):
-        return ending("not_in_pages", Notice("not_in_pages"))
+        return end_update("not_in_pages", Notice("not_in_pages"))
     names = context.rules.unnamed(question_of(state), passages) if context.model is None else []
     notice: Notice | None = None
     if problem:
@@ -104,19 +104,19 @@ def _end_state(
         notice = Notice("not_named", {"names": " · ".join(names)})
     elif stop and stop["code"] in _LIMIT_CODES:
         return {"outcome": "caveat", "notice": stop}
-    elif "n1" not in answers(state["nodes"]) and (context.model is not None or not any(_scores(state))):
+    elif "n1" not in find_answers(state["nodes"]) and (context.model is not None or not any(_scores(state))):
         notice = Notice("judge_incomplete")
     elif context.model is None and context.answerable() < DOUBT:
         notice = Notice("in_doubt")
     else:
         notice = rules_notice(state["notes"])
-    return ending("caveat", notice) if notice else {"outcome": "answered"}
+    return end_update("caveat", notice) if notice else {"outcome": "answered"}
 
 
 async def quote_tree(state: TreeState, context: TreeContext) -> dict[str, Any]:
     """Return an answer of quotes from the results of an interrupted run."""
     passages = await asyncio.to_thread(passages_of_tree, state, context)
-    text = "".join([piece async for piece in quotes(state, passages, context)])
+    text = "".join([piece async for piece in stream_quotes(state, passages, context)])
     result = (await asyncio.to_thread(Check, text, passages)).result()
     records = [asdict(passage) for passage in passages]
     return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}

@@ -1,1 +1,1 @@
-"""Research: plan, search in parallel, read, decide how to go on, and a report in which every sentence is checked."""
+"""The research mode: plan, search in parallel, read, decide on further steps, and write a report that is checked."""

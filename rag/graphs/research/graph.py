@@ -9,10 +9,10 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from rag.graphs.common import check_text_so_far, question_of, quoter_of, trace_step
+from rag.graphs.common import check_text_so_far, question_of, require_quoter, trace_step
 from rag.graphs.common import prepare as prepare_graph
 from rag.graphs.research import nodes, writing
-from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
+from rag.graphs.research.limits import CALLS_PER_STEP, CALLS_RESERVED
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
 from rag.graphs.research.writing import gaps, quote_findings
 from rag.reasoning.chat import ChatReasoner
@@ -73,7 +73,7 @@ def _after_dispatch(
     if not running or state["stop"]:
         return "write"
     context = runtime.context
-    spare = max(0, context.budget.left - CALLS_KEPT - 1)
+    spare = max(0, context.budget.left - CALLS_RESERVED - 1)
     paths = (entry["passage"]["section"] for entry in state["ledger"].values())
     headings = list(dict.fromkeys(path[-1] for path in paths if path))[:_HEADINGS]
     return [
@@ -84,7 +84,7 @@ def _after_dispatch(
                 step=step,
                 aspects=state["aspects"],
                 past=[past_step["summary"] for past_step in state["past"] if past_step["summary"]],
-                calls=min(2 * CALLS_A_STEP, spare // len(running)),
+                calls=min(2 * CALLS_PER_STEP, spare // len(running)),
                 web=may_leave(state, context),
                 headings=headings,
             ),
@@ -110,7 +110,7 @@ def _context(run: Run) -> ResearchContext:
     cannot_ask = run.question.options.web == "ask" and not run.thread  # an unsaved run cannot wait for a person
     return ResearchContext(
         search=cache.search,
-        rules=RuleResearcher(quoter_of(run)),
+        rules=RuleResearcher(require_quoter(run)),
         budget=run.budget,
         seconds=run.seconds,
         changes=run.changes,

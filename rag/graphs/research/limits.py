@@ -7,8 +7,8 @@ from typing import Final
 
 from rag.graphs.research.state import PastStep, ResearchContext, ResearchState
 
-CALLS_A_STEP: Final = 2
-CALLS_KEPT: Final = 2
+CALLS_PER_STEP: Final = 2
+CALLS_RESERVED: Final = 2
 """For writing, and for one repair."""
 _KNOWN_SHARE: Final = 0.8
 """A search found nothing new if this share of its first passages was known."""
@@ -20,8 +20,8 @@ _STAGNANT_ROUNDS: Final = 2
 def limit_reached(state: ResearchState, context: ResearchContext) -> str:
     """Return why no more steps may start, or ""."""
     limits, budget = context.limits, context.budget
-    if context.model is not None and budget.left <= CALLS_KEPT and budget.limit > CALLS_KEPT:
-        spent_tokens = budget.used + CALLS_KEPT < budget.limit
+    if context.model is not None and budget.left <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
+        spent_tokens = budget.used + CALLS_RESERVED < budget.limit
         return "budget_tokens" if spent_tokens else "budget_calls"
     if context.seconds() >= deadline(context):
         return "budget_seconds"
@@ -57,8 +57,8 @@ def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str]
     if context.model is None:
         return ""
     without_gain = len(gains) >= _STAGNANT_ROUNDS and not any(gains[-_STAGNANT_ROUNDS:])
-    known = bool(round_) and all(_found_before(state, step, round_) for step in round_)
-    return "stagnant" if without_gain or known else ""
+    nothing_new = bool(round_) and all(_found_before(state, step, round_) for step in round_)
+    return "stagnant" if without_gain or nothing_new else ""
 
 
 def _found_before(state: ResearchState, step_id: str, round_: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from rag.dates import now
 from rag.errors import RagError
 from rag.graphs.common import Result, check_question, model_or_rules, question_of, start_turn, usage_fields
 from rag.graphs.research.limits import (
-    CALLS_KEPT,
+    CALLS_RESERVED,
     covered_aspects,
     deadline,
     limit_reached,
@@ -29,7 +29,7 @@ from rag.graphs.research.limits import (
 )
 from rag.graphs.research.plan_edits import apply_changes, wants_finish
 from rag.graphs.research.state import (
-    ENDED,
+    END_STATUSES,
     AspectRecord,
     Entry,
     PastStep,
@@ -60,7 +60,7 @@ Running = Runtime[ResearchContext]
 async def enter(state: ResearchState, runtime: Running) -> Result:
     """Start a question; of the earlier state only the conversation stays."""
     update = blank_state(state["question"].strip())
-    return check_question(update) or await start_turn(update, state, runtime, CALLS_KEPT)
+    return check_question(update) or await start_turn(update, state, runtime, CALLS_RESERVED)
 
 
 async def plan(state: ResearchState, runtime: Running) -> Result:
@@ -72,7 +72,7 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
     model, rules = context.model, context.rules
     titles = await asyncio.to_thread(context.titles) if model else ()  # rules use the titles of passages
     by_model = partial(model.plan, question, titles) if model else None
-    with context.budget.keeping(CALLS_KEPT):
+    with context.budget.keeping(CALLS_RESERVED):
         draft, notes = await model_or_rules(time_left(context), by_model, partial(rules.plan, question, titles))
     if not draft.steps:
         draft = await rules.plan(question, titles)
@@ -105,7 +105,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     context = runtime.context
     changes = await asyncio.to_thread(context.changes)
     steps = apply_changes(state["plan"], changes)
-    steps = await asyncio.to_thread(_without_answered, steps, context)
+    steps = await asyncio.to_thread(_move_answered, steps, context)
     steps = _keep_in_library(steps) if state["web"] == "no" else steps
     stop = "stopped_by_person" if wants_finish(changes) else limit_reached(state, context)
     ready = [] if stop else _ready_steps(steps)[: min(context.limits.at_once, searches_left(state, context))]
@@ -121,7 +121,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     return update, step_note("dispatched", steps=[step["sub_question"] for step in ready])
 
 
-def _without_answered(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
+def _move_answered(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
     """Move web steps that an earlier report's passages answer to the library."""
     answered = {one["id"] for one in _open_steps(steps) if one["tool"] == "web" and context.holds(one["sub_question"])}
     return [{**step, "tool": "library"} if step["id"] in answered else step for step in steps]
@@ -154,30 +154,30 @@ def _start_step(step: StepRecord, round_: int) -> StepRecord:
 
 
 def _ready_steps(steps: Sequence[StepRecord]) -> list[StepRecord]:
-    ended = {step["id"] for step in steps if step["status"] in ENDED}
-    return [step for step in steps if step["status"] in ("open", "running") and set(step["needs"]) <= ended]
+    finished_ids = {step["id"] for step in steps if step["status"] in END_STATUSES}
+    return [step for step in steps if step["status"] in ("open", "running") and set(step["needs"]) <= finished_ids]
 
 
 async def step(state: StepInput, runtime: Running) -> Result:
     """Write a query, search, and read the results. A failure is recorded, and doesn't affect other steps."""
-    context, own = runtime.context, state["step"]
+    context, current = runtime.context, state["step"]
     try:
         with context.budget.share(state["calls"]):
             update, detail = await _search_and_read(state, context)
     except RagError as error:
-        failure: StepRecord = {"id": own["id"], "status": "failed", "failure": record(error.notice)}
-        update = {"plan": [failure], "past": [_past_step(own, "", ())], "searches": 1}
-        detail = step_note("step_failed", sub_question=own["sub_question"], reason=error.code)
+        failure: StepRecord = {"id": current["id"], "status": "failed", "failure": record(error.notice)}
+        update = {"plan": [failure], "past": [_build_past_step(current, "", ())], "searches": 1}
+        detail = step_note("step_failed", sub_question=current["sub_question"], reason=error.code)
     stream_plan(runtime, update["plan"])
     return update, detail
 
 
 async def _search_and_read(state: StepInput, context: ResearchContext) -> Result:
-    own, limits = state["step"], context.limits
+    current, limits = state["step"], context.limits
     task, model, rules = _build_task(state), context.model, context.rules
     by_model = partial(model.word, task) if model else None
     query, notes = await model_or_rules(time_left(context), by_model, partial(rules.word, task))
-    passages, source, web_notes = await _find(own["tool"], query, context, on_web=state["web"])
+    passages, source, web_notes = await _find(current["tool"], query, context, on_web=state["web"])
     selected = passages[: limits.keep]
     from_ledger = bool(passages) and LEG in passages[0].ranks
     reading, reading_notes = Reading(), list[NoticeRecord]()
@@ -185,7 +185,7 @@ async def _search_and_read(state: StepInput, context: ResearchContext) -> Result
         reads = partial(model.read, task, selected) if model else None
         reading, reading_notes = await model_or_rules(time_left(context), reads, partial(rules.read, task, selected))
     finished: StepRecord = {
-        "id": own["id"],
+        "id": current["id"],
         "status": "done" if selected else "empty",
         "query": query.text,
         "leg": "ledger" if from_ledger else query.leg,
@@ -196,14 +196,14 @@ async def _search_and_read(state: StepInput, context: ResearchContext) -> Result
     }
     update = {
         "plan": [finished],
-        "ledger": _ledger_entries(own["id"], passages, reading, source),
-        "past": [_past_step(own, reading.summary, reading.met)],
+        "ledger": _ledger_entries(current["id"], passages, reading, source),
+        "past": [_build_past_step(current, reading.summary, reading.met)],
         "met": list(reading.met),
         "searches": 0 if from_ledger else 1,
         "notes": [*notes, *web_notes, *reading_notes],
     }
     detail = {key: finished[key] for key in ("query", "leg", "reason", "summary")}
-    sub_question = own["sub_question"]
+    sub_question = current["sub_question"]
     return update, step_note(f"step_{finished['status']}", sub_question=sub_question, passages=len(passages), **detail)
 
 
@@ -225,19 +225,19 @@ async def _find(
 
 def _search(query: Query, context: ResearchContext) -> list[Passage]:
     """Search with the person's strategy, or the legs chosen for this step."""
-    with span("retrieve", "tool", query=query.text) as done:
+    with span("retrieve", "tool", query=query.text) as search_span:
         options: dict[str, Any] = {"k": context.limits.recall}
         options |= {"strategy": query.leg} if query.leg in ("keyword", "dense") else {}
         passages = list(context.search(query.text, sections=[query.section], **options)) if query.section else []
         passages = passages or list(context.search(query.text, **options))
-        done.attributes.update(passages=len(passages), **options)
+        search_span.attributes.update(passages=len(passages), **options)
     return passages[: context.limits.recall]
 
 
 def _build_task(state: StepInput) -> Task:
-    own = state["step"]
-    step = SubQuestion(own["sub_question"], keywords=tuple(own["keywords"]), section=own["section"])
-    headings = tuple(filter(None, dict.fromkeys([own["section"], *state["headings"]])))
+    current = state["step"]
+    step = SubQuestion(current["sub_question"], keywords=tuple(current["keywords"]), section=current["section"])
+    headings = tuple(filter(None, dict.fromkeys([current["section"], *state["headings"]])))
     return Task(state["question"], step, aspects_of(state["aspects"]), tuple(state["past"]), headings)
 
 
@@ -257,8 +257,8 @@ def _ledger_entries(step_id: str, passages: Sequence[Passage], reading: Reading,
     }
 
 
-def _past_step(own: StepRecord, summary: str, met: Sequence[str]) -> PastStep:
-    return {"step": own["id"], "summary": summary, "met": list(met)}
+def _build_past_step(current: StepRecord, summary: str, met: Sequence[str]) -> PastStep:
+    return {"step": current["id"], "summary": summary, "met": list(met)}
 
 
 async def review(state: ResearchState, runtime: Running) -> Result:
@@ -293,8 +293,8 @@ def _is_done(state: ResearchState, context: ResearchContext) -> bool:
 
     The search also ends if an earlier report's passages answer all steps.
     """
-    done = [step for step in state["plan"] if step["status"] != "skipped"]
-    from_ledger = all(step.get("leg") == "ledger" for step in done)
+    relevant = [step for step in state["plan"] if step["status"] != "skipped"]
+    from_ledger = all(step.get("leg") == "ledger" for step in relevant)
     covered = context.model is not None and len(state["met"]) == len(state["aspects"])
     return not _open_steps(state["plan"]) and (covered or from_ledger)
 
@@ -330,7 +330,7 @@ async def _decide(state: ResearchState, context: ResearchContext) -> tuple[Choic
         return Choice("finish"), "rules", []
     by_rules = context.limits.rounds if model is None else remaining
     by_model = partial(model.decide, progress, revisions=remaining) if model else None
-    with context.budget.keeping(CALLS_KEPT):
+    with context.budget.keeping(CALLS_RESERVED):
         choice, notes = await model_or_rules(
             time_left(context), by_model, partial(rules.decide, progress, revisions=by_rules)
         )

@@ -22,7 +22,7 @@ from rag.store.sql.conversation_table import Change
 from rag.types import Passage
 
 Status = Literal["open", "running", "done", "empty", "skipped", "failed"]
-ENDED: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed"})
+END_STATUSES: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed"})
 
 
 @dataclass(frozen=True, slots=True)

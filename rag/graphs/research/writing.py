@@ -21,7 +21,7 @@ from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
-from rag.runs.serialization import ending, passage_of, record, step_note
+from rag.runs.serialization import end_update, passage_of, record, step_note
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
@@ -53,10 +53,10 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     runtime.stream_writer(update)
     likely = context.answerable()
     if not passages:
-        return {**update, **ending("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
+        return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     has_web = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSE and not (state["met"] or has_web):
-        return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
+        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
         )
     parts = _parts(state, passages)
@@ -65,7 +65,7 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     if problem:
         update["notes"] = [record(problem)]
     if not text.strip():
-        return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
+        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
         )
     return {**update, "text": text}, step_note("written", passages=len(passages), answerable=likely)
@@ -152,7 +152,7 @@ def _end_state(
     """Return the outcome, and why it is not simply "answered"."""
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
-        return ending("not_in_pages", Notice("not_in_pages"))
+        return end_update("not_in_pages", Notice("not_in_pages"))
     names = context.rules.unnamed(question_of(state), passages) if context.model is None else []
     if not has_citations:
         notice = Notice("no_citations")
@@ -168,7 +168,7 @@ def _end_state(
         notice = fallback
     else:
         return {"outcome": "answered"}
-    return ending("caveat", notice)
+    return end_update("caveat", notice)
 
 
 def gaps(state: ResearchState) -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Summaries of a page, of several, of a library, and of what changed in it."""
+"""The summary mode: summaries of one page, of several, of a library, or of changes in it."""

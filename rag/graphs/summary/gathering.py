@@ -75,20 +75,20 @@ def is_standalone(question: Question, reader: PageReader | None) -> bool:
 
 def select_pages(question_text: str, question: Question, reader: PageReader) -> list[Page]:
     """Return the pages of the scope, without their text; by name, if the person selected none."""
-    listed = list(reader.listed(dated=question.options.route != ROUTE))
+    all_pages = list(reader.listed(dated=question.options.route != ROUTE))
     has_scope = question.scope.pages or question.scope.sites
-    return listed if has_scope else _find_named(question_text, listed) or listed
+    return all_pages if has_scope else _find_named(question_text, all_pages) or all_pages
 
 
 def missing_page(
     question_text: str, question: Question, reader: PageReader, search: Callable[[str], Sequence[Passage]]
 ) -> Notice | None:
     """Return a notice that no page has the given name, with the nearest pages; None if one has it or none is named."""
-    topic, listed = topic_of(question_text), list(reader.listed())
+    topic, all_pages = topic_of(question_text), list(reader.listed())
     has_scope = question.scope.pages or question.scope.sites or question.options.route == ROUTE
-    if has_scope or not topic or not listed or _find_named(question_text, listed):
+    if has_scope or not topic or not all_pages or _find_named(question_text, all_pages):
         return None
-    nearest_pages = nearest(topic, listed, [one.url_hash for one in search(topic)])
+    nearest_pages = nearest(topic, all_pages, [one.url_hash for one in search(topic)])
     rows = [{"url_hash": page.url_hash, "title": page.title or page.url} for page in nearest_pages]
     titles = " · ".join(row["title"] for row in rows)
     return Notice(
@@ -96,9 +96,9 @@ def missing_page(
     )
 
 
-def _find_named(question_text: str, listed: Sequence[Page]) -> list[Page]:
+def _find_named(question_text: str, pages: Sequence[Page]) -> list[Page]:
     """Return the pages named individually, or all whose names contain every word of the topic."""
-    return pages_named(question_text, listed) or pages_with(topic_of(question_text), listed)
+    return pages_named(question_text, pages) or pages_with(topic_of(question_text), pages)
 
 
 def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathered:
@@ -135,11 +135,11 @@ def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered
 
 def _by_site(pages: Sequence[Page]) -> list[Page]:
     """Return the pages, alternating between sites and in order within each."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     turns: list[int] = []
     for page in pages:
-        turns.append(seen[page.site])
-        seen[page.site] += 1
+        turns.append(counts[page.site])
+        counts[page.site] += 1
     return [pages[place] for place in sorted(range(len(pages)), key=turns.__getitem__)]
 
 
@@ -169,13 +169,13 @@ def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader
     since, until = since_of(question), question.scope.until
     rows: dict[Kind, list[tuple[Page, list[Section]]]] = {kind: [] for kind in _KINDS}
     gathered = Gathered()
-    for listed in pages:
-        kind, sections = _kind_of_change(listed, since, until), list[Section]()
+    for entry in pages:
+        kind, sections = _kind_of_change(entry, since, until), list[Section]()
         if kind == "changed" and gathered.of < MOST_PAGES:
-            kind, listed, sections = _find_changes(listed, reader, since)
+            kind, entry, sections = _find_changes(entry, reader, since)
         if kind:
             gathered.of += 1
-            rows[kind].append((listed, sections))
+            rows[kind].append((entry, sections))
     for kind, changed_pages in rows.items():
         above = f"## {say(Notice(f'summary_{kind}'), language)}\n\n"
         for page, sections in changed_pages[: MOST_PAGES - gathered.pages]:
@@ -197,13 +197,13 @@ def _kind_of_change(page: Page, since: str, until: str) -> Kind | None:
     return "changed" if page.version > 1 and between(page.updated_at, since, until) else None
 
 
-def _find_changes(listed: Page, reader: PageReader, since: str) -> tuple[Kind | None, Page, list[Section]]:
+def _find_changes(entry: Page, reader: PageReader, since: str) -> tuple[Kind | None, Page, list[Section]]:
     """Return the sentences of the current text that are new since then, or else those next to removed text."""
-    versions = reader.versions(listed.url_hash)
+    versions = reader.versions(entry.url_hash)
     earlier = [version for version in versions if not between(version.since, since, "")]
-    page = reader.read(listed.url_hash)
+    page = reader.read(entry.url_hash)
     if not versions or page is None:
-        return None, listed, []
+        return None, entry, []
     pieces = page_diff((earlier or versions)[-1 if earlier else 0].text, page.text)
     ends = list(accumulate(len(piece.text) * (piece.kind != "removed") for piece in pieces))
     relevant = [(piece, end) for piece, end in zip(pieces, ends, strict=True) if len(re.findall(r"\w", piece.text)) > 1]

@@ -25,11 +25,11 @@ from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, bl
 from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
 from rag.retrieval.page_names import names_alone
-from rag.runs.serialization import ending, notice_of, passage_of, record, step_note
+from rag.runs.serialization import end_update, notice_of, passage_of, record, step_note
 from rag.text import question_language
 from rag.types import Notice, Passage
 
-CALLS_KEPT: Final = 5
+CALLS_RESERVED: Final = 5
 """For writing, and for the checks."""
 _RULES_AND_REPLY: Final = 1_600  # tokens of a request that are not passages
 
@@ -42,7 +42,7 @@ async def enter(state: SummaryState, runtime: Running) -> Result:
     if end := check_question(update):
         return end
     alone = await asyncio.to_thread(is_standalone, context.asked, context.reader)
-    return await start_turn(update, {} if alone else state, runtime, CALLS_KEPT)
+    return await start_turn(update, {} if alone else state, runtime, CALLS_RESERVED)
 
 
 async def read(state: SummaryState, runtime: Running) -> Result:
@@ -53,7 +53,7 @@ async def read(state: SummaryState, runtime: Running) -> Result:
             missing_page, question_of(state), context.asked, context.reader, context.search
         )
     ):
-        return ending("not_in_pages", missing), step_note("no_such_page")
+        return end_update("not_in_pages", missing), step_note("no_such_page")
     gathered, stored, notice = await asyncio.to_thread(_gather, question_of(state), context)
     if stored:
         end = _stored_end(gathered, stored)
@@ -124,7 +124,7 @@ def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[
             remaining = room
         batches[-1].append(number)
         remaining -= size
-    return batches[: max(1, context.budget.left - CALLS_KEPT)]
+    return batches[: max(1, context.budget.left - CALLS_RESERVED)]
 
 
 async def note(state: NoteInput, runtime: Running) -> Result:

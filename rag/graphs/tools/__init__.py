@@ -1,1 +1,1 @@
-"""Tool mode: what a message asks for is told by tools, which a model chains or rules choose."""
+"""The tool mode: tools answer a message, called by a model or chosen by rules."""

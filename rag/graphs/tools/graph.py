@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from rag.graphs.common import prepare as prepare_graph
-from rag.graphs.common import quoter_of, trace_step
+from rag.graphs.common import require_quoter, trace_step
 from rag.graphs.tools import nodes
 from rag.graphs.tools.state import ToolContext, ToolState
 from rag.runs.run import PreparedGraph, Run
@@ -50,7 +50,7 @@ def _context(run: Run) -> ToolContext:
     return ToolContext(
         work=_work(run),
         reasoner=run.reasoner,
-        rules=quoter_of(run),
+        rules=require_quoter(run),
         budget=run.budget,
         answerable=run.cache.answerable,
         condenser=run.condenser,

@@ -142,7 +142,7 @@ def _argument(args: Any) -> str:
     return str(values[0]) if values else ""
 
 
-CALLS_KEPT: Final = 2
+CALLS_RESERVED: Final = 2
 _TALK: Final = frozenset({"small_talk", "unknown"})
 
 Running = Runtime[ToolContext]
@@ -154,7 +154,7 @@ async def enter(state: ToolState, runtime: Running) -> Result:
     if route != "unknown" and (end := check_question(update)):
         return end
     is_standalone = route in (*_TALK, "statistics") or expression_of(update["question"])
-    return await start_turn(update, {} if is_standalone else state, runtime, CALLS_KEPT, aside=route != "web")
+    return await start_turn(update, {} if is_standalone else state, runtime, CALLS_RESERVED, aside=route != "web")
 
 
 async def talk(state: ToolState, runtime: Running) -> Result:
@@ -209,7 +209,7 @@ async def call(state: ToolState, runtime: Running) -> Result:
 async def write(state: ToolState, runtime: Running) -> Result:
     """Write the answer in the model's words, or else in the tools', or with quotes of the passages."""
     context, problem = runtime.context, state["problem"]
-    passages = [passage_of(kept) for kept in state["passages"]]
+    passages = [passage_of(data) for data in state["passages"]]
     succeeded = [use for use in state["uses"] if not use["failed"]]
     if not succeeded:
         failure = next(use["failed"] for use in state["uses"])

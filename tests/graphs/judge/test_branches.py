@@ -7,7 +7,7 @@ from typing import Any
 
 from rag.graphs.judge.graph import graph_of
 from rag.graphs.judge.state import Limits, NodeRecord, TreeContext
-from rag.graphs.judge.tree import answers, next_levels
+from rag.graphs.judge.tree import find_answers, next_levels
 from rag.models.usage import CallBudget
 from rag.reasoning.judge import Judgement
 from rag.types import Passage
@@ -49,7 +49,7 @@ async def test_twenty_parallel_branches_lose_nothing() -> None:
         assert len(state["nodes"]) == len(retriever.queries) == 1 + BRANCHES
         assert {node["passage"] for node in state["nodes"][1:]} == {one.id for one in found}
         assert {node["status"] for node in state["nodes"]} == {"done"}
-        assert len(answers(state["nodes"])["n1"]) == BRANCHES * (1 + BRANCHES)
+        assert len(find_answers(state["nodes"])["n1"]) == BRANCHES * (1 + BRANCHES)
 
 
 def test_the_uppermost_levels_come_first_unless_another_promises_more() -> None:
