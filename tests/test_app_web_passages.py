@@ -12,7 +12,7 @@ from rag.app import App, Question, RunOptions
 from rag.config import Settings, load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import example_sources
-from rag.runs.options import Leave
+from rag.runs.options import WebAccess
 from rag.types import Answer
 from tests.support.page_server import PageServer
 from tests.web.test_search import Service, service
@@ -95,7 +95,7 @@ def test_what_follows_on_a_report_is_looked_for_in_its_ledger_first(
         assert alone.outcome == "not_in_pages", "another conversation knows nothing of it"
 
 
-def converse(app: App, text: str, mode: str, *, web: Leave) -> Answer:
+def converse(app: App, text: str, mode: str, *, web: WebAccess) -> Answer:
     """Asked in the one conversation that there is."""
     kept = app.conversations.conversations("main")
     asked = app.converse(

@@ -14,7 +14,7 @@ from rag.reasoning.history import WINDOW, Memory, MemoryKind
 from rag.store.values import Filters
 
 TreeOrder = Literal["breadth", "best"]
-Leave = Literal["", "ask", "allowed"]
+WebAccess = Literal["", "ask", "allowed"]
 """Web search: never, on request, or always."""
 
 
@@ -42,7 +42,7 @@ class RunOptions:
     distill: bool | None = None
     approve: bool = False
     searches: int | None = None
-    web: Leave = ""
+    web: WebAccess = ""
     judge_each: bool = False
     tree_order: TreeOrder = "breadth"
     branch: Mapping[str, Any] = field(default_factory=dict)

@@ -15,7 +15,7 @@ STATE = cast(LoopState, {"question": "Does it?", "steps": [], "tried": ["x"], "o
 
 def outcome(text: str, page: str, error: ModelError | None = None) -> tuple[Any, Any]:
     checked = check(text, [passage(1, page)])
-    ended = end_state(STATE, checked.text, checked.citations, error, unsure=False, likely=1.0)
+    ended = end_state(STATE, checked.text, checked.citations, error, is_unsure=False, likely=1.0)
     notice = ended["notice"]
     return ended["outcome"], notice["code"] if notice else None
 
