@@ -97,7 +97,7 @@ def trace_step(
 async def model_or_rules(
     seconds: float, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
 ) -> tuple[Said, list[NoticeRecord]]:
-    """Return the model's result, or the rules' without a model, or with a note if it fails or exceeds `seconds`."""
+    """Return the model's result; or the rules', with a note if a model fails or exceeds `seconds`."""
     if model is None:
         return await rules(), []
     try:

@@ -72,7 +72,8 @@ class LoopState(Conversing, total=False):
 
 @dataclass(frozen=True, slots=True)
 class LoopContext:
-    """Runtime context of a run; never saved. `search`, for a query and earlier questions, and `passages_of` block."""
+    """Runtime context of a run; never saved. `search`, for a query and earlier questions, and `passages_of` block and
+    are called in threads."""
 
     reasoner: Reasoner
     search: Callable[[str, Sequence[str]], Sequence[Passage]]
