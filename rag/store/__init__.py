@@ -1,5 +1,4 @@
-"""Storage: libraries of pages and chunks in Qdrant, jobs and conversations in SQLite.
+"""Storage: libraries of pages and chunks in Qdrant; jobs and conversations in SQLite or Postgres.
 
-`ports` says what a library is to those above; `qdrant` is one over Qdrant, embedded or a server, and `sql` the file of
-jobs, conversations and feedback.
+`qdrant` implements a library over Qdrant, embedded or on a server; `sql` has jobs, conversations and feedback.
 """

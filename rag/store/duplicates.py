@@ -1,11 +1,10 @@
-"""One page at several addresses, its aliases; and texts that are nearly the same.
+"""Aliases of a page with several addresses, and detection of near-duplicate texts.
 
-A text is the set of its shingles: runs of `SHINGLE` words, where a Chinese character counts as a word.
-The share of equal values in two MinHash signatures estimates the Jaccard similarity of the two sets (Broder,
-"On the resemblance and containment of documents", 1997). A signature is cut into bands; pages that
-agree in a whole band are candidates (Leskovec et al., "Mining of Massive Datasets", chapter 3).
-With 16 bands of 8 values a pair of similarity s is seen with probability 1 - (1 - s^8)^16: 99.4 %
-at 0.85, 61 % at 0.7, 6 % at 0.5.
+A text is the set of its shingles: runs of `SHINGLE` words, where a Chinese character counts as a word. The share of
+equal values in two MinHash signatures estimates the Jaccard similarity of the two sets (Broder, "On the resemblance and
+containment of documents", 1997). A signature is cut into bands; pages that agree in a whole band are candidates
+(Leskovec et al., "Mining of Massive Datasets", chapter 3). With 16 bands of 8 values a pair of similarity s is found
+with probability 1 - (1 - s^8)^16: 99.4 % at 0.85, 61 % at 0.7, 6 % at 0.5.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ if TYPE_CHECKING:
     from datasketch import MinHash
 
 _ALIASES = 500
-_ALIAS_BYTES = 100_000  # a record's row in an exported file is read up to 256 KB
+_ALIAS_BYTES = 100_000  # readers of exported files accept rows of up to 256 KB
 THRESHOLD = 0.85
 SHINGLE = 4
 PERMUTATIONS = 128
 BANDS = 16
-_SCHEME = "affine32"  # of datasketch; stored signatures depend on it
-_FEWEST = 40  # shingles; of fewer, a similarity says little
-_ROWS = 1024  # shingles hashed at once: 0.5 MB, which stays in a core's cache
+_SCHEME = "affine32"  # of datasketch; changing it invalidates stored signatures
+_FEWEST = 40  # shingles; similarity is unreliable for fewer
+_ROWS = 1024  # shingles hashed per call: 0.5 MB, which fits in a core's cache
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _TOKEN = re.compile(f"[{_HAN}]|[^\\W_{_HAN}]+")
 
 
 def alias_hash(address: str) -> str:
-    """The url_hash of an alias, which is spelled as its key already (`rag.web.url_key`)."""
+    """Return the url_hash of an alias, which must be spelled as its key (`rag.web.url_key`)."""
     return hashlib.md5(address.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...]:
-    """The aliases that a page has, those seen last at the end; of too many the newest stay.
+    """Merge a page's aliases, the most recently seen last; drop the oldest if there are too many.
 
-    An address that leads somewhere else at every look would make them grow without end.
+    Without a limit, an address that redirects somewhere new every time would add aliases forever.
     """
     fresh = dict.fromkeys(seen)
     every = [*(one for one in dict.fromkeys(before) if one not in fresh), *fresh]
@@ -67,15 +66,15 @@ def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`values` are 128 little-endian uint32; empty for a text that is too short."""
+    """A MinHash signature. `values` are 128 little-endian uint32; empty for a text that is too short."""
 
     values: bytes = b""
 
     @property
     def bands(self) -> SparseVector:
-        """Each band as a term of weight 1, so that an inverted index finds the pages that agree in one.
+        """The bands as terms of weight 1, so that an inverted index finds pages that share one.
 
-        Of all ways to find them it takes the least memory: 1.3 KB a page where an index of keywords takes 5.4.
+        This takes the least memory of all options: 1.3 KB a page, against 5.4 for a keyword index.
         """
         width = len(self.values) // BANDS
         pieces = (bytes([at]) + self.values[at * width : (at + 1) * width] for at in range(BANDS if width else 0))
@@ -93,7 +92,7 @@ def signature_from(payload: Mapping[str, Any]) -> Signature:
 
 @functools.lru_cache(maxsize=64)
 def sign(text: str) -> Signature:
-    """The signature of a text, kept from the look for its likes to its commit. 20 000 characters take some 5 ms."""
+    """Return the signature of a text, cached from the duplicate check to the commit. 20 000 characters take some 5 ms."""
     shingles = _shingles(text)
     if len(shingles) < _FEWEST:
         return Signature()
@@ -105,14 +104,14 @@ def sign(text: str) -> Signature:
 
 
 def similarity(one: Signature, other: Signature) -> float:
-    """The estimated Jaccard similarity of two texts, 0 to 1; 0 where one of them has no signature."""
+    """Return the estimated Jaccard similarity of two texts, 0 to 1; 0 if either has no signature."""
     if len(one.values) != len(other.values) or not one.values:
         return 0.0
     return float(np.mean(np.frombuffer(one.values, dtype="<u4") == np.frombuffer(other.values, dtype="<u4")))
 
 
 def likeness(one: str, other: str) -> float:
-    """The Jaccard similarity of two texts, counted, not estimated: 0 to 1, for short texts as well."""
+    """Return the exact Jaccard similarity of two texts, 0 to 1; works for short texts too."""
     if one == other:
         return 1.0
     first, second = _shingles(one), _shingles(other)
@@ -121,7 +120,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def _shingles(text: str) -> NDArray[np.uint32]:
-    """Hashes of the distinct shingles, (n,)."""
+    """Return hashes of the distinct shingles, (n,)."""
     tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
     codes = {token: zlib.crc32(token.encode("utf-8", "surrogatepass")) for token in set(tokens)}
     hashed = np.fromiter((codes[token] for token in tokens), dtype=np.uint64, count=len(tokens))
@@ -135,7 +134,7 @@ def _shingles(text: str) -> NDArray[np.uint32]:
 
 @functools.cache
 def _blank() -> MinHash:
-    """An empty MinHash; making the permutations costs more than copying them."""
+    """Return an empty MinHash; copying one is cheaper than generating its permutations."""
     from datasketch import MinHash
 
     return MinHash(num_perm=PERMUTATIONS, scheme=_SCHEME, hashfunc=_as_it_is)

@@ -1,4 +1,4 @@
-"""The data folder is its owner's alone: what people asked and read lies in it, unencrypted."""
+"""Permissions of the data folder, which has questions and pages unencrypted: only its owner may read it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _OTHERS = 0o077
 
 
 def keep_private(folder: Path) -> None:
-    """Shut `folder` and all below it to other users: 0700, files 0600, those that this process will make too.
+    """Restrict `folder` and everything in it to its owner: folders 0700, files 0600, now and for files created later.
 
-    The database engine makes its files itself, so the mask is the process's. A shared temporary folder (sticky)
-    stays as it is; links are not followed. What belongs to somebody else stays, and the log names it.
+    The database engine creates files on its own, so this sets the umask of the process. A shared temporary folder
+    (sticky) is left alone; links are not followed. Files of other users are left alone and logged.
     """
     os.umask(_OTHERS)
     if os.name == "nt" or folder.stat().st_mode & stat.S_ISVTX:
@@ -32,7 +32,7 @@ def _shut(path: Path) -> None:
         mode = path.lstat().st_mode
         if mode & _OTHERS and not stat.S_ISLNK(mode):
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
-    except FileNotFoundError:  # it was a draft
+    except FileNotFoundError:  # a temporary file that was renamed or deleted meanwhile
         return
     except OSError as error:
         log.warning("%s stays open to other users: %s", path, error)

@@ -1,8 +1,7 @@
-"""Values that a library takes and returns: chunks, drafts, hits, filters and ways to fuse a search's legs; and how
-long a call may wait for the database.
+"""Values that a library takes and returns, and the time that a call may wait for the database.
 
-Every method of a library raises StoreError when the database fails, StoreAwayError when it is away for longer than
-`patience` allows.
+Every method of a library raises StoreError if the database fails, and StoreAwayError if it is unavailable for longer
+than `patience` allows.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from rag.types import Chunk, Page, Passage, SparseVector
 T = TypeVar("T")
 
 AWAY = frozenset({"store_away", "store_unreachable", "store_server_full", "postgres_away"})
-"""Codes of StoreAwayError."""
-QUESTION = 10.0  # seconds for which a call is made again before whoever waits is told
-SCREEN = 3.0  # the same while a page is drawn
+"""Error codes of StoreAwayError."""
+QUESTION = 10.0  # seconds to retry a call before reporting an error
+SCREEN = 3.0  # the same while a page is rendered
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The patience of a call: how long it waits, and what may stop it."""
+    """The seconds that a call waits for the database, and a callback that cancels the wait."""
 
     seconds: float = QUESTION
     stopped: Callable[[], bool] = lambda: False
@@ -44,7 +43,7 @@ current_patience: ContextVar[Patience] = ContextVar("patience", default=_ANYBODY
 
 @contextmanager
 def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Let the calls inside, on this thread, wait so long before StoreAwayError; inf waits until `stopped`."""
+    """Set how long calls in the block, on this thread, wait before StoreAwayError; inf waits until `stopped`."""
     token = current_patience.set(Patience(seconds, stopped))
     try:
         yield
@@ -53,7 +52,7 @@ def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Ite
 
 
 def patiently(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
-    """The task, part of a job: its calls wait for the server until `stopped`, on whichever thread it is done."""
+    """Wrap a task of a job so that its calls wait for the server until `stopped`, on any thread."""
 
     def waiting() -> T:
         with patience(math.inf, stopped):
@@ -64,9 +63,12 @@ def patiently(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found. `passage.ranks` and `.scores` have an entry for each leg that found it
-    and one for `fused`. Where vectors are asked for, `vector` is the stored dense one (d,), if there is
-    one, and `terms` are the indices of the sparse one if there is no dense one."""
+    """A passage found by a search.
+
+    `passage.ranks` and `.scores` have an entry for each leg that found it, and one for `fused`. If vectors were
+    requested, `vector` is the stored dense one (d,), if any; `terms` are the indices of the sparse vector if there is
+    no dense one.
+    """
 
     passage: Passage
     vector: NDArray[np.float32] | None = None
@@ -75,10 +77,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class NewChunks:
-    """A page's chunks with their vectors, row by row; `hashes` are those of the texts that were embedded.
+    """A page's chunks with their vectors, row by row; `hashes` are those of the embedded texts.
 
-    dense: (n, d) float32, L2-normalised; row i is ignored where `dense_ok[i]` is False, and chunk i then takes no part
-    in dense ranking.
+    dense: (n, d) float32, L2-normalised; row i is ignored if `dense_ok[i]` is False, and chunk i is then left out of
+    dense ranking.
     """
 
     chunks: Sequence[Chunk]
@@ -95,7 +97,7 @@ class NewChunks:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A page that is to be stored. `recipe` decides its chunks and vectors, `claim` is as in `update_record`."""
+    """A page to be stored. `recipe` identifies its chunks and vectors; `claim` is as in `update_record`."""
 
     page: Page
     new: NewChunks
@@ -113,11 +115,11 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Counts of pages with missing chunks and with extra chunks, both repaired.
+    """The number of pages with missing chunks (`lacking`) and with extra chunks (`surplus`), both repaired.
 
-    A page without its chunks keeps its text and is found by no search until it is imported again. `damaged` are
-    the addresses of those that lack some because their text was no longer what was stored. `forked` is the number
-    of pages of which replicas of the database kept different records.
+    A page with missing chunks keeps its text, but searches cannot find it until it is imported again. `damaged` are the
+    addresses of pages with chunks whose text was corrupted. `forked` is the number of pages whose record differed
+    between replicas.
     """
 
     lacking: int = 0
@@ -127,30 +129,30 @@ class Audit:
 
 
 def text_hash(text: str) -> str:
-    """The hash of a page's text, which its record keeps: 64 hex digits."""
+    """Return the hash of a page's text as stored in its record: 64 hex digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def content_hash(text: str) -> str:
-    """The key under which a text's vectors can be used again: 32 hex digits."""
+    """Return the key under which a text's vectors are reused: 32 hex digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 Legs = Mapping[str, Mapping[str, float]]  # leg -> point id -> score
-Fusion = Callable[[Legs], Mapping[str, float]]  # the legs' answers -> point id -> fused score
-Query = tuple[NDArray[np.float32] | None, SparseVector | None]  # what the dense and the sparse leg are asked
+Fusion = Callable[[Legs], Mapping[str, float]]  # results of the legs -> point id -> fused score
+Query = tuple[NDArray[np.float32] | None, SparseVector | None]  # query vectors of the dense and the sparse leg
 
 RRF_K = 2  # Qdrant's default; ranks count from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Each field that is not empty confines the search; several values of one field are alternatives.
+    """Search filters. Every field that is not empty restricts the search; several values of a field are alternatives.
 
-    `pages` are url_hashes, `sections` headings anywhere on the path, `since` and `until` ISO 8601 dates or
-    moments that the page was added between; a date means the whole day in UTC. `without` are url_hashes of pages
-    that are left aside.
+    `pages` are url_hashes; `sections` are headings anywhere on the path; `since` and `until` limit when the page was
+    added, as ISO 8601 times or dates, where a date means the whole day in UTC. `without` are url_hashes of excluded
+    pages.
     """
 
     pages: tuple[str, ...] = ()
@@ -172,7 +174,7 @@ class Filters:
         return not dated or between(page.added_at, self.since, self.until)
 
     def within(self, other: Filters) -> Filters:
-        """Combine both filters. If a field's values have none in common, this one's count."""
+        """Intersect both filters. If a field's values have none in common, use this filter's."""
 
         def both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(value for value in mine if value in theirs) or mine or theirs
@@ -189,7 +191,7 @@ class Filters:
 
 
 def between(moment: str, since: str, until: str) -> bool:
-    """Return whether a moment (ISO 8601) is between two moments or dates, each of which may be empty."""
+    """Return whether a time (ISO 8601) is between two times or dates, each of which may be empty."""
     at = _utc(moment) if moment else None
     after = at is not None and (not since or at >= _utc(since))
     end = _utc(until) + timedelta(days=bool(DATE.fullmatch(until))) if until else None
@@ -202,7 +204,7 @@ def _utc(moment: str) -> datetime:
 
 
 def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
-    """The sum of 1 / (k + rank), ranks from 0 (Cormack et al., SIGIR 2009). One leg keeps its own scores."""
+    """Return the sum of 1 / (k + rank), ranks from 0 (Cormack et al., SIGIR 2009). A single leg keeps its scores."""
     if len(legs) == 1:
         return dict(next(iter(legs.values())))
     fused: dict[str, float] = {}
@@ -213,7 +215,7 @@ def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
 
 
 def best_first(scores: Mapping[str, float]) -> list[str]:
-    """The ids, those of equal scores by themselves."""
+    """Return the ids by descending score, ties in the order of ids."""
     by_id = sorted(scores)
-    by_id.sort(key=scores.__getitem__, reverse=True)  # stable: equal scores stay in the order of their ids
+    by_id.sort(key=scores.__getitem__, reverse=True)  # stable: ties stay in the order of ids
     return by_id

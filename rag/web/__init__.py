@@ -1,4 +1,4 @@
-"""Network access, and the reading, checking, comparing and fetching of addresses, within robots.txt.
+"""Network access: parsing, checking, comparing and fetching addresses, within robots.txt.
 
-`fetch.Fetcher` is the only way out. All of it is untrusted: names, answers of name servers, headers, bodies.
+`fetch.Fetcher` is the only way out. All input is untrusted: names, DNS answers, headers, bodies.
 """

@@ -1,19 +1,19 @@
-"""Compressed bodies, undone within a bound: 1.8 KB gzipped twice can otherwise become 1 GiB in one step."""
+"""Bounded decompression of bodies: 1.8 KB gzipped twice could otherwise become 1 GiB in one step."""
 
 from __future__ import annotations
 
 import re
 import zlib
 
-# IANA's registry of content codings. Like browsers we ignore other names ("none", "utf-8") and "identity".
+# IANA's registry of content codings. Like browsers, other names ("none", "utf-8") and "identity" are ignored.
 _CODINGS = frozenset("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd".split())
 _GZIP = frozenset(["gzip", "x-gzip"])
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 _DEFLATE_WINDOWS = (15, -15)  # servers send "deflate" with and without the zlib header
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # in no text, and soon in anything compressed
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, and early in compressed data
 _SNIFFED = 1024
-_STEP = 4096  # small, because zlib copies what follows each gzip member
+_STEP = 4096  # small, because zlib copies the rest after each gzip member
 
 
 class TooLargeError(Exception):
@@ -21,7 +21,7 @@ class TooLargeError(Exception):
 
 
 class UnknownEncodingError(Exception):
-    """The body is in an encoding that was not asked for, or in several."""
+    """The body has an encoding that was not requested, or several."""
 
 
 class CorruptError(Exception):
@@ -29,10 +29,10 @@ class CorruptError(Exception):
 
 
 def decode_body(received: bytes, encoding: str, limit: int) -> bytes:
-    """Return the body of at most `limit` bytes that was `received` under the Content-Encoding `encoding`.
+    """Decode a body `received` with the Content-Encoding `encoding` to at most `limit` bytes.
 
-    One compression is undone at most, and none that is declared but was not applied.
-    Raises TooLargeError, UnknownEncodingError or CorruptError.
+    Undoes at most one compression, and none that is declared but was not applied. Raises TooLargeError,
+    UnknownEncodingError or CorruptError.
     """
     declared = [name for name in map(str.strip, encoding.lower().split(",")) if name in _CODINGS]
     if not declared or _is_uncompressed(received, declared[-1]):
@@ -57,13 +57,13 @@ def decode_body(received: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _is_uncompressed(received: bytes, coding: str) -> bool:
-    """Return whether the bytes show that the coding which their server declares was not applied."""
+    """Return whether the bytes show that the declared coding was not applied."""
     is_other = coding in _GZIP and not received.startswith(_GZIP_MAGIC)
     return is_other or not _BINARY.search(received, 0, _SNIFFED)
 
 
 def _inflate(packed: bytes, window: int, limit: int) -> bytes:
-    """Decompress all members of `packed`. Raises zlib.error where it is damaged or ends early."""
+    """Decompress all members of `packed`. Raises zlib.error if it is damaged or ends early."""
     body = bytearray()
     stream = zlib.decompressobj(window)
     place = 0
@@ -75,6 +75,6 @@ def _inflate(packed: bytes, window: int, limit: int) -> bytes:
         place += len(piece) - len(stream.unused_data)
         if stream.eof:
             if not packed.startswith(_GZIP_MAGIC, place):
-                return bytes(body)  # browsers ignore what follows the end, too
+                return bytes(body)  # like browsers, ignore trailing data
             stream = zlib.decompressobj(_GZIP_WINDOW)
     raise zlib.error("it ends early")

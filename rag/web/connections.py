@@ -1,11 +1,11 @@
-"""Good manners towards a server, and connections that stay open for the next page of the same host.
+"""Rate limits per host, and connections that are reused for the next page of the same host.
 
-Few requests to a host are open at once, some time passes between them, and each waits its turn; those for redirects
-and robots.txt too, so that two imports of one site share what that site allows.
+Few requests to a host are open at a time, some time passes between them, and each waits its turn; those for redirects
+and robots.txt too, so that two imports of one site share its limits.
 
-A TLS handshake costs two round trips. A kept connection is as safe as a new one: it was opened to a checked address
-for exactly this scheme, host and port, it is given to one fetch at a time, and it is dropped before its name could
-have come to mean another server for long.
+A TLS handshake costs two round trips. Reusing a connection is as safe as opening one: it was opened to a checked
+address for exactly this scheme, host and port, serves one fetch at a time, and is closed before its name is likely to
+have moved to another server.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ LIMIT = 2
 DELAY = 0.1
 MAX_DELAY = 30.0
 MAX_PAUSE = 10.0
-_LOOK_AGAIN = 0.25  # how often a waiting request asks whether it is still wanted
+_LOOK_AGAIN = 0.25  # seconds between a waiting request's checks for cancellation
 _KNOWN_HOSTS = 500
 
 
 class HostGates:
-    """Lets at most `limit` requests a host be open, their starts at least `delay` seconds apart.
+    """Limits open requests to a host to `limit`, and spaces their starts by at least `delay` seconds.
 
-    A host is a name and a port. Requests of one host start in the order in which they came.
+    A host is a name and a port. Requests to one host start in order of arrival.
     """
 
     def __init__(self, limit: int = LIMIT, delay: float = DELAY) -> None:
@@ -52,10 +52,10 @@ class HostGates:
     def enter(
         self, host: Host, url: str, stopped: Callable[[], bool] = lambda: False, *, redirected: bool = False
     ) -> Iterator[float]:
-        """Wait for a place at `host`, hold it for the block, and yield the seconds waited.
+        """Wait for a place at `host`, occupy it during the block, and yield the seconds waited.
 
-        `redirected` takes a place but needs no delay: the server itself asked for this request.
-        Raises FetchError("cancelled") when `stopped` says so or the gates close before the turn comes.
+        `redirected` needs a place but no delay: the server itself caused this request. Raises FetchError("cancelled")
+        if `stopped` returns True or the gates close first.
         """
         began = time.monotonic()
         gate = self._gate(host)
@@ -75,17 +75,17 @@ class HostGates:
             gate.delay = max(gate.delay, min(delay, MAX_DELAY))
 
     def delay_of(self, host: Host) -> float:
-        """Seconds between two requests to `host`."""
+        """Return the seconds between two requests to `host`."""
         with self._used(host) as gate:
             return gate.delay
 
     def pause(self, host: Host, seconds: float) -> None:
-        """Start no request to `host` for `seconds`, at most MAX_PAUSE: it said that it has too much to do."""
+        """Start no request to `host` for `seconds`, at most MAX_PAUSE, because it reported overload."""
         with self._used(host) as gate:
             gate.hold(min(seconds, MAX_PAUSE))
 
     def close(self) -> None:
-        """Turn away whoever still waits."""
+        """Cancel all waiting requests."""
         self.is_closed = True
         with self._lock:
             gates = list(self._gates.values())
@@ -102,7 +102,7 @@ class HostGates:
                 gate.users -= 1
 
     def _gate(self, host: Host) -> _Gate:
-        """The gate of `host`, counted as used, so that it is not forgotten meanwhile."""
+        """Return the gate of `host`, counted as in use, so that it is not dropped meanwhile."""
         with self._lock:
             if host not in self._gates and len(self._gates) >= _KNOWN_HOSTS:
                 self._gates = {key: one for key, one in self._gates.items() if one.users or one.matters(self._delay)}
@@ -112,7 +112,7 @@ class HostGates:
 
 
 class _Gate:
-    """The queue before one host."""
+    """The queue of one host."""
 
     def __init__(self, limit: int, delay: float) -> None:
         self.delay = delay
@@ -160,7 +160,7 @@ class _Gate:
             self._changed.notify_all()
 
     def _left(self, ticket: object, free: bool) -> float:
-        """Seconds until `ticket` may start as far as is known: infinite while others come first."""
+        """Return the seconds until `ticket` may start, as far as known: infinite while others are first."""
         if self._queue[0] is not ticket or self._open >= self._limit:
             return float("inf")
         return 0.0 if free else self._next_start - time.monotonic()
@@ -177,7 +177,7 @@ OpenBackend = Callable[[CheckedUrl, Budget], GuardedBackend]
 
 
 class Connections:
-    """The idle connections of a fetcher; one object serves many threads."""
+    """The idle connections of a fetcher; safe to share between threads."""
 
     def __init__(self, open_backend: OpenBackend, tls: Callable[[], ssl.SSLContext]) -> None:
         self._open_backend = open_backend
@@ -187,9 +187,9 @@ class Connections:
 
     @contextmanager
     def get(self, url: CheckedUrl, headers: list[tuple[bytes, bytes]], budget: Budget) -> Iterator[httpcore.Response]:
-        """The answer to a GET of `url`, its body unread; raises what httpcore and `check_addresses` raise.
+        """Yield the response to a GET of `url`, its body unread; raise errors of httpcore and `check_addresses`.
 
-        A kept connection that its server has closed meanwhile is replaced by a new one.
+        An idle connection that its server has closed meanwhile is replaced by a new one.
         """
         kept, response = self._ask(url, _request(url, headers), budget)
         try:
@@ -200,7 +200,7 @@ class Connections:
             self._give_back(kept)
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         with self._lock:
             idle, self._idle = list(self._idle), deque()
         for kept in idle:
@@ -231,7 +231,7 @@ class Connections:
         return _Kept(_origin(url), connection, backend)
 
     def _take(self, url: CheckedUrl) -> _Kept | None:
-        """The idle connection to the place of `url` that was used last, if any still lives."""
+        """Return the most recently used idle connection to the origin of `url`, if one is alive."""
         wanted = _origin(url)
         with self._lock:
             dead = [kept for kept in self._idle if kept.is_dead()]
@@ -254,7 +254,7 @@ class Connections:
 
 
 class _Kept:
-    """An open connection and what it was opened for."""
+    """An open connection with its origin and backend."""
 
     def __init__(self, origin: Origin, connection: httpcore.HTTPConnection, backend: GuardedBackend) -> None:
         self.origin = origin
@@ -282,7 +282,7 @@ def _origin(url: CheckedUrl) -> Origin:
 
 
 def _finish(response: httpcore.Response, budget: Budget) -> None:
-    """Read what little is left of an answer that nobody wants, so that its connection can be kept."""
+    """Read a short unread rest of a response, so that its connection can be reused."""
     if not _is_small(response):
         return
     try:
@@ -290,9 +290,9 @@ def _finish(response: httpcore.Response, budget: Budget) -> None:
             for _ in response.iter_stream():
                 pass
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, WireLimitError):
-        return  # closing the answer closes the connection
+        return  # closing the response closes the connection
     except RuntimeError:
-        return  # it was read already
+        return  # already read
 
 
 def _is_small(response: httpcore.Response) -> bool:

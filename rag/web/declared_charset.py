@@ -1,7 +1,7 @@
-"""The charset that a page declares, found as browsers find it, and labels as they read them.
+"""Detection of the charset that a page declares, and of its codec, as browsers do it.
 
-The WHATWG's prescan (HTML, section 13.2.3.2): the first meta element that names an encoding counts, and what is cut
-off says nothing.
+Follows the WHATWG's prescan (HTML, section 13.2.3.2): the first meta element with an encoding counts, and truncated
+tags are ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import webencodings
 
 from rag.web.markup import tags
 
-# What the Encoding standard's names are called in Python, where that differs or Python reads less.
+# Python's codecs for names of the Encoding standard, if they differ or Python's own decode less.
 _PYTHON = {
     "windows-1252": "cp1252",
     "x-user-defined": "cp1252",
@@ -35,9 +35,9 @@ _MAX_WRONG = 0.002
 
 
 def codec_of(label: str) -> str | None:
-    """The Python codec for a charset's label as browsers read it, or None for what they read nothing in.
+    """Return the Python codec for a charset's label as browsers interpret it; None if they reject it.
 
-    "utf-16" is of either byte order. What is an attack (utf-7) or cannot be told (ISO-2022-KR) is None.
+    "utf-16" may have either byte order. Dangerous (utf-7) and undetectable (ISO-2022-KR) charsets are None.
     """
     found = webencodings.lookup(label) if label.isascii() else None
     name: str = found.name if found else "replacement"
@@ -49,7 +49,7 @@ def codec_of(label: str) -> str | None:
 
 
 def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
-    """The codec of a body that is declared to be UTF-16 and has no byte order mark; None where its bytes disagree."""
+    """Return the codec of a body declared as UTF-16 without a byte order mark; None if its bytes disagree."""
     codec = codec_of(declared or "") or ""
     sample = body[: min(len(body) // 2 * 2, _SNIFFED)]
     if not codec.startswith("utf-16") or b"\x00" not in sample:
@@ -61,9 +61,9 @@ def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
 
 
 def declared_in(head: bytes) -> str | None:
-    """The label in the first usable declaration of a page that begins with `head`; None without one.
+    """Return the label of the first usable declaration in a page that begins with `head`; None if there is none.
 
-    A byte order mark is one.
+    A byte order mark counts as one.
     """
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8"
@@ -75,7 +75,7 @@ def declared_in(head: bytes) -> str | None:
 
 
 def _named(attributes: dict[bytes, bytes]) -> str | None:
-    """The encoding that a meta element names."""
+    """Return the encoding of a meta element."""
     if b"charset" in attributes:
         return _usable(attributes[b"charset"])
     match = _IN_CONTENT.search(attributes.get(b"content", b""))
@@ -85,7 +85,7 @@ def _named(attributes: dict[bytes, bytes]) -> str | None:
 
 
 def _usable(label: bytes) -> str | None:
-    """A known label; UTF-16 could not have been read this far, so that UTF-8 is meant."""
+    """Return the label if it is known; UTF-8 for UTF-16, which could not have been parsed so far."""
     text = label.decode("ascii", "replace").strip()
     codec = codec_of(text)
     return "utf-8" if codec and codec.startswith("utf-16") else text if codec else None

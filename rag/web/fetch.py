@@ -1,9 +1,9 @@
-"""Fetching: the one place from which a request leaves for an address that somebody typed.
+"""Fetching: the only module that sends requests to addresses that people enter.
 
-URL → `check_url` → a turn at the host → one look-up and a checked connection → redirects by hand, each
-through the same → raw bytes, decoded within bounds. A page that refreshes to another address within
-seconds redirects, too. httpcore is used below httpx's client, which would add redirects, proxies from the
-environment and unbounded decompression that all had to be switched off again.
+URL → `check_url` → a turn at the host → one look-up and a checked connection → redirects, each through the same steps →
+raw bytes, decoded within limits. A page that refreshes to another address within seconds counts as a redirect. This
+uses httpcore instead of httpx's client, which would add redirects, proxies from the environment and unlimited
+decompression, all of which would have to be disabled.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _HEADERS = (
 class Fetched:
     """The response of an address: decoded `body` bytes of one document type.
 
-    `final_url` is where the redirects ended, `redirects` the addresses in between and it, in order;
-    `moved_to` is `final_url` where every redirect was a permanent one, else "". `charset` is the declared
-    one, not yet verified; `seconds` covers everything from the look-up on, without waiting for a turn.
-    `etag` and `last_modified` are as received, for the next fetch; empty behind a refresh, where they would be
-    asked of a page that only redirects. With status 304 the page is what these name still, and `body` is empty.
+    `final_url` is the last address after redirects, `redirects` all addresses after the first, in order; `moved_to` is
+    `final_url` if all redirects were permanent, else "". `charset` is the declared one, unverified; `seconds` is the
+    total time from the look-up on, without waiting for a turn. `etag` and `last_modified` are as received, for the next
+    fetch; empty after a refresh, where they would belong to the redirecting page. With status 304 the page is
+    unchanged, and `body` is empty.
     """
 
     url: str
@@ -74,11 +74,11 @@ class Fetched:
 
 
 class Fetcher:
-    """Fetches documents; one object serves many threads and keeps connections between fetches.
+    """Fetches documents; one object serves many threads and reuses connections between fetches.
 
-    `allow` holds host and port pairs for which the rules on names, ports and addresses are lifted.
-    `deadline` bounds a whole fetch in seconds: look-up, connection, headers, body and redirects, but
-    not the wait for a turn at the host, which `gates` gives.
+    `allow` has host and port pairs that are exempt from the rules on names, ports and addresses. `deadline` limits a
+    whole fetch in seconds: look-up, connection, headers, body and redirects, but not the wait for a turn at the host,
+    which `gates` grants.
     """
 
     def __init__(
@@ -108,12 +108,12 @@ class Fetcher:
         self.close()
 
     def close(self) -> None:
-        """Close idle connections and turn away fetches that wait for their turn."""
+        """Close idle connections and cancel fetches that wait for their turn."""
         self.gates.close()
         self._connections.close()
 
     def check(self, url: str) -> CheckedUrl:
-        """`url` as it would be fetched; no network. Raises FetchError("blocked")."""
+        """Return `url` as it would be fetched, without network access. Raises FetchError("blocked")."""
         return check_url(url.strip(), self._allow)
 
     def fetch(
@@ -125,12 +125,12 @@ class Fetcher:
         raw: int = 0,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Fetched:
-        """Fetch the page at `url`, which was not checked before. Raises FetchError with a reason code.
+        """Fetch the page at an unchecked `url`. Raises FetchError with a reason code.
 
-        With `etag` or `last_modified` the server is asked for what has changed since only. With `raw`,
-        up to that many bytes of any type are taken unjudged: robots.txt and lists of pages come under
-        many types. `stopped` is asked while waiting for a turn; then "cancelled" is raised. A server
-        that is too busy sets `retry_after` among the error's parameters, in seconds.
+        With `etag` or `last_modified` the page is only sent if changed since. `raw` accepts up to that many bytes of
+        any type: robots.txt and lists of pages are served as many types. `stopped` is called while waiting for a turn;
+        if it returns True, "cancelled" is raised. A busy server sets `retry_after` in the error's parameters, in
+        seconds.
         """
         start = time.monotonic()
         given = url.strip()
@@ -156,14 +156,14 @@ class Fetcher:
 
 
 class _Hop(NamedTuple):
-    """One request of a fetch: what it asks for, and the Cookie header that it carries."""
+    """One request of a fetch: its address and Cookie header."""
 
     url: CheckedUrl
     cookies: list[tuple[bytes, bytes]]
 
 
 class _Moved(NamedTuple):
-    """A redirect: where to, whether for good, and the page that says so where that was read."""
+    """A redirect: its target, whether it is permanent, and the redirecting page if it was read."""
 
     target: str
     permanent: bool = False
@@ -173,7 +173,7 @@ class _Moved(NamedTuple):
 
 @dataclass(slots=True)
 class _Run:
-    """One fetch: the address it began with, what it asks, what it may spend, and how far it came."""
+    """The state of one fetch: its first address, request headers, budget, and redirects so far."""
 
     connections: Connections
     gates: HostGates
@@ -190,7 +190,7 @@ class _Run:
     waited: float = 0.0
 
     def follow(self, url: CheckedUrl) -> Fetched:
-        """Request `url` and what it redirects to until a page answers."""
+        """Request `url` and its redirects until there is a page."""
         self.path.append(_Hop(url, []))
         page: Fetched | None = None
         while True:
@@ -199,7 +199,7 @@ class _Run:
             except FetchError as error:
                 if page is None or error.code != "content_type":
                     raise
-                return page  # which browsers go on showing while they download the file that it leads to
+                return page  # like browsers, which show it while they download the target
             if isinstance(answer, Fetched):
                 return answer
             page = answer.page
@@ -255,17 +255,17 @@ class _Run:
         return Fetched(self.given, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved)
 
     def _further(self, target: str) -> str:
-        """Return the `target` of a refresh where it is another page, or the same one with a first cookie; else ""."""
+        """Return the `target` of a refresh if it is another page, or the same one with a first cookie; else ""."""
         hop = self.path[-1]
         try:
             is_same = bool(target) and _place(check_url(target, self.allow)) == _place(hop.url)
         except FetchError:
-            is_same = False  # it is refused when it comes to it
+            is_same = False  # the request to it reports the error
         is_same = is_same and (bool(hop.cookies) or not self.cookies.header(hop.url))
         return "" if is_same else target
 
     def _refused(self, response: httpcore.Response, url: CheckedUrl) -> NoReturn:
-        """Raise what a status other than success says; a busy server is left alone for a while."""
+        """Raise the error for an unsuccessful status; requests to a busy server pause for a while."""
         wait = retry_after(response.headers) if response.status in _BUSY else None
         if wait is not None:
             self.gates.pause((url.host, url.port), wait)
@@ -294,7 +294,7 @@ class _Run:
             raise led_to_refusal(self.given, target, error) from error
         hop = _Hop(checked, self.cookies.header(checked))
         before = [step.cookies for step in self.path if _place(step.url) == _place(checked)]
-        if len(before) > 1 or hop.cookies in before:  # once more is worth it with a cookie that was not there
+        if len(before) > 1 or hop.cookies in before:  # retry the same page only with a new cookie
             self._astray("redirect_loop")
         return hop
 
@@ -303,7 +303,7 @@ class _Run:
 
     @contextmanager
     def _led_to(self, url: CheckedUrl) -> Iterator[None]:
-        """A refusal at connection time names the address that was typed, and where it led."""
+        """Make a refusal at connection time name the entered address, and its redirect."""
         try:
             yield
         except FetchError as error:

@@ -1,11 +1,11 @@
-"""The policy on addresses: which URLs are fetched at all, and which answers of the DNS are believed.
+"""The policy on addresses: which URLs may be fetched, and which DNS answers are trusted.
 
-Both halves are pure. `check_url` judges the text of a URL, `check_addresses` what its name resolved to;
-`rag.web.fetch` asks both for every request and every redirect. An allow-list of exact host and port
-pairs lifts the label, suffix, port and address rules for these pairs; metadata services stay refused.
+Both checks are pure functions. `check_url` checks the text of a URL, `check_addresses` the addresses of its name;
+`rag.web.fetch` calls both for every request and redirect. An allow-list of exact host and port pairs lifts the label,
+suffix, port and address rules for these pairs; metadata services stay blocked.
 
-Tables list the IP addresses of the public internet: `ipaddress.is_global` says True for multicast,
-NAT64 and 6to4. They are the special-purpose registries of IANA, plus what clouds put on public-looking addresses.
+Tables list non-public IP addresses, as `ipaddress.is_global` is True for multicast, NAT64 and 6to4. They are IANA's
+special-purpose registries, plus public-looking addresses that clouds use internally.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 
 
 def parse_address(text: str) -> Address:
-    """An address without its IPv6 zone. Raises ValueError for text that is none."""
+    """Parse an IP address, without its IPv6 zone. Raises ValueError for other text."""
     return ip_address(text.partition("%")[0])
 
 
 def is_public(address: Address) -> bool:
-    """Return whether a page may be fetched from `address` without being allowed by name."""
+    """Return whether `address` may be fetched from without being on the allow-list."""
     if isinstance(address, IPv4Address):
         return not any(address in block for block in _DENIED_4)
     if address in _MAPPED or address in _NAT64:
@@ -83,7 +83,7 @@ def is_public(address: Address) -> bool:
 
 
 def is_metadata(address: Address) -> bool:
-    """Return whether `address`, or an IPv4 address carried inside it, is a cloud's metadata service."""
+    """Return whether `address`, or an IPv4 address embedded in it, is a cloud's metadata service."""
     if isinstance(address, IPv4Address):
         return any(address in block for block in _METADATA_4)
     return any(address in block for block in _METADATA_6) or any(map(is_metadata, _carried(address)))
@@ -123,8 +123,8 @@ _INTERNAL_SUFFIXES = frozenset(
 class CheckedUrl:
     """A URL that passed `check_url`, in the parts that are sent.
 
-    `host` is ASCII, without brackets; `target` is the path and query as a browser sends them, dot segments
-    resolved; `allowed` says that the pair of host and port is on the allow-list.
+    `host` is ASCII, without brackets; `target` is the path and query as browsers send them, dot segments resolved;
+    `allowed` says that the pair of host and port is on the allow-list.
     """
 
     raw: str
@@ -142,12 +142,12 @@ class CheckedUrl:
 
     @property
     def pair(self) -> str:
-        """Host and port as FETCH_ALLOW_PRIVATE_HOSTS wants them."""
+        """Host and port in the format of FETCH_ALLOW_PRIVATE_HOSTS."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def check_url(raw: str, allow: Collection[Pair] = frozenset()) -> CheckedUrl:
-    """Judge the text of a URL; no network. `allow` as `allow_list` makes it.
+    """Check the text of a URL, without network access. `allow` is a result of `allow_list`.
 
     Raises FetchError("blocked") with the `cause` in its parameters.
     """
@@ -165,10 +165,7 @@ def check_url(raw: str, allow: Collection[Pair] = frozenset()) -> CheckedUrl:
 
 
 def check_addresses(url: CheckedUrl, addresses: Sequence[str]) -> None:
-    """Refuse the whole answer of a DNS look-up when any address in it may not be fetched from.
-
-    Raises FetchError("blocked").
-    """
+    """Raise FetchError("blocked") if any address in a DNS answer may not be fetched from."""
     for text in addresses:
         try:
             address = parse_address(text)
@@ -182,7 +179,7 @@ def check_addresses(url: CheckedUrl, addresses: Sequence[str]) -> None:
 
 
 def allow_list(pairs: Iterable[Pair]) -> frozenset[Pair]:
-    """Host and port pairs in the spelling that `check_url` compares with, without those that have none."""
+    """Return host and port pairs as `check_url` compares them, without invalid hosts."""
     return frozenset((host, port) for host, port in ((_spell(h), p) for h, p in pairs) if host)
 
 
@@ -192,15 +189,15 @@ def is_literal(host: str) -> bool:
 
 
 def shown(url: str, limit: int = 200) -> str:
-    """A URL as a message may show it: printable, and not longer than `limit` characters."""
+    """Return a URL for a message: printable, and not longer than `limit` characters."""
     text = "".join(c if c == " " or unicodedata.category(c) not in _UNSAFE_CATEGORIES else "\ufffd" for c in url)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def is_web_address(url: str) -> bool:
-    """Return whether `url` can identify a page: a full http or https URL that browsers read the same way.
+    """Return whether `url` can identify a page: a full http or https URL that browsers parse the same way.
 
-    Nothing is said of whether it may be fetched.
+    It may still be blocked.
     """
     parts = split_url(url)
     is_written_out = parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= MAX_LENGTH
@@ -228,7 +225,7 @@ def _host_and_port(raw: str, authority: str, scheme: str) -> tuple[str, int]:
 
 
 def _target(raw: str, host: str, port: int) -> str:
-    """Return the request target as a browser reads it; both readings must agree on the host."""
+    """Return the request target as a browser parses it; both parsers must agree on the host."""
     parsed = browser_url(raw)
     if parsed is None or int(parsed.port or _DEFAULT_PORTS[parsed.protocol.rstrip(":")]) != port:
         _refuse(raw, "host", host=shown(host, 80))
@@ -239,7 +236,7 @@ def _target(raw: str, host: str, port: int) -> str:
 
 
 def _spell(host: str) -> str:
-    """The one spelling of a host that may be looked up, or nothing."""
+    """Return the canonical form of a host that may be looked up, else ""."""
     if host.startswith("[") or host.count(":") > 1:
         return _spell_ipv6(host.strip("[]"))
     try:

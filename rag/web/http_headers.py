@@ -23,7 +23,7 @@ _HTTP_DATE = re.compile(r"[A-Za-z0-9 ,:+-]{10,50}")
 
 
 def header(headers: Headers, name: bytes) -> bytes:
-    """The first value of a header, or all of them joined as HTTP does where a list is meant."""
+    """Return the first value of a header; all of them, joined as HTTP does, for Content-Encoding."""
     values = [value.strip() for key, value in headers if key.lower() == name]
     if name == b"content-encoding":
         return b", ".join(values)
@@ -31,7 +31,7 @@ def header(headers: Headers, name: bytes) -> bytes:
 
 
 def header_text(headers: Headers, name: bytes) -> str:
-    """Return the text of a header that may hold any characters: UTF-8, else Latin-1."""
+    """Return the text of a header that may have any characters: UTF-8, else Latin-1."""
     value = header(headers, name)
     try:
         return value.decode("utf-8")
@@ -40,23 +40,23 @@ def header_text(headers: Headers, name: bytes) -> str:
 
 
 def entity_tag(value: str) -> str:
-    """`value` if it can be sent back as an entity tag (RFC 9110, section 8.8.3), quotes or not; else ""."""
+    """Return `value` if it can be sent back as an entity tag (RFC 9110, section 8.8.3), quoted or not; else ""."""
     return value if _ETAG.fullmatch(value) else ""
 
 
 def http_date(value: str) -> str:
-    """`value` if it can be sent back as a date of HTTP; else ""."""
+    """Return `value` if it can be sent back as an HTTP date; else ""."""
     return value if _HTTP_DATE.fullmatch(value) else ""
 
 
 def conditions(etag: str, last_modified: str) -> list[tuple[bytes, bytes]]:
-    """The headers that ask for a page only if it is no longer what these validators name."""
+    """Return the headers that request a page only if it no longer matches these validators."""
     asked = ((b"If-None-Match", entity_tag(etag)), (b"If-Modified-Since", http_date(last_modified)))
     return [(name, value.encode("ascii")) for name, value in asked if value]
 
 
 def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
-    """Seconds until the server wants to be asked again, at most a day; None when it does not say."""
+    """Return the seconds after which the server wants to be asked again, at most a day; None if not given."""
     value = header(headers, b"retry-after").decode("latin-1")
     if re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
         return min(int(value), MAX_RETRY_AFTER)
@@ -70,23 +70,23 @@ def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
 
 
 class FetchCookies:
-    """Cookies that live as long as one fetch. Each goes back only to the scheme, host and port that set it."""
+    """Cookies of one fetch. Each is only sent back to the scheme, host and port that set it."""
 
     def __init__(self) -> None:
         self._jars: defaultdict[tuple[str, str], CookieJar] = defaultdict(CookieJar)
 
     def keep(self, url: CheckedUrl, headers: Headers) -> None:
-        """Store what the answer of `url` sets."""
+        """Store the cookies set by the response of `url`."""
         answer = Message()
         for name, value in headers:
             if name.lower() == b"set-cookie":
                 answer["Set-Cookie"] = value.decode("latin-1")
         if answer:
-            response = cast(Any, SimpleNamespace(info=lambda: answer))  # all that the jar asks of one
+            response = cast(Any, SimpleNamespace(info=lambda: answer))  # the only method that the jar calls
             self._jars[url.scheme, url.authority].extract_cookies(response, _request(url))
 
     def header(self, url: CheckedUrl) -> list[tuple[bytes, bytes]]:
-        """Return the Cookie header that a request for `url` carries, as a list without it where there is none."""
+        """Return the Cookie header of a request for `url` in a list, which is empty if there are no cookies."""
         request = _request(url)
         self._jars[url.scheme, url.authority].add_cookie_header(request)
         value = request.get_header("Cookie")

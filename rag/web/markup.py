@@ -1,7 +1,7 @@
-"""The tags in a page's bytes, for what must be known before the page goes to the child that parses it.
+"""Tags in a page's bytes, for checks before the page is parsed by a child process.
 
 Tags are found as in the WHATWG's prescan (HTML, section 13.2.3.2), in time proportional to the length: comments and
-declarations are passed over as such, and reading ends at what is cut off.
+declarations are skipped, and scanning ends at a truncated tag.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _ENDS = {name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE) 
 class Tag(NamedTuple):
     """A tag, from `start` to before `end`.
 
-    `name` is in lower case, with a slash before that of an end tag, and "!" for comments and declarations.
-    `attributes` have names in lower case, and values as they are written.
+    `name` is in lower case, with a leading slash for an end tag, and "!" for comments and declarations. `attributes`
+    have names in lower case, and unparsed values.
     """
 
     name: bytes
@@ -58,7 +58,7 @@ def tags(markup: bytes, *, opaque: bool = False) -> Iterator[Tag]:
 
 
 def _attributes(markup: bytes, place: int) -> tuple[dict[bytes, bytes], int]:
-    """Return the attributes of a tag from `place` on, and the place of its last byte: -1 where it is cut off."""
+    """Return the attributes of a tag from `place` on, and the position of its last byte: -1 if truncated."""
     found: dict[bytes, bytes] = {}
     while (match := _NAME.match(markup, place)) and not match["end"] and match["name"]:
         place, text = match.end(), b""

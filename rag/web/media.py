@@ -38,7 +38,7 @@ MediaType = Literal[
 
 MEGABYTE = 1024 * 1024
 MAX_CHARACTERS = 5_000_000
-"""The longest text that a document may make."""
+"""Maximum length of a document's text."""
 PDF: MediaType = "application/pdf"
 DOCX: MediaType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX: MediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -55,7 +55,7 @@ SRT: MediaType = "application/x-subrip"
 VTT: MediaType = "text/vtt"
 EML: MediaType = "message/rfc822"
 PICTURE: MediaType = "image/*"
-"""Any kind of picture that `rag.reading.ocr` reads, as a file: a picture on the web is no page."""
+"""Any kind of picture that `rag.reading.ocr` reads, as a file: a picture on the web is not a page."""
 CSV: MediaType = "text/csv"
 TSV: MediaType = "text/tab-separated-values"
 XML: MediaType = "application/xml"
@@ -97,7 +97,7 @@ LISTS: dict[str, MediaType] = {
     "application/gzip": GZIP,
     "application/x-gzip": GZIP,
 }
-"""Feeds and sitemaps, which lead to pages and are none."""
+"""Feeds and sitemaps, which link to pages but are not pages."""
 KINDS: dict[str, MediaType] = {**TEXTS, **TABLES, **DOCUMENTS, **LISTS}
 
 FILES = frozenset([*DOCUMENTS.values(), XLS, PICTURE])
@@ -125,18 +125,18 @@ ENDINGS: dict[str, MediaType] = {
     ".msg": MSG,
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp"), PICTURE),
 }
-"""The kinds of documents by the ends of their names."""
+"""Types of documents by file extension."""
 
 _MISSING = frozenset(["", "unknown/unknown", "application/unknown", "*/*"])
-# Servers send files that they do not know, PDF among them, as one of these; the first bytes tell, or the name.
+# Types that servers use for unknown files, PDF included; the first bytes or the name decide.
 _UNSAID = frozenset(
     "application/octet-stream binary/octet-stream application/x-download application/force-download application/zip "
     "application/vnd.ms-excel".split()
 )
 _TYPE = re.compile(r"\s*([!#$&^_.+\w-]+/[!#$&^_.+\w-]+)\s*(?:;|$)", re.ASCII)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
-# What stands before the first element, one at a time: repeated within one expression, there would be so many ways
-# to divide a row of comments that a few dozen take forever.
+# One item before the first element. Repeating it inside the expression would backtrack exponentially:
+# a few dozen comments would take forever.
 _ASIDE = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?xml[^>]*(?:>|\Z)", re.IGNORECASE | re.DOTALL)
 _LIST_ASIDE = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
 _MARKUP = re.compile(
@@ -146,7 +146,7 @@ _MARKUP = re.compile(
 )
 _LIST_MARKUP = re.compile(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
 _ZIP = b"PK\x03\x04"
-_MIMETYPE = b"mimetype"  # the first entry of a package that says its own type, unpacked
+_MIMETYPE = b"mimetype"  # first entry, uncompressed, of a package that declares its type
 _PARTS: dict[bytes, MediaType] = {
     b"word/document": DOCX,
     b"ppt/presentation": PPTX,
@@ -158,7 +158,7 @@ _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _BINARY_SIGNATURES = (b"\x89PNG", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"7z\xbc\xaf", b"\x7fELF", b"Rar!\x1a")
 _PICTURES = re.compile(rb"\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP|II\*\x00|MM\x00\*|BM.{4}\x00{4}", re.DOTALL)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Kinds of text that only a name tells apart; those with markup aside, they are often served as text/plain.
+# Types that only a name distinguishes; except those with markup, they are often served as text/plain.
 _TOLD_BY_BYTES = (*PACKAGES.values(), XLS, RTF, PICTURE, "text/plain")
 _BY_NAME = {end: kind for end, kind in ENDINGS.items() if kind not in _TOLD_BY_BYTES}
 _NAMED_PLAIN = frozenset(end for end, kind in _BY_NAME.items() if kind != "text/html")
@@ -166,7 +166,7 @@ _SNIFFED = 4096
 
 
 def parse_content_type(value: str) -> tuple[str, str | None]:
-    """The essence of a Content-Type header in lower case ("" when there is none), and its charset."""
+    """Return the essence of a Content-Type header in lower case ("" if there is none), and its charset."""
     match = _TYPE.match(value)
     essence = match[1].lower() if match else ""
     charset = _CHARSET.search(value)
@@ -174,9 +174,9 @@ def parse_content_type(value: str) -> tuple[str, str | None]:
 
 
 def byte_limit(essence: str) -> int:
-    """The largest body in bytes of a declared type, "" or one of `media_type`'s.
+    """Return the maximum size of a body in bytes, for a declared type, "", or a result of `media_type`.
 
-    A type that says nothing has a document's limit; the limit of what it turns out to be comes after.
+    An unspecific type has a document's limit; the limit of the detected type is checked later.
     """
     kind = KINDS.get(essence)
     if essence in DOCUMENTS or essence in _UNSAID:
@@ -185,17 +185,16 @@ def byte_limit(essence: str) -> int:
 
 
 def check_declared(essence: str, url: str) -> None:
-    """Refuse a declared type that is not on the list. Raises FetchError("content_type")."""
+    """Raise FetchError("content_type") for a declared type that is not supported."""
     if essence and essence not in KINDS and essence not in _UNSAID:
         _refuse(url, "other_type", type=essence)
 
 
 def media_type(body: bytes, essence: str, url: str, charset: str | None = None) -> MediaType:
-    """The kind of document in `body`, whose declared type may be "" (then it is sniffed), and charset None.
+    """Return the type of the document in `body`; its declared type may be "" (then it is detected), its charset None.
 
-    `url` may also be a file's name. Bytes that can only be PDF, an office document, a book or gzip are
-    that, whatever they were declared to be; gzip only where it is expected. Raises FetchError("content_type") for
-    all that is not read.
+    `url` may also be a file's name. PDF, office documents, books and gzip are recognised by their bytes, whatever their
+    declared type; gzip only where it is expected. Raises FetchError("content_type") for unsupported types.
     """
     check_declared(essence, url)
     certain = _by_signature(body, essence, url)
@@ -214,9 +213,9 @@ def media_type(body: bytes, essence: str, url: str, charset: str | None = None) 
 
 
 def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
-    """Raises FetchError("content_type") for known binary formats, and NUL bytes outside UTF-16.
+    """Raise FetchError("content_type") for known binary formats, and NUL bytes outside UTF-16.
 
-    That shows by its byte order mark, or is declared as `charset`.
+    UTF-16 is recognised by its byte order mark, or declared as `charset`.
     """
     if body.startswith(_OLD_OFFICE):
         _refuse(name, "old_office")
@@ -242,7 +241,7 @@ def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
 
 
 def _package(body: bytes) -> MediaType | None:
-    """The type of a zip package, by its declaration or by the last name of a part."""
+    """Return the type of a zip package, by its declaration or by the last name of a part."""
     if body[30:38] == _MIMETYPE:
         said = body[38:].split(b"PK", 1)[0].decode("latin-1")
         return next((kind for kind in (EPUB, ODT, ODS, ODP) if said.startswith(kind)), None)
@@ -251,13 +250,13 @@ def _package(body: bytes) -> MediaType | None:
 
 
 def _named_package(url: str) -> MediaType | None:
-    """The kind that a damaged package should be, so that its reader says so."""
+    """Return the expected type of a damaged package, so that its reader reports the damage."""
     kind = ENDINGS.get(_extension(url))
     return kind if kind in PACKAGES.values() else None
 
 
 def _compound(body: bytes, url: str) -> MediaType | None:
-    """The kind of a file of old office programs that is read, by the names in it."""
+    """Return the type of a supported file in the old Office format, by the names in it."""
     if _wide("EncryptedPackage") in body:
         _refuse(url, "locked")
     if _wide("__properties_version1.0") in body:

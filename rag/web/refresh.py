@@ -1,4 +1,4 @@
-"""Refreshes: the header and the meta element by which a page sends its reader on after some seconds."""
+"""Refreshes: headers and meta elements that redirect readers of a page after some seconds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rag.web.markup import OPAQUE, tags
 from rag.web.url_key import join_location, web_address
 
 MAX_DELAY = 15.0
-"""Seconds: a page that stays for longer is there to be read."""
+"""Maximum delay in seconds; a page shown for longer is meant to be read."""
 
-_SHORT = 500  # bytes of text: what a page says that only redirects
+_SHORT = 500  # maximum bytes of text on a page that only redirects
 _HEAD = 8192
 _HINT = re.compile(rb"http-equiv\s*+=\s*+[\"']?refresh", re.IGNORECASE)
 _SPACE = r"[\t\n\f\r ]*+"
@@ -43,7 +43,7 @@ class Refresh:
 
 
 def parse_refresh(value: str) -> Refresh | None:
-    """Read a refresh as the HTML standard does (shared declarative refresh steps); None for what is none."""
+    """Parse a refresh as in the HTML standard (shared declarative refresh steps); None if it is invalid."""
     match = _REFRESH.fullmatch(value)
     if not match:
         return None
@@ -53,7 +53,7 @@ def parse_refresh(value: str) -> Refresh | None:
 
 
 def target_of(refresh: Refresh | None, base: str) -> str:
-    """Return the web address that a page at `base` soon sends its reader to; "" where it does not."""
+    """Return the web address that a page at `base` soon redirects to; "" if it does not."""
     if refresh is None or refresh.seconds > MAX_DELAY:
         return ""
     target = join_location(base, refresh.reference)
@@ -61,10 +61,10 @@ def target_of(refresh: Refresh | None, base: str) -> str:
 
 
 def meta_target(page: bytes, charset: str | None, url: str) -> str:
-    """Return the address that the meta elements of an HTML page at `url` soon send its reader to; "" for none.
+    """Return the address that the meta elements of an HTML page at `url` soon redirect to; "" if they do not.
 
-    `charset` is the one of its header. An element for browsers without scripts counts where a page has hardly any
-    other text: then its script would do the same.
+    `charset` is from its header. An element inside noscript counts if the page has hardly any other text: then its
+    script would do the same.
     """
     if page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         page, charset = page.decode("utf-16", "replace").encode(), "utf-8"
@@ -93,7 +93,7 @@ def _refreshes(page: bytes, url: str) -> Iterator[tuple[bytes, str, bool]]:
 
 
 def _length(page: bytes) -> int:
-    """Count the bytes of text between the tags of a page, without outer blanks."""
+    """Count the bytes of text between the tags of a page, without surrounding whitespace."""
     total, end, is_read = 0, 0, True
     for tag in tags(page, opaque=True):
         total += len(page[end : tag.start].strip()) if is_read else 0
@@ -103,7 +103,7 @@ def _length(page: bytes) -> int:
 
 
 def _text(value: bytes, codec: str) -> str:
-    """Decode the value of an attribute, in which a name without its semicolon is part of an address."""
+    """Decode the value of an attribute; an entity without a semicolon is left alone, as part of an address."""
     try:
         text = value.decode(codec)
     except UnicodeDecodeError:

@@ -19,13 +19,13 @@ MEGABYTE = 1024 * 1024
 
 
 def led_to_refusal(given: str, target: str, error: FetchError) -> FetchError:
-    """The refusal `error` of a redirect's target, told about the address that was typed."""
+    """Return the error for a blocked redirect target, naming the entered address."""
     reason = error.notice.params["reason"]
     return FetchError("blocked", url=shown(given), **because("led_to", target=shown(target), reason=reason))
 
 
 def status_cause(status: int) -> str:
-    """The code of the cause that an HTTP status other than success tells."""
+    """Return the code of the cause for an unsuccessful HTTP status."""
     if status in (404, 410):
         return "gone"
     if status in (401, 403, 407, 451):
@@ -42,7 +42,7 @@ def too_large(url: str, limit: int) -> NoReturn:
 
 @contextmanager
 def body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
-    """Turn what goes wrong with a body of at most `limit` bytes, in that Content-Encoding, into a FetchError."""
+    """Turn errors in a body of at most `limit` bytes with this Content-Encoding into FetchError."""
     try:
         yield
     except (TooLargeError, transport.WireLimitError):
@@ -55,7 +55,7 @@ def body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
 
 @contextmanager
 def plain_errors(given: str, first: CheckedUrl, budget: transport.Budget) -> Iterator[None]:
-    """Turn what the network throws into a FetchError."""
+    """Turn network errors into FetchError."""
     url = shown(given)
     try:
         yield
@@ -64,7 +64,7 @@ def plain_errors(given: str, first: CheckedUrl, budget: transport.Budget) -> Ite
     except transport.NameNotFoundError as error:
         raise FetchError("unresolved", url=url, host=str(error)) from error
     except transport.WireLimitError:
-        too_large(given, MEGABYTE)  # nothing but headers is read outside of a body
+        too_large(given, MEGABYTE)  # outside a body, only headers are read
     except httpcore.ConnectError as error:
         cause = "tls" if any(isinstance(inner, ssl.SSLError) for inner in error.args) else "refused"
         raise FetchError("unreachable", url=url, **because(cause, host=first.host)) from error

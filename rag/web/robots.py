@@ -1,4 +1,4 @@
-"""robots.txt: what a site lets programs read, as RFC 9309 has it, read as forgivingly as by Google's parser."""
+"""robots.txt: the rules of a site for crawlers, by RFC 9309, parsed as leniently as Google's parser."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _ESCAPE = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 _DISALLOW = frozenset(["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"])
 _SITEMAP = frozenset(["sitemap", "site-map"])
 _EVERYBODY = "*"
-_NOTHING = "\n"  # stands in no address
+_NOTHING = "\n"  # in no address
 
 
 class Robots:
-    """The rules of sites, fetched when first asked for and kept for an hour; serves many threads.
+    """The rules of sites, fetched when needed and cached for an hour; safe to share between threads.
 
-    What a site answers counts as RFC 9309, section 2.3.1, says: a status from 400 to 499 allows all, an
-    error of the server or the network refuses all for some minutes, unless older rules are still known;
-    429 is taken as an error of the server. A site's delay between requests is passed to the fetcher's gates.
+    Failures count as in RFC 9309, section 2.3.1: a status from 400 to 499 allows everything; an error of the server or
+    the network blocks everything for some minutes, unless older rules are cached; 429 counts as a server error. A
+    site's delay between requests is passed to the fetcher's gates.
     """
 
     def __init__(self, fetcher: Fetcher, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +55,7 @@ class Robots:
         self._lock = threading.Lock()
 
     def allowed(self, url: str) -> bool:
-        """Return whether a program may read `url`; False for an address that is never fetched."""
+        """Return whether a crawler may read `url`; False for an address that is never fetched."""
         try:
             self.check(url)
         except IngestError:
@@ -63,9 +63,9 @@ class Robots:
         return True
 
     def check(self, url: str) -> None:
-        """Raise IngestError, "robots_refused" or "robots_unreadable", where a program may not read `url`.
+        """Raise IngestError, "robots_refused" or "robots_unreadable", if a crawler may not read `url`.
 
-        Raises FetchError for an address that is never fetched, or whose server cannot be reached.
+        Raises FetchError for an address that is never fetched, or whose server is unreachable.
         """
         checked = self._fetcher.check(url)
         site = self._site(checked)
@@ -76,17 +76,17 @@ class Robots:
             raise IngestError("robots_refused", url=shown(url), host=checked.host)
 
     def delay(self, url: str) -> float:
-        """Seconds that the site of `url` wants between two requests; 0.0 where it does not say."""
+        """Return the seconds between two requests that the site of `url` asks for; 0.0 if none."""
         rules = self._site(self._fetcher.check(url)).rules
         return rules.delay(AGENT) if rules else 0.0
 
     def sitemaps(self, url: str) -> list[str]:
-        """The sitemaps that the robots.txt of the site of `url` names, in order."""
+        """Return the sitemaps named in the robots.txt of the site of `url`, in order."""
         rules = self._site(self._fetcher.check(url)).rules
         return list(dict.fromkeys(rules.sitemaps)) if rules else []
 
     def _site(self, url: CheckedUrl) -> _Site:
-        """Return the known rules of the site of `url`; without rules, everything is refused until they can be read."""
+        """Return the cached rules of the site of `url`, loaded if needed; without rules, everything is blocked."""
         key = (url.scheme, url.host, url.port)
         with self._lock:
             site = self._sites.setdefault(key, _Site())
@@ -100,7 +100,7 @@ class Robots:
         return site
 
     def _load(self, url: CheckedUrl, site: _Site) -> FetchError | None:
-        """Put the rules into `site`, or leave it as it is and return what went wrong."""
+        """Load the rules into `site`, or leave it unchanged and return the error."""
         address = f"{url.scheme}://{url.authority}/robots.txt"
         try:
             body = self._fetcher.fetch(address, raw=_MAX_FETCHED).body
@@ -116,7 +116,7 @@ class Robots:
 
 
 class _Site:
-    """The known rules of a site and their expiry."""
+    """The cached rules of a site and their expiry."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -126,7 +126,7 @@ class _Site:
 
 
 def parse_rules(body: bytes) -> RobotsRules:
-    """The rules in a robots.txt, of which MAX_PARSED bytes are read."""
+    """Parse the first MAX_PARSED bytes of a robots.txt."""
     return parse_robots(body[:MAX_PARSED].decode("utf-8-sig", "replace"))
 
 
@@ -146,7 +146,7 @@ def _means_no_rules(error: FetchError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One allow or disallow line; `parts` are what stands between its stars."""
+    """An allow or disallow line; `parts` are the pieces between its stars."""
 
     allows: bool
     parts: tuple[str, ...]
@@ -187,13 +187,13 @@ class RobotsRules:
     groups: dict[str, list[_Group]] = field(default_factory=lambda: defaultdict(list))
 
     def can_fetch(self, url: str, agent: str) -> bool:
-        """Return whether `agent` may read `url`, which is spelled as it is sent. The longest rule decides."""
+        """Return whether `agent` may read `url`, spelled as it is sent. The longest rule decides."""
         path = _path(url)
         rules = (rule for group in self._groups(agent) for rule in group.rules)
         return max(((rule.length, rule.allows) for rule in rules if rule.matches(path)), default=(0, True))[1]
 
     def delay(self, agent: str) -> float:
-        """Seconds that are wanted between two requests of `agent`."""
+        """Return the seconds between two requests of `agent`."""
         return max((group.delay for group in self._groups(agent)), default=0.0)
 
     def _groups(self, agent: str) -> list[_Group]:
@@ -201,7 +201,7 @@ class RobotsRules:
 
 
 def parse_robots(text: str) -> RobotsRules:
-    """The rules in the text of a robots.txt; what is no rule is passed over."""
+    """Parse the text of a robots.txt; invalid lines are skipped."""
     found = RobotsRules()
     group = _Group()
     for key, value in _lines(text):
@@ -228,7 +228,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _agent(value: str) -> str:
-    """The product token: "Pagelight/1.0" and "Pagelight bot" name Pagelight."""
+    """Return the product token: "Pagelight/1.0" and "Pagelight bot" both mean Pagelight."""
     if value.split(maxsplit=1)[:1] == [_EVERYBODY]:
         return _EVERYBODY
     token = _TOKEN.match(value)
@@ -236,9 +236,9 @@ def _agent(value: str) -> str:
 
 
 def _rules(value: str, allows: bool) -> list[_Rule]:
-    """The rules of a line, which fit nothing where it is empty.
+    """Return the rules of a line; those of an empty line match nothing.
 
-    What allows a folder's index allows the folder; what refuses a path refuses it however it is escaped.
+    A rule that allows a folder's index also allows the folder; one that blocks a path blocks it in any escaping.
     """
     folder, slash, page = value.rpartition("/")
     also = f"{folder}/$" if allows and slash and page.startswith("index.htm") else value
@@ -264,7 +264,7 @@ def _delay(key: str, value: str) -> float:
 
 
 def _path(url: str) -> str:
-    """From the first slash, or the question mark, behind the host."""
+    """Return the part after the host, from the first slash or question mark."""
     rest = url.partition("#")[0].partition("//")[2]
     start = min((place for place in (rest.find("/"), rest.find("?")) if place >= 0), default=len(rest))
     return rest[start:]

@@ -1,8 +1,8 @@
-"""Searching the open web through a service that the operator chose: Tavily by key, SearXNG by address.
+"""Web search through a service that the operator chose: Tavily by key, SearXNG by address.
 
-The service is asked at exactly that address: no redirect is followed, no proxy of the environment is used, and of its
-reply no more than MAX_REPLY_BYTES is read. What it finds are addresses like any that a person types: the pages behind
-them are fetched by `rag.web.fetch`, through its guard.
+Requests go to exactly that address: no redirects are followed, proxies of the environment are not used, and at most
+MAX_REPLY_BYTES of the reply are read. The results are treated like addresses that a person enters: `rag.web.fetch`
+fetches their pages through its guard.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADERS: Final = {"accept": "application/json", "accept-encoding": "identity", 
 
 @dataclass(frozen=True, slots=True)
 class WebHit:
-    """A page that a search service found: its address, and what the service says of it, on one line each."""
+    """A result of a search service: the page's address, title and snippet, on one line each."""
 
     url: str
     title: str
@@ -45,12 +45,12 @@ class WebSearch(Protocol):
     name: str
 
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
-        """At most `limit` pages (1 to MAX_HITS), best first, each address once; blocks. Raises WebSearchError."""
+        """Return up to `limit` pages (1 to MAX_HITS), best first, each address once; blocks. Raises WebSearchError."""
         ...
 
 
 def web_search(settings: Settings) -> WebSearch | None:
-    """The service that the settings name; None where they name none."""
+    """Return the configured service; None if there is none."""
     if settings.searxng_url:
         return SearXNG(settings.searxng_url)
     key = settings.tavily_api_key.get_secret_value()
@@ -58,7 +58,7 @@ def web_search(settings: Settings) -> WebSearch | None:
 
 
 class SearXNG:
-    """A SearXNG instance, whose settings must allow the format `json`."""
+    """A SearXNG instance; its settings must allow the format `json`."""
 
     name = "SearXNG"
 
@@ -67,7 +67,7 @@ class SearXNG:
         self._seconds = seconds
 
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
-        asked = {"q": query[:_MAX_QUERY], "format": "json"}  # in the body, where no log of addresses keeps it
+        asked = {"q": query[:_MAX_QUERY], "format": "json"}  # in the body, to keep it out of access logs
         reply = _reply(self.name, self._seconds, "POST", f"{self._address}/search", data=asked)
         return _hits(reply, limit, self.name)
 
@@ -90,7 +90,7 @@ class Tavily:
 
 
 def _reply(name: str, seconds: float, method: str, address: str, **asked: Any) -> Any:
-    """The JSON that the service answers with; each step may take so many seconds, and so may the whole reply."""
+    """Return the service's JSON reply; `seconds` limits each step as well as the whole reply."""
     import httpx2
 
     ends = time.monotonic() + seconds
@@ -128,7 +128,7 @@ def _check_status(name: str, status: int) -> None:
 
 
 def _hits(reply: Any, limit: int, name: str) -> list[WebHit]:
-    """The pages of a reply; Tavily and SearXNG name their parts alike. What is no web address is passed over."""
+    """Return the pages of a reply; Tavily and SearXNG use the same field names. Invalid addresses are skipped."""
     rows = reply.get("results") if isinstance(reply, Mapping) else None
     if not isinstance(rows, list):
         raise WebSearchError("web_search_unreadable", name=name)

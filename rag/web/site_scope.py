@@ -22,7 +22,7 @@ _DATED = re.compile(
 _SESSION_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
 _SESSION_NAMES = frozenset(["phpsessid", "jsessionid", "sessionid", "session_id", "cfid", "cftoken", "zenid", "oscsid"])
 _LONG_HEX = re.compile(r"[0-9a-f]{16,}", re.IGNORECASE | re.ASCII)
-# What a link does rather than where it leads: forms of answering, sharing, buying, editing.
+# Parameters of links that act instead of navigating: reply, share, buy, edit.
 _ACTIONS = frozenset(["replytocom", "add-to-cart", "add_to_cart", "share", "oldid", "diff"])
 _ACTION_VALUES = frozenset(["edit", "history", "login", "logout", "register", "submit", "delete", "raw", "print"])
 _UNREAD = frozenset(
@@ -34,7 +34,7 @@ _UNREAD = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page's address, `depth` links away from the start, `modified` as a sitemap or feed says (ISO 8601 or "")."""
+    """A page's address, `depth` links from the start, `modified` as a sitemap or feed gives it (ISO 8601 or "")."""
 
     url: str
     depth: int = 0
@@ -43,10 +43,10 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class SiteScope:
-    """The pages of `start`'s host whose path begins with `prefix`, up to `max_depth` links from the start.
+    """The pages on `start`'s host with a path below `prefix`, up to `max_depth` links from the start.
 
-    Without `prefix` it is the folder of `start`. `www.` before the name, and http against https, make no
-    difference; other subdomains are other sites. `max_pages` is for whoever counts.
+    The default `prefix` is the folder of `start`. A leading `www.` and http or https make no difference; other
+    subdomains are other sites. Callers enforce `max_pages`.
     """
 
     start: str
@@ -55,11 +55,11 @@ class SiteScope:
     max_pages: int = MAX_PAGES
 
     def admits(self, url: str, depth: int = 0) -> bool:
-        """Return whether `url`, found `depth` links away from the start, is a page to read."""
+        """Return whether `url`, found `depth` links from the start, is a page to import."""
         return depth <= self.max_depth and self.holds(url) and not is_trap(url)
 
     def holds(self, url: str) -> bool:
-        """Return whether `url` is within the host and path, where redirects have to end too."""
+        """Return whether `url` has the right host and path; redirects must stay within them too."""
         parts = split_url(url_key(url))
         site, folder = _place(self.start, self.prefix)
         if parts.scheme not in ("http", "https") or _site(parts.netloc) != site:
@@ -68,12 +68,12 @@ class SiteScope:
 
     @property
     def folder(self) -> str:
-        """The path that all pages begin with, in the spelling of a page's key."""
+        """The path prefix of all pages, in the spelling of a page's key."""
         return _place(self.start, self.prefix)[1]
 
 
 def same_site(first: str, second: str) -> bool:
-    """Return whether two addresses have one host and port, `www.` and the scheme aside."""
+    """Return whether two addresses have the same host and port, ignoring `www.` and the scheme."""
     return _site(split_url(url_key(first)).netloc) == _site(split_url(url_key(second)).netloc)
 
 
@@ -84,7 +84,7 @@ def is_page_name(url: str) -> bool:
 
 
 def page_address(url: str) -> str:
-    """One spelling for a page that links name in many ways: no fragment, no session, no tracking."""
+    """Return one spelling for a page that links spell in many ways: no fragment, session or tracking."""
     bare = _SESSION_PATH.sub("", url.partition("#")[0])
     path, mark, query = url_key(bare).partition("?")
     kept = [part for part in query.split("&") if part and not _is_session(part)]
@@ -108,14 +108,14 @@ def is_trap(url: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _place(start: str, prefix: str) -> tuple[str, str]:
-    """The site of a scope and its folder."""
+    """Return the site and the folder of a scope."""
     parts = split_url(url_key(start))
     given = split_url(url_key(f"http://x/{prefix.lstrip('/')}")).path
     return _site(parts.netloc), given if prefix else parts.path.rpartition("/")[0] + "/"
 
 
 def _site(netloc: str) -> str:
-    """Host and port without `www.` and the usual ports."""
+    """Return host and port without `www.` and default ports."""
     return netloc.rpartition("@")[2].removeprefix("www.").removesuffix(":80").removesuffix(":443")
 
 
@@ -131,7 +131,7 @@ def _is_action(parameter: str) -> bool:
 
 
 def _is_far_off(url: str) -> bool:
-    """A calendar's page for a year that has not come: each links to the next one."""
+    """Return whether this is a calendar page of a distant year; each links to the next one."""
     match = _DATED.search(url)
     year = (match["year"] or match["asked"]) if match else ""
     return bool(_YEAR.fullmatch(year)) and int(year) > datetime.now(UTC).year + 1

@@ -1,8 +1,8 @@
-"""The way to a server: one DNS look-up, every answer judged, a connection to exactly that address.
+"""Guarded connections: one DNS look-up, all addresses checked, a connection to exactly one of them.
 
-Everything here spends from one `Budget`, because the limits of HTTP clients hold for single reads:
-against a server that drips a byte a second, a time-out of one second lasts as long as the server likes.
-A connection may serve several fetches, one after another; each brings its own budget.
+Everything here spends from one `Budget`, because the timeouts of HTTP clients apply to single reads: with a server that
+sends a byte per second, a timeout of one second never ends the request. A connection may serve several fetches in turn;
+each brings its own budget.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _FOLDED_LOCATION = re.compile(rb"\nlocation[ \t]*+:[^\n]*+\n[ \t]", re.IGNORECAS
 
 
 class WireLimitError(Exception):
-    """More bytes came over the wire than a fetch may take."""
+    """A fetch received more bytes than allowed."""
 
 
 class NameNotFoundError(Exception):
-    """The DNS knows no address for a host."""
+    """The DNS has no address for a host."""
 
 
 class Budget:
-    """The remaining budget of one fetch: seconds until its deadline, bytes it may still receive."""
+    """The remaining budget of one fetch: seconds until its deadline, and bytes."""
 
     def __init__(self, seconds: float, wire_bytes: int) -> None:
         self.seconds = seconds
@@ -48,26 +48,26 @@ class Budget:
         self._decoded = 0
 
     def left(self) -> float:
-        """Seconds left; raises httpcore.TimeoutException when there are none."""
+        """Return the remaining seconds; raise httpcore.TimeoutException if there are none."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise httpcore.TimeoutException("the deadline of the fetch has passed")
         return left
 
     def receive(self, count: int) -> None:
-        """Count bytes off the wire; raises WireLimitError past the limit."""
+        """Count received bytes; raise WireLimitError above the limit."""
         self._bytes -= count
         if self._bytes < 0:
             raise WireLimitError
 
     def extend(self, seconds: float) -> None:
-        """Add time that was spent waiting for a turn."""
+        """Add the time spent waiting for a turn."""
         self._end += seconds
 
     def admit_body(self, limit: int) -> int:
-        """Make room for a body of a kind that may have `limit` bytes; return how many of them it may have.
+        """Reserve a body of up to `limit` bytes; return how many it may have.
 
-        The bodies of all hops of a fetch share the room of the largest.
+        The bodies of all hops of a fetch share the largest limit.
         """
         self._bytes += max(0, limit - self._body_limit)
         self._body_limit = max(limit, self._body_limit)
@@ -79,7 +79,7 @@ class Budget:
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
-        """Within the block no more than `seconds` are left."""
+        """Reduce the remaining time to at most `seconds` for the block."""
         end = self._end
         self._end = min(end, time.monotonic() + seconds)
         try:
@@ -89,22 +89,21 @@ class Budget:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses of a host as the system's resolver orders them. Raises OSError."""
+    """Return the addresses of a host in the order of the system's resolver. Raises OSError."""
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in answers))
 
 
 def open_socket(address: str, port: int, timeout: float) -> httpcore.NetworkStream:
-    """A TCP connection to an IP address. Raises httpcore.ConnectError or ConnectTimeout."""
+    """Open a TCP connection to an IP address. Raises httpcore.ConnectError or ConnectTimeout."""
     return httpcore.SyncBackend().connect_tcp(address, port, timeout)
 
 
 class GuardedBackend(httpcore.NetworkBackend):
-    """Connects only to the host of a URL that was checked, and only where `check_addresses` lets it.
+    """Connects only to the host of a checked URL, and only if `check_addresses` allows its addresses.
 
-    The check and the connection use the same look-up, so that a name which answers differently the
-    second time gains nothing. TLS and the Host header keep the name. `budget` is that of the fetch
-    which the connection serves at the time.
+    Check and connection share one look-up, so that a name that resolves differently the second time gains nothing. TLS
+    and the Host header keep the name. `budget` is that of the current fetch.
     """
 
     def __init__(self, url: CheckedUrl, budget: Budget, resolve: Resolve, connect: Connect) -> None:
@@ -134,7 +133,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         raise httpcore.ConnectError("no page is behind a local socket")
 
     def _look_up(self, host: str, port: int) -> Sequence[str]:
-        """Resolve in a separate thread, because a look-up has no time limit."""
+        """Resolve in a separate thread, because a look-up has no timeout."""
         answer: queue.SimpleQueue[Sequence[str] | OSError] = queue.SimpleQueue()
 
         def work() -> None:
@@ -165,12 +164,12 @@ class GuardedBackend(httpcore.NetworkBackend):
 
 
 class BudgetStream(httpcore.NetworkStream):
-    """A connection whose every operation ends by the deadline of its backend's budget."""
+    """A connection whose operations all end by the deadline of its backend's budget."""
 
     def __init__(self, stream: httpcore.NetworkStream, backend: GuardedBackend) -> None:
         self._stream = stream
         self._backend = backend
-        self._head: bytearray | None = bytearray()  # what came of an answer's headers, until they are whole
+        self._head: bytearray | None = bytearray()  # a response's headers so far, until complete
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         _acknowledge_at_once(self._stream)
@@ -184,7 +183,7 @@ class BudgetStream(httpcore.NetworkStream):
         self._stream.write(buffer, self._backend.budget.left())
 
     def _check_head(self, data: bytes) -> None:
-        """Refuse a Location on several lines: once they are joined, a smuggled header looks like a space in it."""
+        """Reject a Location on several lines: joined, a smuggled header would look like a space in it."""
         if self._head is None:
             return
         start = max(0, len(self._head) - 3)
@@ -208,10 +207,10 @@ class BudgetStream(httpcore.NetworkStream):
 
 
 def _acknowledge_at_once(stream: httpcore.NetworkStream) -> None:
-    """Keep the next piece from waiting for a late acknowledgement of the last one.
+    """Acknowledge received data without delay.
 
-    On a kept connection Linux acknowledges 40 ms late; a server that sends headers and body in two pieces
-    (Nagle's algorithm) waits that long with the second. The option holds until the next read only.
+    Linux delays this by 40 ms on an idle connection; a server that sends headers and body in two pieces (Nagle's
+    algorithm) waits as long before the second. The option lasts until the next read only.
     """
     connection = stream.get_extra_info("socket")
     if connection is not None and hasattr(socket, "TCP_QUICKACK"):
@@ -220,7 +219,7 @@ def _acknowledge_at_once(stream: httpcore.NetworkStream) -> None:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Verifies certificates against the system's authorities (a company's too) and Mozilla's."""
+    """Return a context that trusts the system's authorities (including a company's) and Mozilla's."""
     import certifi
 
     context = ssl.create_default_context()

@@ -1,7 +1,7 @@
-"""The key of a page: one spelling for all the ways to write its address.
+"""The key of a page: one canonical spelling of its address.
 
-An address is read as browsers read it (the WHATWG's URL standard, through can_ada), and then brought into one
-form by closed rules: what they do not name stays as it is, because dropping too much merges two different pages.
+An address is parsed as browsers do (the WHATWG's URL standard, through can_ada), and then normalised by closed rules;
+everything else is left unchanged, because dropping too much merges different pages.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _TRACKING = frozenset("gclid fbclid msclkid dclid gbraid wbraid mc_cid mc_eid ig
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-# Everything ASCII that a browser sends as it is; the rest is percent-encoded as UTF-8.
+# The ASCII punctuation that browsers send unchanged; the rest is percent-encoded as UTF-8.
 SENT_AS_IS = "!$%&'()*+,-./:;=?@[]_~#|"
 
 
 def url_key(url: str) -> str:
-    """The canonical spelling of a web address; text that is not one comes back stripped.
+    """Return the canonical spelling of a web address; other text is stripped.
 
-    Idempotent, and total: it never raises, because it also names pages that were imported.
+    Idempotent. Never raises, because it also applies to imported pages.
     """
     text = url.strip()
     parsed = browser_url(text)
@@ -39,7 +39,7 @@ def url_key(url: str) -> str:
 
 
 def without_tracking(url: str) -> str:
-    """A web address without the parameters that tell where a reader came from, else as it is written."""
+    """Return a web address without tracking parameters, else unchanged."""
     whole, mark, fragment = url.strip().partition("#")
     path, _, query = whole.partition("?")
     kept = _without_tracking(query)
@@ -48,13 +48,13 @@ def without_tracking(url: str) -> str:
 
 
 def url_hash(url: str) -> str:
-    """The page's identifier: the MD5 of its key as 32 lower-case hexadecimal digits."""
+    """Return the page's identifier: the MD5 of its key as 32 lower-case hexadecimal digits."""
     key = url_key(url).encode("utf-8", "surrogatepass")
     return hashlib.md5(key, usedforsecurity=False).hexdigest()
 
 
 def browser_url(text: str, base: str = "") -> can_ada.URL | None:
-    """The parts of a web address as a browser reads it, from `base` on; None for what is none."""
+    """Parse a web address as a browser does, relative to `base`; None if it is invalid."""
     try:
         parsed = can_ada.parse(_whole(base)) + _whole(text) if base else can_ada.parse(_whole(text))
     except ValueError:
@@ -63,7 +63,7 @@ def browser_url(text: str, base: str = "") -> can_ada.URL | None:
 
 
 def split_url(url: str) -> SplitResult:
-    """`urlsplit`, but nothing in all parts for what it cannot split, such as `http://[::1/x`."""
+    """Call `urlsplit`, but return empty parts if it cannot split the text, such as `http://[::1/x`."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -71,9 +71,9 @@ def split_url(url: str) -> SplitResult:
 
 
 def join_url(base: str, reference: str) -> str:
-    """The web address that a browser follows from a page at `base` to `reference`, or "" where there is none.
+    """Return the web address of `reference` on a page at `base`; "" if there is none.
 
-    Spelled as it is written where that is read alike, so that `/中文` stays readable.
+    Keeps the original spelling if it means the same, so that `/中文` stays readable.
     """
     joined = browser_url(reference, base)
     if joined is None:
@@ -89,8 +89,8 @@ def join_url(base: str, reference: str) -> str:
 def join_location(base: str, reference: str) -> str:
     """Return the absolute form of the address that a page at `base` redirects to.
 
-    Spaces and invisible characters are percent-encoded, as the URL standard has it. Text with control characters or
-    backslashes is returned as it is, for `check_url` to refuse: browsers drop or replace those silently.
+    Spaces and invisible characters are percent-encoded, as in the URL standard. Text with control characters or
+    backslashes, which browsers silently drop or replace, is returned unchanged for `check_url` to reject.
     """
     if any(character < " " or character in "\\\x7f" for character in reference):
         return reference
@@ -99,14 +99,14 @@ def join_location(base: str, reference: str) -> str:
 
 
 def web_address(base: str, text: str) -> str:
-    """`text` as an address of the web, relative to `base`; "" where it is none."""
+    """Return `text` as a web address, relative to `base`; "" if it is invalid."""
     joined = join_url(base, text) if text else ""
     parts = split_url(joined)
     return joined if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
 def normalise_escapes(text: str) -> str:
-    """Percent-encode what is not ASCII or not sent as it is, upper-case escapes, decode unreserved ones."""
+    """Percent-encode all but the ASCII that browsers send unchanged, upper-case escapes, decode unreserved ones."""
 
     def spell(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))
@@ -117,7 +117,7 @@ def normalise_escapes(text: str) -> str:
 
 
 def ascii_host(host: str) -> str:
-    """`host` in lower case, each label in IDNA 2008 form. Raises ValueError for one that has no such form."""
+    """Return `host` in lower case, each label in IDNA 2008 form. Raises ValueError if there is no such form."""
     return ".".join(_ascii_label(label) for label in host.split("."))
 
 
@@ -136,7 +136,7 @@ def _ascii_label(label: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """`text` as browsers have it: halves of surrogate pairs, which have no encoding, are replaced."""
+    """Return `text` as browsers handle it: lone surrogates, which cannot be encoded, are replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -1,6 +1,6 @@
 """Libraries in Qdrant. `client.connect` opens the database, `library.open_library` a library in it.
 
-`edge` is the embedded engine, and `retry` repeats calls to a server; other modules don't know which of them they call.
+`edge` is the embedded engine, and `retry` wraps calls to a server; other modules need not know which one is used.
 """
 
 from __future__ import annotations

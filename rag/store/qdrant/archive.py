@@ -1,17 +1,17 @@
-"""A library's file: a zip of JSON lines and plain arrays, written in order and read within bounds.
+"""The file format of an exported library: a zip of JSON lines and plain arrays, with size limits.
 
-    manifest.json            what it is, which model made it, how much it holds
-    000001.pages.jsonl       some pages' records, with
-    000001.texts.u1          their texts, UTF-8, one after another
+    manifest.json            format, embedding model and counts
+    000001.pages.jsonl       records of some pages, with
+    000001.texts.u1          their texts, UTF-8, concatenated
     000002.versions.jsonl    earlier versions of those pages, with
-    000002.texts.u1          the texts of these
+    000002.texts.u1          their texts
     000003.chunks.jsonl      some of their chunks, with
-    000003.dense.f4          the dense vectors of those that have one, little-endian float32, (n, d)
-    000003.terms.u4          the term numbers of all their sparse vectors, one after another
+    000003.dense.f4          dense vectors of the chunks that have one, little-endian float32, (n, d)
+    000003.terms.u4          term numbers of all their sparse vectors, concatenated
     000003.weights.f4        the weights of these terms
 
-There is no pickle in it. Whoever made the file, no more than one part of it is in memory at a time,
-and what is parsed as JSON is small. The writer keeps to the bounds of the reader.
+The file is untrusted: it has no pickle, only one part at a time is loaded into memory, and parsed JSON is small. The
+writer respects the limits of the reader.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ MANIFEST = "manifest.json"
 PART_BYTES = 64 * 1024 * 1024
 """Maximum unpacked size of one part."""
 ROWS_BYTES = 8 * 1024 * 1024
-"""Maximum size of a part's rows; JSON takes up to thirty times its size in memory."""
+"""Maximum size of a part's rows; parsed JSON takes up to thirty times as much memory."""
 _LINE_BYTES = 256 * 1024
 _MANIFEST_BYTES = 64 * 1024
-_DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's own list of parts: some 200 000 of them
+_DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's list of parts, about 200 000 of them
 _NAME = re.compile(r"(\d{6,9})\.(pages|versions|chunks)\.jsonl")
 _END, _END64 = b"PK\x05\x06", b"PK\x06\x06"
 _BROKEN = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
-_MOMENT = (2020, 1, 1, 0, 0, 0)  # the same library makes the same file
+_MOMENT = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same library gives the same file
 
 
 class ArchiveWriter:
-    """Writes a draft beside `path`, which appears under its name when the `with` block ends well."""
+    """Writes a temporary file next to `path` and renames it when the `with` block succeeds."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,7 +82,7 @@ class ArchiveWriter:
                 self._draft.unlink(missing_ok=True)
 
     def rows(self, kind: str, rows: Iterable[dict[str, Any]], **arrays: NDArray[Any]) -> None:
-        """The next part: its rows, and arrays that belong to them by the name of their file (`dense.f4`)."""
+        """Write the next part: its rows, and their arrays by file name (`dense_f4` for `dense.f4`)."""
         self._number += 1
         lines = [self._line(kind, row) for row in rows]
         self._write(f"{self._number:06d}.{kind}.jsonl", b"".join(lines), zipfile.ZIP_DEFLATED, ROWS_BYTES)
@@ -121,10 +121,10 @@ class ArchiveWriter:
 
 
 class ArchiveReader:
-    """Reads a file that anybody may have made. Raises StoreError for one that is not as it should be."""
+    """Reads an untrusted file. Raises StoreError for an invalid one."""
 
     def __init__(self, path: Path, called: str = "") -> None:
-        """`called` is what a person knows the file by, where that is not its name."""
+        """`called` is the name shown to people, if different from the file's."""
         self.name = called or path.name
         self._path = path
 
@@ -152,7 +152,7 @@ class ArchiveReader:
         return data
 
     def parts(self) -> list[tuple[str, str]]:
-        """The number and the kind of each part, in order."""
+        """Return the number and kind of each part, in order."""
         found = [match.groups() for match in map(_NAME.fullmatch, self._parts) if match]
         return sorted(((number, kind) for number, kind in found), key=lambda part: (int(part[0]), part[1]))
 
@@ -166,7 +166,7 @@ class ArchiveReader:
             yield row
 
     def array(self, number: str, name: str, dtype: str, length: int) -> NDArray[Any]:
-        """`length` numbers of an array's file."""
+        """Read an array of `length` numbers."""
         wanted = length * np.dtype(dtype).itemsize
         data = self._bytes(f"{number}.{name}", PART_BYTES) if wanted else b""
         if len(data) != wanted:
@@ -197,7 +197,7 @@ class ArchiveReader:
 
 
 def _directory_bytes(path: Path) -> int:
-    """Return the size of the zip's directory without reading it. Raises ValueError if it is no zip."""
+    """Return the size of the zip's directory without reading it. Raises ValueError if the file is not a zip."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         size = file.tell()

@@ -1,4 +1,4 @@
-"""The way to the database: a server or cluster where QDRANT_URL is set, else the embedded engine."""
+"""Connection to the database: a server or cluster if QDRANT_URL is set, else the embedded engine."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from rag.store.values import SCREEN, patience
 from rag.types import Notice
 
 _FOLDER = "qdrant"  # under the data folder
-_OLDEST = (1, 17)  # the first with `update_mode`
+_OLDEST = (1, 17)  # the first version with `update_mode`
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=3.0)
-"""A server ends a connection after 5 s without a call."""
+"""Servers close a connection after 5 s without a call."""
 
 
 def connect(settings: Settings) -> QdrantClient:
-    """Open the database that the settings name; a server that is away is no error before the first call to it.
+    """Open the database of the settings. An unavailable server raises an error only at the first call.
 
-    Raises StoreBusyError when another process has the embedded folder open, StoreError when the folder cannot be
-    written, or a server is too old or refuses the key.
+    Raises StoreBusyError if another process has the embedded folder open, StoreError if the folder is not writable, or
+    a server is too old or rejects the key.
     """
     if settings.qdrant_url:
         return Server(settings)
@@ -43,18 +43,18 @@ def connect(settings: Settings) -> QdrantClient:
 
 
 def is_shared(client: QdrantClient) -> bool:
-    """Return whether other processes may write at the same time, which is true only of a server."""
+    """Return whether other processes may write at the same time; True only for a server."""
     return not isinstance(client, EdgeClient) and not isinstance(client._client, QdrantLocal)
 
 
 def rest(client: QdrantClient, idle: float) -> None:
-    """Give back what the embedded engine holds for collections that nobody asked for so many seconds."""
+    """Release the embedded engine's resources for collections without a call for `idle` seconds."""
     if isinstance(client, EdgeClient):
         client.backend.rest(idle)
 
 
 def away_since(client: QdrantClient) -> datetime | None:
-    """Since when the server does not answer; None for one that does, and for the embedded engine."""
+    """Return since when the server is unavailable; None if it responds, and for the embedded engine."""
     return client.outages.since if isinstance(client, Server) else None
 
 
@@ -62,7 +62,7 @@ def away_since(client: QdrantClient) -> datetime | None:
 class Layout:
     """Options of create_collection for the collections of records and of chunks.
 
-    `on_disk` says whether vectors are read from the disk. All are empty for the embedded engine, which has no choice.
+    `on_disk` says whether vectors are read from disk. All are empty for the embedded engine, which has no such options.
     """
 
     records: Mapping[str, Any] = field(default_factory=dict)
@@ -85,7 +85,7 @@ _QUANTIZATIONS: Mapping[str, models.QuantizationConfig | None] = {
 
 
 def _layout(settings: Settings) -> Layout:
-    """Records lie in one shard; chunks too, unless more are asked for, since each shard weighs terms separately."""
+    """Build the layout. Records have one shard, and so do chunks unless configured, as IDF is computed per shard."""
     copies = {
         "replication_factor": settings.qdrant_replicas,
         "write_consistency_factor": settings.qdrant_write_consistency,
@@ -99,13 +99,13 @@ def _layout(settings: Settings) -> Layout:
 
 
 Connection = QdrantClient
-"""The database, for those who only hand it on."""
+"""The type of the database, for modules that only pass it on."""
 
 
 class Server(QdrantClient):
-    """A QdrantClient over HTTP whose failures are StoreErrors. One call is made at once, to tell mistakes early.
+    """A QdrantClient over HTTP that raises StoreErrors. The constructor makes one call, to report mistakes early.
 
-    Answers are asked for as they are: compressed ones leave a server in small packets, each of which waits 40 ms.
+    Responses are requested uncompressed: servers send compressed ones in small packets, each delayed by 40 ms.
     """
 
     def __init__(self, settings: Settings, **options: Any) -> None:
@@ -121,7 +121,7 @@ class Server(QdrantClient):
         remote = cast(QdrantRemote, self._client)
         remote.openapi_client.client.add_middleware(self.outages)
         self._client = cast(QdrantBase, _Guarded(remote))
-        self.cloud_inference = True  # no texts to embed in our points, so they are not searched for any
+        self.cloud_inference = True  # skips the search of points for texts to embed; ours have none
         _be_quiet()
         with suppress(StoreAwayError), patience(SCREEN):
             self.get_collections()
@@ -129,13 +129,13 @@ class Server(QdrantClient):
     def query_batch_points(
         self, collection_name: str, requests: Sequence[models.QueryRequest], *_: Any, **options: Any
     ) -> list[models.QueryResponse]:
-        """Without QdrantClient's copy of every request, as in `EdgeClient`."""
+        """Query without copying every request as QdrantClient does; see `EdgeClient`."""
         answers: list[models.QueryResponse] = self._client.query_batch_points(collection_name, requests, **options)
         return answers
 
 
 def _be_quiet() -> None:
-    """No line in the log for each call, unless somebody asks for them."""
+    """Hide the log line of each call, unless debug logging is on."""
     calls = logging.getLogger("httpx")
     if calls.level == logging.NOTSET and not logging.getLogger().isEnabledFor(logging.DEBUG):
         calls.setLevel(logging.WARNING)
@@ -154,9 +154,9 @@ def look(client: QdrantClient) -> Notice | None:
 
 
 def wait_for_database(settings: Settings, seconds: float, waiting: Callable[[Notice], None]) -> None:
-    """Return once the server answers; `waiting` gets a notice if it does not at once. The embedded engine never waits.
+    """Return once the server responds; `waiting` gets a notice if it does not respond immediately.
 
-    Raises StoreAwayError after so many seconds, StoreError for a server that refuses.
+    Never waits for the embedded engine. Raises StoreAwayError after `seconds`, StoreError if the server refuses.
     """
     if not settings.qdrant_url:
         return
@@ -169,7 +169,7 @@ def wait_for_database(settings: Settings, seconds: float, waiting: Callable[[Not
 
 
 class _Guarded:
-    """Passes calls on, names them in what goes wrong, and splits those that are too large for the server."""
+    """Forwards calls, names the call in errors, and splits requests that are too large for the server."""
 
     def __init__(self, remote: QdrantBase) -> None:
         self._remote = remote
@@ -201,13 +201,13 @@ class _Guarded:
                 if error.code != "store_failed":
                     raise
                 raise StoreError("store_failed", call=name, detail=error.notice.params["detail"]) from error
-            except (ApiException, JSONDecodeError) as error:  # it was done; the answer cannot be read
+            except (ApiException, JSONDecodeError) as error:  # the call succeeded; its response is unreadable
                 raise StoreError("store_unread", url="") from error
 
         return guarded
 
     def _check_version(self) -> None:
-        """Once a process: a server that knows no conditional writes would lose pages between two writers."""
+        """Check the version once: a server without conditional writes would lose pages when two processes write."""
         if self._known:
             return
         version = self._remote.info().version
@@ -217,13 +217,13 @@ class _Guarded:
 
 
 def version_of(version: str) -> tuple[int, int] | None:
-    """Its first two numbers; None where it does not tell them."""
+    """Return the first two numbers of a version; None if it has none."""
     found = re.match(r"v?(\d+)\.(\d+)", version)
     return (int(found[1]), int(found[2])) if found else None
 
 
 def _in_parts(write: Callable[[Sequence[Any]], Any], rows: Sequence[Any]) -> list[Any]:
-    """Write all rows, in as few calls as the server takes, in their order."""
+    """Write all rows in order, in as few calls as the server accepts."""
     try:
         return [write(rows)]
     except StoreError as error:

@@ -1,19 +1,19 @@
 """Atomic changes of a page, safe with several writing processes and crashes.
 
-A page's record names the *generation* of chunks that is the page, under a revision `rev` that nothing but a
-compare-and-set changes:
+A page's record names the *generation* of its current chunks, under a revision `rev` that only changes by
+compare-and-set:
 
-    1. the record is read: revision r
-    2. the chunks of an attempt are written, inactive, under a generation that no other attempt has, with `base_rev` r
-    3. a text that is about to be replaced is written down as a version
-    4. the record is replaced if its revision is still r: this one write is the commit
-    5. it is read back: whoever finds his token in it has won; another deletes what he wrote, and looks again
-    6. the chunks of the generation that was replaced are deleted, the new ones flagged active, the version settled
+    1. read the record: revision r
+    2. write the chunks of an attempt, inactive, under a generation unique to the attempt, with `base_rev` r
+    3. save the text that is about to be replaced as a version
+    4. replace the record if its revision is still r: this one write is the commit
+    5. read it back: the process whose token is in it has won; others delete their chunks and retry
+    6. delete the chunks of the replaced generation, activate the new ones, settle the version
 
-Clearing up needs no clock and no owner. An attempt can be committed at its `base_rev` alone, and each revision is
-replaced once: so whoever has read (R, G) of a record, however long ago, may delete the chunks with `base_rev` < R that
-are not of G. A page that is removed leaves a record without a text behind, so that the revision of a page never goes
-back. Before chunks of an attempt that may yet be committed are cleared, the revision is raised: then it never will.
+Cleanup needs neither a clock nor an owner. An attempt can only be committed at its `base_rev`, and each revision is
+replaced once: so a process that has read (R, G) from a record, however long ago, may delete the chunks with `base_rev`
+< R that are not of G. A removed page leaves a record without a text, so that its revision never goes back. Before
+deleting chunks of an attempt that could still be committed, the revision is raised, which prevents the commit.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ from rag.store.qdrant.versions import Versions
 from rag.store.values import CommitResult, Draft, NewChunks
 from rag.types import Chunk, Page
 
-BATCH = 128  # points a call
-_IDS = 1000  # points a call that are named, not sent
+BATCH = 128  # points per call
+_IDS = 1000  # ids per call
 _TRIES = 20
 _RESENT = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _Swap:
-    """A compare-and-set of a record that was read as `before`: it has taken place once `token` is found in it."""
+    """A compare-and-set of a record that was read as `before`; it succeeded if the record has `token`."""
 
     page: Page
     before: Stored | None
@@ -83,7 +83,7 @@ class _Swap:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One try to commit a draft: the page as it would be stored, in the place of what was there."""
+    """One attempt to commit a draft: the page to store, and the record it replaces."""
 
     draft: Draft
     page: Page
@@ -92,7 +92,7 @@ class _Attempt:
 
     @property
     def left_out(self) -> bool:
-        """A page stays out of answers through its changes, but for one that was gone and is back."""
+        """An excluded page stays excluded, unless it was gone and is back."""
         if self.before is None or not self.before.left_out:
             return False
         return not (self.before.page.status == "gone" and self.page.status == "active")
@@ -106,7 +106,7 @@ class _Attempt:
 
     def swap(self) -> _Swap:
         mark = Mark(_next_rev(self.before), _recent(self.before, self.token))
-        settled = bool(self.page.chunks)  # else `settle` is still to come
+        settled = bool(self.page.chunks)  # else `settle` follows
         point = page_point(
             self.page, sign(self.page.text), mark, left_out=self.left_out, settled=settled, claim=self.draft.claim
         )
@@ -114,7 +114,7 @@ class _Attempt:
 
 
 class Committer:
-    """Writes pages of one library by the protocol above."""
+    """Writes pages of one library by the protocol of this module."""
 
     def __init__(
         self, client: QdrantClient, library: str, pages: str, chunks: str, versions: Versions, locks: LibraryLocks
@@ -129,9 +129,10 @@ class Committer:
     # Committing
 
     def commit(self, drafts: Sequence[Draft]) -> list[CommitResult]:
-        """Replace what is stored of these pages, each for itself; StoreError leaves what was there or the new.
+        """Replace these pages, each atomically; on StoreError each page is either the old or the new one.
 
-        None may be there twice. Some calls for all of them, and as many again where another process was faster.
+        No page may occur twice. Takes a few calls for all pages, and as many again for each conflict with another
+        process.
         """
         stands: dict[str, CommitResult] = {}
         left = {draft.page.url_hash: draft for draft in drafts}
@@ -150,7 +151,7 @@ class Committer:
     def _attempts(
         self, left: Mapping[str, Draft], stands: dict[str, CommitResult], *, is_first: bool
     ) -> list[_Attempt]:
-        """A new attempt for each draft, but for those that another process made needless since the first look."""
+        """Make an attempt for each draft, except those that another process has made redundant since the first try."""
         attempts = []
         records = self.records(left)
         for url_hash, draft in left.items():
@@ -179,7 +180,7 @@ class Committer:
                 self.versions.keep(before, successors[before.url_hash].updated_at)
 
     def _exchange(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
-        """Commit; the attempts that won. What the others wrote is gone."""
+        """Commit, and return the attempts that won. Deletes the chunks of the others."""
         with self._locks.switch:
             names = self._swap([one.swap() for one in attempts])
             won = [one for one in attempts if one.page.url_hash in names]
@@ -194,9 +195,9 @@ class Committer:
         return won
 
     def _swap(self, swaps: Sequence[_Swap]) -> set[str]:
-        """Send compare-and-sets until it is known how they ended; the hashes of the pages where they took place.
+        """Send compare-and-sets until the outcome of each is known; return the hashes of pages where they succeeded.
 
-        A response may get lost while the write continues: what is undecided is sent again as it was.
+        A response may get lost while the write continues, so undecided ones are sent again unchanged.
         """
         won: set[str] = set()
         for _ in range(_RESENT):
@@ -214,22 +215,22 @@ class Committer:
             self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _IDS]))
 
     def _flag(self, ids: Sequence[str], left_out: bool) -> None:
-        """Flag new chunks for good; by a filter, since another process may have replaced them already."""
+        """Set the flags of new chunks; by a filter, since another process may have replaced them already."""
         for at in range(0, len(ids), _IDS):
             here = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _IDS]))])
             self._client.set_payload(self._chunks, _flags(left_out), points=here, key="metadata")
 
-    # What is not about a text
+    # Changes that leave the text alone
 
     def records(self, url_hashes: Sequence[str] | Mapping[str, Any]) -> dict[str, Stored]:
-        """The records of these pages, those of removed ones too, without their texts; by hash."""
+        """Return the records of these pages without their texts, by hash; includes removed pages."""
         ids = [page_id(one) for one in url_hashes]
         found = self._client.retrieve(self._pages, ids, with_payload=WITHOUT_TEXT) if ids else []
         stored = (stored_from(record.payload or {}) for record in found)
         return {one.page.url_hash: one for one in stored}
 
     def update_state(self, page: Page, claim: str | None = None) -> None:
-        """Write what `page` says of its address, not of its text, into its record; nothing when it has none."""
+        """Write the fields of `page` that concern its address, not its text, into its record, if it has one."""
         with self._locks.pages([page.url_hash]):
             before = self.records([page.url_hash]).get(page.url_hash)
             if before is None or before.removed:
@@ -242,7 +243,7 @@ class Committer:
                 self.leave_out([page.url_hash], False)
 
     def leave_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
-        """Keep these pages' chunks out of every search, or let them in again; nothing for those that are not there."""
+        """Exclude the chunks of these pages from every search, or include them again; ignores missing pages."""
 
         def change(before: Stored, token: str) -> Any:
             said = {"left_out": left_out, "settled": False}
@@ -251,7 +252,7 @@ class Committer:
         self._change(url_hashes, change)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
-        """Remove pages with all their chunks and versions; returns how many there were."""
+        """Remove pages with all their chunks and versions; return how many existed."""
 
         def change(before: Stored, token: str) -> Any:
             mark = Mark(_next_rev(before), _recent(before, token))
@@ -260,7 +261,7 @@ class Committer:
         return self._change(url_hashes, change)
 
     def _change(self, url_hashes: Sequence[str], change: Callable[[Stored, str], Any]) -> int:
-        """Change the records of the pages that are there, whoever else does, and clear up; returns how many."""
+        """Change the records of existing pages despite concurrent writers, and clean up; return their number."""
         count = 0
         left = list(dict.fromkeys(url_hashes))
         with self._locks.pages(left), self._locks.switch:
@@ -278,7 +279,7 @@ class Committer:
         raise StoreError("commit_incomplete", url=swaps[0].page.url)
 
     def _check_current(self) -> None:
-        """Raises LibraryMovedError where another set of chunks than ours is searched by now."""
+        """Raise LibraryMovedError if the library now uses another set of chunks."""
         found = self._client.retrieve(LIBRARIES, [library_id(self._library)], with_payload=["model"])
         model = (found[0].payload or {}).get("model") if found else None
         if model and chunks_collection(self._library, model) != self._chunks:
@@ -287,7 +288,7 @@ class Committer:
     # Clearing up
 
     def settle(self, url_hash: str) -> None:
-        """Make chunks and versions agree with the page's record; an attempt that is not committed by now never will."""
+        """Make chunks and versions agree with the page's record, and prevent uncommitted attempts from committing."""
         self._fence(url_hash)
         stored = self.records([url_hash]).get(url_hash)
         if stored is not None:
@@ -295,7 +296,7 @@ class Committer:
             self._clear_up([stored])
 
     def give_up(self, url_hash: str) -> bool:
-        """Have the record say that its page has no chunks, if some are gone; whether it is so."""
+        """Record that the page has no chunks, if some are missing; return whether it was recorded."""
         before = self.records([url_hash]).get(url_hash)
         if before is None or before.removed:
             return False
@@ -312,9 +313,10 @@ class Committer:
         return True
 
     def unite(self, ids: Sequence[Any]) -> int:
-        """Write the records of these points to every replica as one of them has it; returns how many there are.
+        """Write one replica's copy of these records to every replica; return the number of records.
 
-        The revision is of the clock, above that of any replica, so no commit under way succeeds a record it replaces.
+        The new revision is taken from the clock, above that of any replica, so no running commit succeeds a replaced
+        record.
         """
         found = self._client.retrieve(self._pages, ids, with_payload=True, with_vectors=True) if ids else []
         for record in found:
@@ -328,14 +330,14 @@ class Committer:
         return len(found)
 
     def _fence(self, url_hash: str) -> None:
-        """Raise the revision, whoever else does, so that no attempt of before can be committed."""
+        """Raise the revision despite concurrent writers, so that no earlier attempt can be committed."""
         before = self.records([url_hash]).get(url_hash)
         mark = Mark(_next_rev(before))
         fence = _amending(before, {"rev": mark.rev}) if before else _replacing(tombstone(url_hash, mark), None)
         self._client.batch_update_points(self._pages, [fence], ordering=ORDER)
 
     def _clear_up(self, records: Sequence[Stored]) -> None:
-        """Flag the chunks of each record's generation as it says, and delete those that are dead by it."""
+        """Flag the chunks of each record's generation, and delete those that the record makes obsolete."""
         if not records:
             return
         operations = [one for stored in records for one in _clearing(stored)]
@@ -359,12 +361,12 @@ def _is(url_hash: str) -> models.HasIdCondition:
 
 
 def _still(before: Stored) -> models.Condition:
-    """Holds while the record has the revision that it was read at."""
+    """Match the record while it has the revision that was read."""
     return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
 
 
 def _replacing(point: models.PointStruct, before: Stored | None) -> models.UpsertOperation:
-    """Writes the whole record, if nobody has since it was read as `before`."""
+    """Write the whole record, unless it has changed since it was read as `before`."""
     if before is None:
         given = models.PointsList(points=[point], update_mode=models.UpdateMode.INSERT_ONLY)
     else:
@@ -374,7 +376,7 @@ def _replacing(point: models.PointStruct, before: Stored | None) -> models.Upser
 
 
 def _amending(before: Stored, payload: dict[str, Any]) -> models.SetPayloadOperation:
-    """Writes a few fields of the record, if nobody has changed it since it was read as `before`."""
+    """Write a few fields of the record, unless it has changed since it was read as `before`."""
     here = models.Filter(must=[_is(before.page.url_hash), _still(before)])
     return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=here))
 
@@ -384,7 +386,7 @@ def _flags(left_out: bool) -> dict[str, bool]:
 
 
 def _clearing(stored: Stored) -> list[Any]:
-    """Return the chunk operations for a page whose record was read as `stored`."""
+    """Return the cleanup operations on the chunks of a page whose record was read as `stored`."""
     ours, current = (
         match("metadata.url_hash", stored.page.url_hash),
         match("metadata.generation", stored.page.generation),
@@ -408,17 +410,17 @@ def _tokens(stored: Stored | None) -> Sequence[str]:
 
 
 def _next_rev(before: Stored | None) -> int:
-    """The first revision is taken from the clock: if a record was lost altogether, it keeps growing."""
+    """Return the next revision. The first is taken from the clock, so that it grows even if a record was lost."""
     return before.rev + 1 if before else time.time_ns() // 1_000_000
 
 
 def _recent(before: Stored | None, token: str) -> tuple[str, ...]:
-    """The tokens of the last changes: a winner that was replaced before it looked finds itself in them."""
+    """Return the tokens of the last changes, so that a winner finds itself even if already replaced."""
     return (*_tokens(before), token)[-8:]
 
 
 def _dead_ids(attempt: _Attempt) -> list[str]:
-    """Return the chunks of the generation that the attempt has replaced."""
+    """Return the ids of the chunks of the generation that the attempt has replaced."""
     if attempt.before is None:
         return []
     before = attempt.before.page
@@ -426,7 +428,7 @@ def _dead_ids(attempt: _Attempt) -> list[str]:
 
 
 def _succeeding(draft: Draft, stored: Stored | None) -> Page:
-    """The page as it is to be stored in the place of `stored`: counted, dated, under all its addresses."""
+    """Return the page to store in place of `stored`, with counts, dates and merged aliases."""
     moment = now()
     page = draft.page
     aliases = joined_aliases((), page.aliases)
@@ -459,7 +461,7 @@ def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: f
         given = new.sparse[row]
         vector[SPARSE] = models.SparseVector.model_construct(indices=given.indices, values=given.values)
     first = _first_child(new.chunks, row)
-    # Built bare: validating 384 numbers a point costs more than storing them.
+    # Unvalidated: checking 384 numbers per point costs more than storing them.
     return models.PointStruct.model_construct(
         id=chunk_id(page.url_hash, page.generation, chunk.index),
         vector=vector,
@@ -470,7 +472,7 @@ def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: f
 
 
 def _first_child(chunks: Sequence[Chunk], row: int) -> int:
-    """The index of the first chunk with the same parent as that of `row`; they are neighbours."""
+    """Return the index of the first chunk with the same parent as that of `row`; they are adjacent."""
     while row and chunks[row].parent is not None and chunks[row - 1].parent == chunks[row].parent:
         row -= 1
     return chunks[row].index

@@ -1,6 +1,6 @@
-"""Rows of an exported file: written from a library's records, versions and chunks, and read back.
+"""Rows of an exported file: written from a library's records, versions and chunks, and parsed again.
 
-Anybody may have made the file, so reading raises ValueError for a row that is not as it should be.
+The file is untrusted, so parsing raises ValueError for an invalid row.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from rag.web.url_key import split_url
 T = TypeVar("T")
 
 _TEXT_BYTES = 4_000_000
-_ROWS = 1000  # of a part
-_HEADING_BYTES = ROWS_BYTES // 2  # of all headings in a part
+_ROWS = 1000  # per part
+_HEADING_BYTES = ROWS_BYTES // 2  # of all headings of a part
 _LONGEST = 2000  # characters of a heading, a title, a name
 _DEEPEST = 16  # headings of a path
 _WORDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
 
 
 def export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter, counts: dict[str, int]) -> None:
-    """Write some pages with their versions and chunks, and add to `counts` how many of each there were."""
+    """Write some pages with their versions and chunks, and add their numbers to `counts`."""
     records = library.client.retrieve(library.pages_collection, [page_id(one) for one in hashes], with_payload=True)
     payloads = {page_from(r.payload or {}).url_hash: r.payload or {} for r in records if not is_removed(r)}
     for group in _by_size(list(payloads.values())):
@@ -66,12 +66,12 @@ def _export_chunks(library: Library, pages: Mapping[str, Page], archive: Archive
 
 
 def _by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
-    """The chunks in groups whose rows fit a part: their headings are what may be long in them."""
+    """Group chunks so that their rows fit a part; only headings can make a row long."""
     return _grouped(points, lambda point: sum(4 * len(heading) for heading in _section(point)), _HEADING_BYTES)
 
 
 def _by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The payloads in groups whose texts fit a part."""
+    """Group payloads so that their texts fit a part."""
     return _grouped(payloads, lambda one: 3 * len(one["text"]), _TEXT_BYTES)
 
 
@@ -90,13 +90,13 @@ def _grouped(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iter
 
 
 def _section(point: models.Record) -> list[str]:
-    """The headings above a chunk, as far as a reader of them would go."""
+    """Return the headings above a chunk, cut to the limits of the reader."""
     section = (point.payload or {})["metadata"]["section"]
     return [heading[:_LONGEST] for heading in section[:_DEEPEST]]
 
 
 def _slim_page(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """A page's record without what is made from the rest of it, and with nothing in it that is too long to be true."""
+    """Return a page's record without derived fields, with overlong values cut."""
     slim = _plain(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
     words = {name: str(slim[name])[:_LONGEST] for name in _WORDS & slim.keys()}
     return {**slim, **words, "aliases": list(joined_aliases((), payload.get("aliases", ())))}
@@ -142,17 +142,17 @@ _LARGEST = 2**31
 _NEEDED = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
 _OPTIONAL = frozenset(field.name for field in fields(Page)) - _NEEDED
 _TIMES = frozenset(["updated_at", "checked_at"])
-# Narrower than what Python takes for a time: the engine leaves out of its order what it cannot read.
+# Stricter than Python's parser: the engine does not sort times that it cannot parse.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class AddressError(ValueError):
-    """A page's address that no page can have; its message is the address as it may be shown."""
+    """An invalid page address; the message is the address in printable form."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk on its way in: `dense` tells whether it has a vector, `terms` how long its sparse one is."""
+    """A parsed chunk: `dense` says whether it has a vector, `terms` is the length of its sparse one."""
 
     page: Page
     chunk: Chunk
@@ -171,7 +171,7 @@ class ChunkRow:
 
 
 def checked_page(row: Mapping[str, Any], text: str) -> Page:
-    """The page of a row, with its text."""
+    """Return the page of a row, with its text."""
     given: dict[str, Any] = {"text": text}
     for field in fields(Page):
         if field.name == "text" or (field.name not in row and field.name in _OPTIONAL):
@@ -187,7 +187,7 @@ def checked_page(row: Mapping[str, Any], text: str) -> Page:
 
 
 def addressed(page: Page) -> Page:
-    """The page, whose address passes the test that rows of JSONL pass, or is that of a file, with its real aliases.
+    """Return the page with its valid aliases. Its own address must pass the check for rows of JSONL, or be a file's.
 
     Raises AddressError.
     """
@@ -197,14 +197,14 @@ def addressed(page: Page) -> Page:
 
 
 def checked_claim(row: Mapping[str, Any]) -> str:
-    """The address that the page of a row says is its own; empty for what is none."""
+    """Return the address that the page of a row claims; empty if it is invalid."""
     claim = row.get("claim", "")
     _require(isinstance(claim, str))
     return claim if _is_address(claim) else ""
 
 
 def checked_version(row: Mapping[str, Any], text: str) -> PageVersion:
-    """The version of a row, with its text."""
+    """Return the version of a row, with its text."""
     number = row["number"]
     _require(isinstance(number, int) and not isinstance(number, bool))
     names = ("url_hash", "title", "text_hash", "since", "until")
@@ -214,7 +214,7 @@ def checked_version(row: Mapping[str, Any], text: str) -> PageVersion:
 
 
 def checked_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:
-    """The chunk of a row, a slice of one of `pages`."""
+    """Return the chunk of a row, a slice of one of `pages`."""
     page, left_out = pages[row["page"]]
     start, end, index, terms = row["start"], row["end"], row["index"], row["terms"]
     _require(all(type(value) is int for value in (start, end, index, terms)) and type(row["dense"]) is bool)
@@ -246,7 +246,7 @@ def _is_address(given: str) -> bool:
 
 
 def _is_file_address(given: str) -> bool:
-    """Return whether this is a file address as imports make them, with a percent-encoded name."""
+    """Return whether this is a file address as imports make it, with a percent-encoded name."""
     return split_url(given).scheme == "file" and given.isascii() and given.isprintable() and " " not in given
 
 

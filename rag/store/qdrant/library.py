@@ -51,24 +51,24 @@ if TYPE_CHECKING:
 
     from rag.store.qdrant.vector_store import LibraryVectorStore
 
-_AT_ONCE = 100  # pages
+_AT_ONCE = 100  # pages per call
 _COUNT_KEPT = 5.0  # seconds; another process over the same server may write
 _WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])
 _WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes", "claim_hashes"])
 _THERE = models.Filter(must_not=[match("removed", True)])
 _OF_TEXT = ["url_hash", "text", "text_hash"]
 _LOOKS = 3
-_CLAIMANTS = 8  # a site with a wrong canonical link has it on all of its pages
-_CANDIDATES = 500  # pages compared for one text; more share a band only where one text repeats hundreds of times
+_CLAIMANTS = 8  # a site with a wrong canonical link has it on all pages
+_CANDIDATES = 500  # pages compared per text; more share a band only if a text repeats hundreds of times
 
 
 def open_library(
     client: QdrantClient, name: str, embedding_model: str, dimension: int, *, create: bool = True
 ) -> Library:
-    """Open the library, or make it where `create` allows, and repair what a killed process left behind.
+    """Open the library, or create it if `create` allows, and repair what a killed process left behind.
 
-    Raises ModelMismatchError when it was made with another model, StoreError for a name that cannot be one, is
-    that of a library that was removed or is written by a newer version of this program, or without `create` of none.
+    Raises ModelMismatchError if it was made with another model. Raises StoreError if the name is invalid, the library
+    was removed or written by a newer version, or, without `create`, does not exist.
     """
     wanted = LibraryInfo(name, embedding_model, dimension, now())
     info = create_library(client, wanted) if create else check_present(client, check_library_name(name))
@@ -111,12 +111,12 @@ class Library(Searcher):
         self._committer = Committer(
             client, info.name, self.pages_collection, self.chunks_collection, self._versions, locks
         )
-        self._counted: tuple[int | None, float, int] = (None, 0.0, 0)  # pages: as of which change, until when, how many
+        self._counted: tuple[int | None, float, int] = (None, 0.0, 0)  # change number, expiry, number of pages
 
     # Pages
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        """The stored pages among these, by hash; one query for all of them."""
+        """Return the stored pages among these, by hash, in one query."""
         ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
         if not ids:
             return {}
@@ -125,14 +125,14 @@ class Library(Searcher):
         return {page.url_hash: page for page in found}
 
     def _known(self, payload: Mapping[str, Any]) -> Page:
-        """The page; of one that is damaged nothing is known that would keep its site from sending it again."""
+        """Return the page; a damaged one without validators, so that its site sends it again."""
         page = page_from(payload)
         return replace(page, etag="", last_modified="") if page.url_hash in self._damaged else page
 
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        """The stored pages that these lead to, by the hash given: their own, or that of an alias.
+        """Return the stored pages by the given hash, which is a page's own or that of an alias.
 
-        Two queries for any number of hashes.
+        Takes two queries for any number of hashes.
         """
         wanted = dict.fromkeys(url_hashes)
         if not wanted:
@@ -144,9 +144,9 @@ class Library(Searcher):
         return others | self.known(url_hashes)
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = _CLAIMANTS) -> dict[str, list[Page]]:
-        """Pages that say of themselves that their address is one of these, by the hash given.
+        """Return pages that claim one of these addresses as their own, by the given hash.
 
-        Saying so proves nothing. Of many that say the same, a few: `most` are looked at.
+        A claim proves nothing. Reads `most` pages at most.
         """
         if not url_hashes:
             return {}
@@ -160,9 +160,9 @@ class Library(Searcher):
         return found
 
     def page(self, url_hash: str) -> Page | None:
-        """The page with its text, by its own hash or that of an alias, such as one that gave way to its twin.
+        """Return the page with its text, by its own hash or that of an alias, such as that of a merged duplicate.
 
-        A text that is damaged comes as it is: its hash tells.
+        A damaged text is returned as it is; its hash does not match.
         """
         records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
         records = [record for record in records if not is_removed(record)]
@@ -174,7 +174,7 @@ class Library(Searcher):
         return page
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
-        """The texts of the stored pages among these, by hash; one query for all of them. Damaged ones are skipped."""
+        """Return the texts of the stored pages among these, by hash, in one query. Damaged ones are skipped."""
         ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
         records = self.client.retrieve(self.pages_collection, ids, with_payload=_OF_TEXT) if ids else []
         there = {r.payload["url_hash"]: r.payload for r in records if r.payload and "text" in r.payload}
@@ -183,13 +183,13 @@ class Library(Searcher):
         return whole
 
     def pages(self) -> list[Page]:
-        """The pages without their text, newest first; those of one moment in order of their hash."""
+        """Return the pages without their text, newest first, ties in the order of hashes."""
         records = walk(self.client, self.pages_collection, _THERE, payload=WITHOUT_TEXT)
         found = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
         return sorted(found, key=lambda page: page.added_at, reverse=True)
 
     def page_count(self) -> int:
-        """Return the number of pages. Called by every screen, so it is cheap while nothing changes."""
+        """Return the number of pages. Every screen calls this, so it is cached while nothing changes."""
         calm, moment = self._locks.switch.calm(), time.monotonic()
         at, until, count = self._counted
         if calm is None or at != calm or moment > until:
@@ -204,44 +204,44 @@ class Library(Searcher):
         return None if self._is_shared or pages is None or notes is None else (pages, notes)
 
     def chunk_count(self, scope: Filters | None = None) -> int:
-        """Of pages that take part in answers; those within `scope`."""
+        """Count the searchable chunks, those within `scope` if given."""
         given = within(scope) if scope else None
         only = models.Filter(must=[match("metadata.active", True), *([given] if given else [])])
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
 
     def left_out(self) -> set[str]:
-        """Hashes of the pages that a person keeps out of answers."""
+        """Return the hashes of excluded pages."""
         only = models.Filter(must=[match("left_out", True)])
         found = walk(self.client, self.pages_collection, only, payload=["url_hash"])
         return {record.payload["url_hash"] for record in found if record.payload}
 
-    # Pages that are alike
+    # Similar pages
 
     def versions(self, url_hash: str) -> list[PageVersion]:
-        """The texts that the page has had, oldest first, as many as are kept; the last is the present one."""
+        """Return the stored versions of the page, oldest first; the last is the current one."""
         page = self.page(url_hash)
         return self._versions.of(page) if page else []
 
     def same_text(self, text_hash: str) -> list[Page]:
-        """The pages with this very text, the oldest first."""
+        """Return the pages with exactly this text, oldest first."""
         return self.same_texts([text_hash])
 
     def same_texts(self, text_hashes: Sequence[str]) -> list[Page]:
-        """The pages with one of these texts, without it, the oldest first."""
+        """Return the pages with one of these texts, without their text, oldest first."""
         only = models.Filter(must=[match_any("text_hash", list(text_hashes))])
         records = walk(self.client, self.pages_collection, only, payload=WITHOUT_TEXT)
         found = [page_from(record.payload or {}) for record in records]
         return sorted(found, key=lambda page: (page.added_at, page.url_hash))
 
     def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
-        """Pages whose texts are nearly that of the signature, with their similarity (0 to 1), the nearest first.
+        """Return pages with a nearly identical text and their similarity (0 to 1), most similar first.
 
-        See `rag.store.duplicates.sign`; a text that is too short for a signature is like no other.
+        See `rag.store.duplicates.sign`; a text too short for a signature has no matches.
         """
         return self.near_texts_of([signature])[0]
 
     def near_texts_of(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
-        """`near_texts` of each, in one call."""
+        """Return `near_texts` of each signature, in one call."""
         bands = [one.bands for one in signatures]
         requests = [
             models.QueryRequest(
@@ -261,19 +261,19 @@ class Library(Searcher):
     # Chunks
 
     def chunks(self, url_hash: str) -> list[Passage]:
-        """The page's chunks in order, without those that are damaged."""
+        """Return the page's chunks in order, without damaged ones."""
         for _ in range(_LOOKS):
             page = self.known([url_hash]).get(url_hash)
             if page is None:
                 return []
             points = list(walk(self.client, self.chunks_collection, _chunks_of(page)))
-            if len(points) == page.chunks:  # else it changed in between
+            if len(points) == page.chunks:  # else it changed meanwhile
                 break
         ordered = sorted(points, key=lambda point: int((point.payload or {})["metadata"]["index"]))
         return [passage for passage in map(self._checked, map(passage_from, ordered)) if passage.text]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Chunks by id, in the order asked; those that are gone or damaged are skipped."""
+        """Return chunks by id, in the given order; missing and damaged ones are skipped."""
         if not ids:
             return []
         points = self.client.retrieve(self.chunks_collection, list(dict.fromkeys(ids)), with_payload=True)
@@ -282,7 +282,7 @@ class Library(Searcher):
         return [passage for passage in found if passage.text]
 
     def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
-        """The vectors of the page's chunks by `content_hash`; None where the model cannot read the text."""
+        """Return the vectors of the page's chunks by `content_hash`; None if the model cannot read the text."""
         found = {}
         page = self.known([url_hash]).get(url_hash)
         if page is None:
@@ -298,10 +298,7 @@ class Library(Searcher):
     # Writing
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
-        """Return whether the stored `page` was made from `text` by this chunker, so that nothing need be done.
-
-        Not where it was seen to be damaged.
-        """
+        """Return whether the stored `page` is undamaged and was made from `text` by this chunker."""
         whole = page.url_hash not in self._damaged
         models = (self.embedding_model, *self.info.earlier_models)
         return whole and page.generation.startswith(tuple(recipe(text, chunker, model) for model in models))
@@ -311,47 +308,46 @@ class Library(Searcher):
         return Draft(page, new, recipe(page.text, chunker, self.embedding_model), claim)
 
     def commit_all(self, drafts: Sequence[Draft]) -> list[CommitResult]:
-        """Store or replace these pages, each all at once; how each stands then, with generation, counts and times.
+        """Store or replace these pages, each atomically; return each with its generation, counts and times.
 
-        A page may be there once. Where another process stored the same text of a page meanwhile, or one that was
-        fetched later, that stays. StoreError leaves of each page what was stored before or what was given.
+        No page may occur twice. If another process stored the same text meanwhile, or fetched the page later, its
+        version stays. On StoreError each page is either the old or the new one.
         """
         stands = self._committer.commit(drafts)
         self._damaged -= {draft.page.url_hash for draft in drafts}
         return stands
 
     def update_record(self, page: Page, *, claim: str | None = None) -> None:
-        """Write what the page's site last said of it: etag, last_modified, checked_at, failures, status, aliases.
+        """Write the latest etag, last_modified, checked_at, failures, status and aliases of a page.
 
-        One write, which touches no chunk; a page that is not stored stays so. Aliases are spelled as
-        their keys (`rag.web.url_key`). A page that was excluded because it was gone, and is back,
-        takes part in answers again. `claim` is the address that the page says is its own, which nobody
-        has looked at; None leaves the one there is.
+        One write, which changes no chunk; does nothing if the page is not stored. Aliases are spelled as their keys
+        (`rag.web.url_key`). A page excluded because it was gone is included again once it is back. `claim` is the
+        unverified address that the page claims as its own; None keeps the current one.
         """
         self._committer.update_state(page, claim)
 
     def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
-        """Keep these pages out of every search, or let them in again; they stay in the library."""
+        """Exclude these pages from every search, or include them again; they stay in the library."""
         unique = list(dict.fromkeys(url_hashes))
         for at in range(0, len(unique), _AT_ONCE):
             self._committer.leave_out(unique[at : at + _AT_ONCE], left_out)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
-        """Remove pages with all their chunks and versions; returns how many there were."""
+        """Remove pages with all their chunks and versions; return how many existed."""
         unique = list(dict.fromkeys(url_hashes))
         return sum(self._committer.remove(unique[at : at + _AT_ONCE]) for at in range(0, len(unique), _AT_ONCE))
 
     def clear(self) -> int:
-        """Remove every page with its versions; returns how many pages there were."""
+        """Remove all pages with their versions; return how many there were."""
         with self._locks.everything():
             return self.remove([page.url_hash for page in self.pages()])
 
     def held(self, url_hashes: Sequence[str]) -> AbstractContextManager[None]:
-        """While the block runs, no thread of this process changes these pages."""
+        """Lock these pages against other threads of this process for the block."""
         return self._locks.pages(url_hashes)
 
     def sweep(self) -> None:
-        """Finish or undo what a killed process left half done; cheap when nothing is."""
+        """Finish or undo the interrupted work of killed processes; cheap if there is none."""
         with self._locks.everything():
             sweep(
                 self.client,
@@ -362,27 +358,27 @@ class Library(Searcher):
             )
 
     def audit(self, *, deep: bool = False) -> Audit:
-        """Find and repair pages that lack chunks; without `deep` only where the numbers of all do not agree."""
+        """Find and repair pages with missing chunks; without `deep` only if the total numbers differ."""
         return audit(self.client, self.pages_collection, self.chunks_collection, self._committer, deep=deep)
 
     def vector_store(
         self, embeddings: Embeddings, sparse_embeddings: SparseEmbeddings | None = None
     ) -> LibraryVectorStore:
-        """LangChain's view of the active chunks, for reading; hybrid when `sparse_embeddings` are given."""
+        """Return a read-only LangChain store of the active chunks; hybrid if `sparse_embeddings` are given."""
         from rag.store.qdrant.vector_store import library_vector_store
 
         return library_vector_store(self.client, self.chunks_collection, embeddings, sparse_embeddings)
 
 
 def _chunks_of(page: Page) -> models.Filter:
-    """The chunks of the page's present text."""
+    """Return the filter for the chunks of the page's current text."""
     return models.Filter(
         must=[match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)]
     )
 
 
 def _near(signature: Signature, points: Sequence[models.ScoredPoint]) -> list[tuple[Page, float]]:
-    """The pages among those that share a band which are near enough, the nearest first."""
+    """Return the pages that are similar enough, most similar first."""
     payloads = [point.payload or {} for point in points]
     scored = [(page_from(one), similarity(signature, signature_from(one))) for one in payloads]
     near = [(page, score) for page, score in scored if score >= THRESHOLD]

@@ -14,7 +14,7 @@ _STRIPES = 64
 
 
 class Switch:
-    """A lock that one thread may take again, and that counts in `changes` how often it was taken and given back."""
+    """A reentrant lock; `changes` counts how often it was acquired and released."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -34,14 +34,14 @@ class Switch:
         self._lock.release()
 
     def calm(self) -> int | None:
-        """A number that stays the same until something changes; None while something does, or once that has failed."""
+        """Return a number that stays the same until a change; None during a change, or after a failed one."""
         return None if self._inside or self._failed else self.changes
 
 
 class LibraryLocks:
-    """`pages` keeps two writers off one page; `switch` covers the instant in which a page changes over.
+    """Locks of one library: `pages` prevents two writers of one page, `switch` covers the moment a page is replaced.
 
-    `notes` covers that in which a page's record takes in what its site says of it, which no chunk shows.
+    `notes` covers updates of a record that no chunk shows.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class LibraryLocks:
 
     @contextmanager
     def pages(self, url_hashes: Iterable[str]) -> Iterator[None]:
-        """Hold the locks of these pages. Always in the same order, so that no two holders wait in a ring."""
+        """Lock these pages for the block, always in the same order, so that threads cannot deadlock."""
         wanted = sorted({crc32(one.encode()) % _STRIPES for one in url_hashes})
         with ExitStack() as stack:
             for stripe in wanted:

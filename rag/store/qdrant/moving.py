@@ -1,8 +1,8 @@
-"""Moves a library to another embedding model: a second set of its chunks is filled beside the one that is searched.
+"""Migration of a library to another embedding model: fills a second set of chunks while the first is searched.
 
-Chunks keep their ids, texts, terms and generations, so that what is there already need not be written again, whoever
-was stopped when. Pages and versions are the same for both sets. One write to the library's record switches from one
-to the other; the set of before stays for going back, which is the same move in the other direction.
+Chunks keep their ids, texts, terms and generations, so an interrupted migration resumes without rewriting existing
+chunks. Both sets share pages and versions. A single write to the library's record switches between them; the previous
+set stays for going back, which is the same migration in reverse.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from rag.types import Passage, SparseVector
 T = TypeVar("T")
 
 Encoded = tuple[NDArray[np.float32] | None, SparseVector | None]
-"""The dense vector (d,) of a chunk and its learned terms; None for what the model cannot read, or has not."""
+"""A chunk's dense vector (d,) and its learned terms; None if the model cannot read the text or has no such output."""
 Encode = Callable[[Sequence[Passage]], Sequence[Encoded]]
 
-_PAGES = 32  # looked at together
-_BATCH = 128  # chunks encoded and written together
-_FEW = 256  # chunks that may be left for the moment of the switch
-_MOST = 1000  # ids a call
+_PAGES = 32  # per batch
+_BATCH = 128  # chunks encoded and written per call
+_FEW = 256  # chunks that may be copied during the switch
+_MOST = 1000  # ids per call
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a page's record says of its chunks."""
+    """The chunks that a page's record calls for."""
 
     generation: str
     chunks: int
@@ -64,7 +64,7 @@ class _Wanted:
 
 @dataclass(slots=True)
 class _Difference:
-    """What sets the chunks that are there apart from what the records say, by page and by id."""
+    """The difference between existing chunks and the records, by page and by id."""
 
     lacking: dict[str, _Wanted] = field(default_factory=dict)
     missing: int = 0
@@ -73,9 +73,9 @@ class _Difference:
 
 
 class Move:
-    """One move of `source` to a model of `dimension`, begun or gone on with. Raises StoreError.
+    """A new or resumed migration of `source` to a model of `dimension`. Raises StoreError.
 
-    `target` is the library as it will be: it is searched like any other, and must not be written before the switch.
+    `target` is the library after the switch: it can be searched, but must not be written before.
     """
 
     def __init__(self, source: Library, model: str, dimension: int, encode: Encode) -> None:
@@ -97,9 +97,9 @@ class Move:
         )
 
     def fill(self, on_progress: Callable[[int, int], object], stopped: Callable[[], bool]) -> bool:
-        """Encode what is missing, until little is; False if it was stopped before.
+        """Encode missing chunks until few remain; return False if stopped.
 
-        `on_progress` gets the number of chunks that are there, and of all. Pages may be written meanwhile.
+        `on_progress` gets the number of existing chunks, and of all. Pages may be written meanwhile.
         """
         missing = None
         while True:
@@ -118,7 +118,7 @@ class Move:
                     return False
 
     def switch(self) -> None:
-        """Bring over what changed last, and search the new set from now on. No page is written meanwhile."""
+        """Copy the last changes, and search the new set from now on. Blocks writers of pages meanwhile."""
         with self._locks.everything():
             self._agree()
             info = self.target.info
@@ -131,7 +131,7 @@ class Move:
                 ]
             )
             self._client.set_payload(LIBRARIES, said, points=here, ordering=ORDER)
-        if self._source._is_shared:  # another process may have been in the midst of a write
+        if self._source._is_shared:  # another process may have been writing
             self._agree()
 
     def _previous(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class Move:
         }
 
     def _agree(self) -> None:
-        """Make the chunks of the target what the records say."""
+        """Make the chunks of the target match the records."""
         found = self._difference(self._wanted())
         for _ in self._copied(found.lacking):
             pass
@@ -180,7 +180,7 @@ class Move:
         return found
 
     def _copied(self, lacking: Mapping[str, _Wanted]) -> Iterator[int]:
-        """Encode and write the chunks that these pages lack; yields how many, batch by batch."""
+        """Encode and write the missing chunks of these pages; yield the number in each batch."""
         source, target = self._source.chunks_collection, self.target.chunks_collection
         for pages in _batches(list(lacking.items()), _PAGES):
             only = models.Filter(
@@ -233,11 +233,11 @@ def _flags(left_out: bool) -> dict[str, bool]:
 
 
 def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, over: bool) -> None:
-    """Delete the sets of chunks that the library has no use for; `over` says so of the one for going back."""
+    """Delete the library's unused sets of chunks; `over` includes the one kept for going back."""
     if not over and not _unused(info, chunks_collections(client, info.name)):
         return
     with library_locks(client, info.name).everything():
-        there = chunks_collections(client, info.name)  # before the record, which names a set before it is made
+        there = chunks_collections(client, info.name)  # before reading the record, which names a set before it exists
         info = check_present(client, info.name)
         if over and not info.moving_to:
             forgotten = {"previous_model": "", "previous_dimension": 0, "moved_at": ""}

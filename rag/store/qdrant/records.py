@@ -1,7 +1,7 @@
-"""The stored records: collections, names and indexes; pages, chunks and libraries as points, and back.
+"""Stored records: names and indexes of collections; pages, chunks and libraries as points, and back.
 
-And what the engine is asked for: conditions of filters, and all the points that pass one. No other place names or
-makes collections. Ids are uuid5, so a repeated write overwrites itself.
+Also filter conditions and iteration over points. No other module names or creates collections. Ids are uuid5, so
+repeating a write overwrites the same point.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ DENSE = "dense"
 SPARSE = "sparse"
 LIBRARIES = "pagelight.libraries"
 ORDER = models.WriteOrdering.MEDIUM
-"""Of all writes of records: a live node orders them. Weakly ordered, two can each win on one replica; strongly ordered,
-they wait for one node, even while it is down.
+"""Ordering of all writes of records, done by a live node. With weak ordering, two writes can each win on one replica;
+with strong ordering, they wait for one node even while it is down.
 """
 KEPT = timedelta(days=1)
-"""For how long a library that was removed can be restored."""
+"""Time for which a deleted library can be restored."""
 INDEX_KEPT = timedelta(days=7)
-"""For how long the index that a library was searched with before can be gone back to."""
+"""Time for which a library can go back to its previous index."""
 FORMAT = 2
-"""The format version of pages and chunks, raised when older programs must not write them."""
+"""Format version of pages and chunks, raised when older programs must not write them."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _KEYWORD = models.PayloadSchemaType.KEYWORD
@@ -67,11 +67,11 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "rev": models.PayloadSchemaType.INTEGER,
 }
 VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}
-_PAGE = 1000  # points a call; the embedded engine holds Python's lock for the whole of one
+_PAGE = 1000  # points per call; the embedded engine holds the GIL for a whole call
 
 
 def check_library_name(name: str) -> str:
-    """The name itself, or StoreError when it cannot be a library's."""
+    """Return the name; raise StoreError if it is invalid."""
     if not _NAME.fullmatch(name):
         raise StoreError("library_name_invalid", name=name)
     return name
@@ -82,18 +82,18 @@ def pages_collection(library: str) -> str:
 
 
 def versions_collection(library: str) -> str:
-    """Earlier texts of pages: a separate collection, so that listing pages need not pass them by."""
+    """Return the collection of earlier texts; a separate one, so that listing pages need not skip them."""
     return f"pagelight.{library}.versions"
 
 
 def chunks_collections(client: QdrantClient, library: str) -> list[str]:
-    """The names of all the collections of the library's chunks that there are."""
+    """Return the names of all existing collections of the library's chunks."""
     ours = f"pagelight.{library}.chunks."
     return [one.name for one in client.get_collections().collections if one.name.startswith(ours)]
 
 
 def chunks_collection(library: str, embedding_model: str) -> str:
-    """A collection for each embedding model, so that a library can be re-embedded beside itself."""
+    """Return the collection for an embedding model; one each, so that a library can be re-embedded while in use."""
     last = re.split(r"[/\\]", embedding_model.rstrip("/\\"))[-1].lower()
     slug = re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:32] or "model"
     digest = hashlib.sha256(embedding_model.encode()).hexdigest()[:8]
@@ -105,7 +105,7 @@ def ensure_libraries(client: QdrantClient) -> None:
 
 
 def ensure_library(client: QdrantClient, library: str, embedding_model: str, dimension: int) -> None:
-    """Make what is missing of the library's collections and indexes; others may do so at the same time."""
+    """Create missing collections and indexes of the library; safe against concurrent calls."""
     _ensure_records(client, pages_collection(library), PAGE_INDEXES)
     _ensure_records(client, versions_collection(library), VERSION_INDEXES)
     size: dict[str, Any] = {"size": dimension, "on_disk": layout(client).on_disk}
@@ -114,14 +114,14 @@ def ensure_library(client: QdrantClient, library: str, embedding_model: str, dim
 
 
 def drop_library(client: QdrantClient, library: str) -> None:
-    """Delete the library's collections, those that there are."""
+    """Delete the library's existing collections."""
     for name in (pages_collection(library), versions_collection(library), *chunks_collections(client, library)):
         if client.collection_exists(name):
             client.delete_collection(name)
 
 
 def _ensure_records(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
-    """A collection of records. Pages have the bands of their signature as a sparse vector, others have none."""
+    """Create a collection of records. Pages have the bands of their signature as a sparse vector, others have none."""
     _ensure(client, name, {}, indexes)
 
 
@@ -164,9 +164,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A page's record: the page without its text, whether a person keeps it out of answers, and its `Mark`.
+    """A page's record: the page without its text, its exclusion from answers, and its `Mark`.
 
-    `removed` tells that only the mark is left of it; `rev` 0 is that of a record from before there were any.
+    `removed` means that only the mark remains; `rev` is 0 for records older than revisions.
     """
 
     page: Page
@@ -180,11 +180,11 @@ class Stored:
 class LibraryInfo:
     """The record of a library. `name` never changes; `title` is the name that people see.
 
-    `removed_at` is when it was removed, empty for one that is there. `format` is how its pages and chunks lie.
+    `removed_at` is when it was deleted, else empty. `format` is the format version of its pages and chunks.
 
-    `moving_to` is the model of an index that is being built beside the one that is searched. `previous_model` is that
-    of the one that was searched until `moved_at`, and is kept for going back. Pages are cut and named by the recipe of
-    any of `earlier_models`. `fingerprints` tell models by address from others of the same name.
+    `moving_to` is the model of an index under construction. `previous_model` is the model searched until `moved_at`,
+    kept for going back. Pages are current if made by the recipe of any of `earlier_models`. `fingerprints` distinguish
+    models of the same name, by address.
     """
 
     name: str
@@ -207,12 +207,12 @@ class LibraryInfo:
 
     @property
     def kept_until(self) -> datetime:
-        """Until when one that was removed can be restored."""
+        """The time until which a deleted library can be restored."""
         return datetime.fromisoformat(self.removed_at) + KEPT
 
     @property
     def back_until(self) -> datetime | None:
-        """Until when the library can go back to `previous_model` without being encoded again; None if it cannot."""
+        """The time until which the library can go back to `previous_model` without re-encoding; None if it cannot."""
         return datetime.fromisoformat(self.moved_at) + INDEX_KEPT if self.moved_at else None
 
 
@@ -227,7 +227,7 @@ def _digest(name: str) -> bytes:
 
 
 def _uuid5(digest: bytes) -> str:
-    """The text of a uuid5, whose objects take four times as long; ten thousand are asked at once."""
+    """Return the text of a uuid5 four times as fast as UUID objects; some callers need ten thousand."""
     given = bytearray(digest)
     given[6] = given[6] & 0x0F | 0x50
     given[8] = given[8] & 0x3F | 0x80
@@ -244,7 +244,7 @@ def page_id(url_hash: str) -> str:
 
 
 def chunk_id(url_hash: str, generation: str, index: int) -> str:
-    """Half of it tells the place in the page: hits of one score, which go by id, keep their order in every library."""
+    """Return a chunk's id. Its first half depends on the place only, so that ties keep their order in every library."""
     place, attempt = _digest(f"chunk\n{url_hash}\n{index}"), _digest(f"chunk\n{url_hash}\n{generation}\n{index}")
     return _uuid5(place[:8] + attempt[8:])
 
@@ -254,7 +254,7 @@ def version_id(url_hash: str, number: int) -> str:
 
 
 def library_payload(info: LibraryInfo) -> dict[str, Any]:
-    """The library's record. A program from before there were formats takes the model for another one, and says so."""
+    """Return the library's record. Programs older than formats take the model for another one, and report that."""
     return {**asdict(info), "model": info.embedding_model, "embedding_model": f"{info.embedding_model} ({info.format})"}
 
 
@@ -267,7 +267,7 @@ def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
 def page_payload(
     page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool, claim: str
 ) -> dict[str, Any]:
-    """The page's record. `settled` is False where the flags of its chunks may not agree with it."""
+    """Return the page's record. `settled` is False if the flags of its chunks may not agree with it."""
     return {
         **asdict(page),
         **_mark_payload(mark),
@@ -287,7 +287,7 @@ def claim_payload(claim: str) -> dict[str, Any]:
 def page_point(
     page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool = True, claim: str = ""
 ) -> models.PointStruct:
-    """The page's record as a point, found by the bands of its signature."""
+    """Return the page's record as a point that is found by the bands of its signature."""
     bands = signature.bands
     vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
     payload = page_payload(page, signature, mark, left_out=left_out, settled=settled, claim=claim)
@@ -338,10 +338,10 @@ def stored_from(payload: Mapping[str, Any]) -> Stored:
 def chunk_payload(
     page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float, first_child: int = 0, base_rev: int = 0
 ) -> dict[str, Any]:
-    """A chunk in LangChain's layout. `written` (Unix time) tells leftovers from work under way elsewhere.
+    """Return a chunk in LangChain's layout. `written` (Unix time) separates leftovers from commits in progress.
 
-    A parent is known by the id of its first child, of which `first_child` is the index. `base_rev` is the revision of
-    the page's record that the chunk was written to succeed.
+    A parent is identified by the id of its first child, which has the index `first_child`. `base_rev` is the revision
+    of the page's record when the chunk was written.
     """
     return {
         "page_content": chunk.text,
@@ -389,7 +389,7 @@ def passage_from(
     ranks: Mapping[str, int] | None = None,
     scores: Mapping[str, float] | None = None,
 ) -> Passage:
-    """A stored chunk, with the score and leg ranks that a search gave it. One that is damaged has no text."""
+    """Return a stored chunk with its score and leg ranks from a search. A damaged one has no text."""
     data: Mapping[str, Any] = point.payload["metadata"]
     return Passage(
         id=str(point.id),
@@ -428,7 +428,7 @@ def match_any(key: str, values: list[str]) -> models.FieldCondition:
 
 
 def within(scope: Filters) -> models.Filter | None:
-    """Qdrant's form of it, None for no filter."""
+    """Return the scope as Qdrant's filter; None if it is empty."""
     keys = {
         "metadata.url_hash": scope.pages,
         "metadata.site": scope.sites,
@@ -457,7 +457,7 @@ def walk(
     payload: Any = True,
     vectors: Any = False,
 ) -> Iterator[models.Record]:
-    """Every point that passes the filter, in order of id."""
+    """Yield every point that passes the filter, in the order of ids."""
     offset: Any = None
     while True:
         records, offset = client.scroll(

@@ -1,6 +1,6 @@
 """The list of libraries: one record each, in a separate collection.
 
-A library that was removed keeps its record and all else that it holds for a day, in which it can be restored.
+A deleted library keeps its record and data for a day, during which it can be restored.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from rag.store.qdrant.records import (
 MOST = 200
 """Maximum number of libraries, including deleted ones that can be restored."""
 
-_SIGN = 10.0  # seconds between two signs of life of a library that is being restored
-_DEAD = 120.0  # seconds without one after which it counts as left behind
+_SIGN = 10.0  # seconds between heartbeats of an import
+_DEAD = 120.0  # seconds without a heartbeat until an import counts as dead
 _LONGEST_TITLE = 60
-_SHOWN = 40  # characters of a name that somebody typed; no library's is longer
+_SHOWN = 40  # characters of a typed name; no library's is longer
 
 
 def list_libraries(client: QdrantClient) -> list[str]:
-    """The names of the libraries that are there, sorted."""
+    """Return the names of existing libraries, sorted."""
     return sorted(info.name for info in library_infos(client))
 
 
 def library_infos(client: QdrantClient, *, removed: bool = False) -> list[LibraryInfo]:
-    """The libraries that are there, or with `removed` those that can be restored."""
+    """Return the existing libraries, or with `removed` those that can be restored."""
     if not client.collection_exists(LIBRARIES):
         return []
     payloads = (record.payload or {} for record in walk(client, LIBRARIES))
@@ -63,7 +63,7 @@ def library_info(client: QdrantClient, name: str) -> LibraryInfo | None:
 
 
 def check_present(client: QdrantClient, name: str) -> LibraryInfo:
-    """The library of this name, else StoreError that says whether it was removed, is being restored, or is unknown."""
+    """Return the library of this name, else raise StoreError: it is deleted, being imported, or unknown."""
     if (info := library_info(client, name)) is not None:
         return info
     check_not_removed(client, name)
@@ -73,7 +73,7 @@ def check_present(client: QdrantClient, name: str) -> LibraryInfo:
 
 
 def check_not_removed(client: QdrantClient, name: str) -> None:
-    """StoreError("library_removed") for a library that is gone and can be restored."""
+    """Raise StoreError("library_removed") for a deleted library that can be restored."""
     for info in library_infos(client, removed=True):
         if info.name == name:
             raise StoreError("library_removed", library=info.shown, until=f"{info.kept_until:%Y-%m-%d %H:%M} UTC")
@@ -90,9 +90,9 @@ def ensure_registry(client: QdrantClient) -> None:
 
 
 def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
-    """The library of this name, made now unless somebody was faster.
+    """Return the library of this name, created if it does not exist.
 
-    Raises StoreError for a name that cannot be one, that is being restored, or when there are as many as there can be.
+    Raises StoreError if the name is invalid or being imported, or the maximum number of libraries is reached.
     """
     check_library_name(info.name)
     ensure_registry(client)
@@ -112,7 +112,7 @@ def check_format(info: LibraryInfo) -> None:
 
 
 def note_fingerprint(client: QdrantClient, info: LibraryInfo, model: str, fingerprint: str) -> None:
-    """Record what tells a model by address from others."""
+    """Record the fingerprint of a model that is identified by its address."""
     noted = {"fingerprints": {**info.fingerprints, model: fingerprint}}
     client.set_payload(LIBRARIES, noted, [library_id(info.name)], ordering=ORDER)
 
@@ -124,18 +124,18 @@ def register(client: QdrantClient, name: str, payload: dict[str, Any]) -> None:
 
 
 def check_free(client: QdrantClient, name: str) -> None:
-    """StoreError for a name whose library can be brought back, is coming in, or is one too many."""
+    """Raise StoreError if the name's library is deleted or being imported, or there are too many."""
     check_not_removed(client, name)
     clear_arrival(client, name)
     if not is_taken(client, name) and client.count(LIBRARIES).count >= MOST:
         raise StoreError("libraries_full", most=MOST)
 
 
-# A library that is on its way in
+# A library that is being imported
 
 
 class Arrival:
-    """The name of a library that is being restored, held against other processes by a sign of life."""
+    """The name of a library that is being imported, reserved against other processes by a heartbeat."""
 
     def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
         self._client = client
@@ -144,12 +144,12 @@ class Arrival:
         self._seen = 0.0
 
     def begin(self) -> None:
-        """Take the name. Raises StoreError where somebody else has it."""
+        """Reserve the name. Raises StoreError if another process has it."""
         register(self._client, self._info.name, self._payload(importing=True))
         self.alive()
 
     def alive(self) -> None:
-        """Report progress. Raises StoreError if another process took it for dead and started over."""
+        """Send a heartbeat. Raises StoreError if another process considered this one dead and took over."""
         moment = time.time()
         if moment - self._seen < _SIGN:
             return
@@ -159,7 +159,7 @@ class Arrival:
         self._seen = moment
 
     def end(self) -> None:
-        """Let the library be seen. Raises StoreError as `alive`."""
+        """Make the library visible. Raises StoreError like `alive`."""
         here = models.Filter(must=self._mine())
         point = models.PointStruct(id=library_id(self._info.name), vector={}, payload=self._payload(importing=False))
         mode = models.UpdateMode.UPDATE_ONLY
@@ -167,7 +167,7 @@ class Arrival:
         self._check()
 
     def abandon(self) -> None:
-        """Delete the imported data, if the name is still ours."""
+        """Delete the imported data, if the name is still reserved for this process."""
         if self._maker == _record(self._client, self._info.name).get("maker"):
             _drop(self._client, self._info)
 
@@ -184,13 +184,13 @@ class Arrival:
 
 
 def clear_arrival(client: QdrantClient, name: str) -> None:
-    """Remove what a restoring process that is dead has left under this name; StoreError while one is alive."""
+    """Delete what a dead import left under this name; raise StoreError if it is still running."""
     record = _record(client, name)
     if not record.get("importing"):
         return
     _check_not_arriving(client, record)
     maker = record.get("maker", "")
-    if maker:  # whoever is slow, not dead, finds that the name is no longer his
+    if maker:  # a process that is slow, not dead, learns that it lost the name
         client.set_payload(LIBRARIES, {"maker": ""}, models.Filter(must=_held_by(name, maker)), ordering=ORDER)
     _drop(client, library_from(record))
 
@@ -216,7 +216,7 @@ def is_taken(client: QdrantClient, name: str) -> bool:
 
 
 def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) -> str:
-    """A name for a new library with this title, that no other has: its letters and digits, and a number at need."""
+    """Return an unused name for a new library: letters and digits of the title, and a number if needed."""
     ensure_registry(client)
     base = re.sub(r"[^a-z0-9]+", "-", title.lower())[:32].strip("-") or "library"
     names = (base if number == 1 else f"{base}-{number}" for number in count(1))
@@ -224,9 +224,9 @@ def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) 
 
 
 def check_title(client: QdrantClient, title: str, of: str = "") -> str:
-    """The title without needless spaces; `of` names the library that is to have it.
+    """Return the title without extra spaces; `of` names the library that gets it.
 
-    Raises StoreError for one that is empty, too long, has signs that cannot be seen, or is another library's.
+    Raises StoreError if it is empty, too long, has invisible characters, or is another library's.
     """
     plain = " ".join(title.split())
     if not plain.isprintable() or not 0 < len(plain) <= _LONGEST_TITLE:
@@ -243,20 +243,20 @@ def rename_library(client: QdrantClient, name: str, title: str) -> None:
 
 
 def remove_library(client: QdrantClient, name: str) -> None:
-    """Hide the library; what it holds stays until `purge_library`."""
+    """Hide the library; its data stays until `purge_library`."""
     check_present(client, name)
     client.set_payload(LIBRARIES, {"removed_at": now()}, [library_id(name)])
 
 
 def restore_library(client: QdrantClient, name: str) -> None:
-    """Let a library be there again that was removed; StoreError when its day is over."""
+    """Restore a deleted library; raise StoreError if it is too late."""
     if not any(info.name == name and not is_over(info) for info in library_infos(client, removed=True)):
         raise StoreError("library_unknown", library=name)
     client.set_payload(LIBRARIES, {"removed_at": ""}, [library_id(name)])
 
 
 def purge_library(client: QdrantClient, name: str) -> None:
-    """Delete a library whose day is over, with everything in it; every other stays."""
+    """Delete a library that can no longer be restored, with everything in it; do nothing for others."""
     with library_locks(client, name).everything():
         for info in library_infos(client, removed=True):
             if info.name == name and is_over(info):
@@ -264,6 +264,6 @@ def purge_library(client: QdrantClient, name: str) -> None:
 
 
 def _drop(client: QdrantClient, info: LibraryInfo) -> None:
-    """The record goes last: what a kill leaves is found by it."""
+    """Delete the library. Its record goes last, so that leftovers of a killed process can be found."""
     drop_library(client, info.name)
     client.delete(LIBRARIES, [library_id(info.name)], ordering=ORDER)

@@ -1,7 +1,7 @@
-"""Repair of a library: pages that a killed process left half done (`sweep`), and damage from outside (`audit`).
+"""Repair of a library: pages left incomplete by a killed process (`sweep`), and outside damage (`audit`).
 
-An audit checks that every page has its chunks and every chunk its page and text, and that replicas agree on the
-pages. No commit of this program leaves such damage, so it is found from the data and not from a log.
+An audit checks that every page has its chunks, every chunk its page and text, and that replicas agree on the pages.
+Commits never leave such damage, so it is found from the data and not from a log.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _KEPT = timedelta(days=30)
 
 
 def sweep(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, before: float | None) -> int:
-    """Settle every page that needs it; returns how many did.
+    """Settle every page that needs it; return how many did.
 
-    `before` (Unix time) leaves chunks and versions alone that were written later: on a server they may belong to a
-    commit that another process is in the midst of.
+    `before` (Unix time) spares later chunks and versions: on a server they may belong to another process's running
+    commit.
     """
     unsettled = walk(client, pages, models.Filter(must=[match("settled", False)]), payload=["url_hash"])
     found = {record.payload["url_hash"] for record in unsettled if record.payload}
@@ -45,7 +45,7 @@ def sweep(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
 
 
 def _bury(client: QdrantClient, pages: str, *, everything: bool) -> None:
-    """Delete what is left of pages that were removed: at once where nobody else writes, else when it is a month old."""
+    """Delete tombstones of removed pages: immediately if nobody else writes, else after a month."""
     oldest = (datetime.now(UTC) - _KEPT).isoformat()
     removed = models.Filter(must=[match("removed", True), match("settled", True)])
     for record in walk(client, pages, removed, payload=["removed_at", "rev"]):
@@ -57,7 +57,7 @@ def _bury(client: QdrantClient, pages: str, *, everything: bool) -> None:
 
 
 def _inactive(client: QdrantClient, chunks: str, before: float | None) -> set[str]:
-    """Hashes of the pages with inactive chunks, none of which was written after `before`."""
+    """Return hashes of pages with inactive chunks, none of which was written after `before`."""
     found: set[str] = set()
     recent: set[str] = set()
     leftover = models.Filter(must=[match("metadata.active", False)], must_not=[match("metadata.left_out", True)])
@@ -70,16 +70,16 @@ def _inactive(client: QdrantClient, chunks: str, before: float | None) -> set[st
 
 _READ = tuple(f"metadata.{name}" for name in ("url", "url_hash", "generation", "active", "left_out", "written"))
 _TEXT = ("page_content", "metadata.text_hash")
-_AT_ONCE = 1000  # records a call
+_AT_ONCE = 1000  # records per call
 _SECOND_LOOK = 1.0  # seconds until a record that seems to differ is read again
-_LIVING = 600.0  # seconds for which chunks that are not active may belong to a commit under way
+_LIVING = 600.0  # seconds for which inactive chunks may belong to a running commit
 
 
 def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, deep: bool) -> Audit:
-    """Compare records with chunks, and repair. Without `deep` only where the numbers of both differ on the whole.
+    """Compare records with chunks, and repair. Without `deep`, do so only if the total numbers differ.
 
-    With `deep` replicas are compared first: a record that differs between them is written to all of them again. A chunk
-    whose text is damaged is deleted: its page lacks it from then on.
+    With `deep`, first compare replicas: a record that differs is rewritten to all of them. Chunks with damaged text are
+    deleted, so their page counts as incomplete from then on.
     """
     forked = committer.unite(_forked(client, pages)) if deep and isinstance(client, Server) else 0
     records = {
@@ -112,9 +112,9 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
 
 
 def _forked(client: Server, pages: str) -> list[Any]:
-    """The ids of records that differ between replicas; none while a replica is down.
+    """Return the ids of records that differ between replicas; none while a replica is down.
 
-    A server leaves out what its replicas do not agree on. So it does for a moment with a record that is being written.
+    A server omits records that its replicas disagree on, and briefly those being written.
     """
     if not is_replicated(client, pages):
         return []
@@ -136,6 +136,6 @@ def _disputed(client: Server, pages: str, ids: Sequence[Any]) -> list[Any]:
 
 
 def _count(client: QdrantClient, chunks: str) -> int:
-    """The chunks of pages; those that a commit under way has written are not counted."""
+    """Count the chunks of pages, without those of a running commit."""
     either = models.Filter(should=[match("metadata.active", True), match("metadata.left_out", True)])
     return client.count(chunks, count_filter=either, exact=True).count

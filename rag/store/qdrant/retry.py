@@ -1,7 +1,7 @@
 """Handling of failed server calls: retry, wait, split, or raise one clear error.
 
-A write whose answer was lost may have been done. It is sent again as it was: upserts by id, conditional writes and
-deletions do the same twice as once.
+A write whose response was lost may have succeeded. It is sent again unchanged: repeating upserts by id, conditional
+writes and deletions has no further effect.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-_SLOW = 30.0  # seconds for one answer where nobody waits for it, and for a write
-_LOOK = 1.0  # seconds for one answer of a server that is known to be away
-_LOOKS = 2.0  # seconds between two looks at it, of all who cannot wait together
-_PAUSE, _LONGEST = 0.1, 5.0  # seconds; the first pause and the longest, doubled from one to the other
-_ENDURED = 300.0  # seconds for which one call may go on to meet 500 until it is the call's own fault
-_FULL = 30.0  # seconds until a full disk is tried again
+_SLOW = 30.0  # seconds for a response that nobody waits for, and for a write
+_LOOK = 1.0  # seconds for a response of a server known to be unavailable
+_LOOKS = 2.0  # seconds between checks of it, for all impatient callers together
+_PAUSE, _LONGEST = 0.1, 5.0  # seconds; the first pause and the longest, doubling in between
+_ENDURED = 300.0  # seconds of status 500 until the call itself is blamed
+_FULL = 30.0  # seconds until the next try on a full disk
 _TRANSPORT = re.compile(r"transport error|tcp connect|Connection refused|code: '|status: (?:'|Unavailable)")
 """Text of the connections between a cluster's nodes."""
 _WRITES = re.compile(r"/points/(delete|payload|batch|vectors)")
@@ -43,7 +43,7 @@ Send = Callable[[httpx.Request], httpx.Response]
 class Fault:
     """The action for a failure, its message code, and the server's own text.
 
-    `after` are the seconds that it asks to wait; `elsewhere` says that another node may do what this one does not.
+    `after` is the requested wait in seconds; `elsewhere` says that another node may succeed.
     """
 
     act: Literal["again", "split", "refuse"]
@@ -54,7 +54,7 @@ class Fault:
 
 
 def of_answer(answer: httpx.Response) -> Fault | None:
-    """The fault that an answer tells of, as Qdrant 1.18 and 1.19 put it; None for one that is well."""
+    """Return the fault in a response, as Qdrant 1.18 and 1.19 word it; None if there is none."""
     if answer.is_success:
         return None
     status, said = answer.status_code, _said(answer)
@@ -76,16 +76,16 @@ def of_answer(answer: httpx.Response) -> Fault | None:
 
 
 def of_error(error: Exception | None) -> Fault:
-    """The fault behind an exception of the transport."""
+    """Return the fault behind an exception of the transport."""
     if isinstance(error, httpx.ConnectError) and "certificate" in str(error).lower():
         return Fault("refuse", "store_certificate")
     if isinstance(error, (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)):
         return Fault("again", elsewhere=True)
-    return Fault("refuse", "store_unread")  # among them answers that are none of Qdrant's
+    return Fault("refuse", "store_unread")  # including responses that are not Qdrant's
 
 
 def _said(answer: httpx.Response) -> str:
-    """The server's own sentence, without what one node says of another; empty where a proxy or nobody speaks."""
+    """Return the server's error message, without other nodes' details; empty if it gives none, or a proxy responded."""
     try:
         said = answer.json()["status"]["error"]
     except (ValueError, KeyError, TypeError):
@@ -101,9 +101,9 @@ def _retry_after(answer: httpx.Response) -> float:
 
 
 class Outages:
-    """Makes calls at one of several addresses, again where that helps, and knows since when none is answered.
+    """Sends calls to one of several addresses, retries them, and knows since when none responds.
 
-    It stands between the client and its connections, as the client's middleware. Safe to share between threads.
+    It is the middleware of the client. Safe to share between threads.
     """
 
     def __init__(self, addresses: Sequence[str]) -> None:
@@ -131,7 +131,7 @@ class Outages:
                 raise self.away(fault)
 
     def away(self, fault: Fault | None = None) -> StoreAwayError:
-        """The sentence for a server that does not answer, or takes nothing."""
+        """Return the error for a server that does not respond, or accepts nothing."""
         since = (self.since or datetime.now().astimezone()).strftime("%H:%M")
         code = fault.code if fault is not None else "store_away"
         if code == "store_away" and not self._met:
@@ -166,7 +166,7 @@ class Outages:
         return None, answer
 
     def _timeouts(self, request: httpx.Request, mine: Patience, left: float) -> dict[str, float]:
-        """Seconds for each part of a try: reads end with the caller's patience, writes may take theirs."""
+        """Return the timeouts of a try in seconds: reads end with the caller's patience, writes may take longer."""
         known = self.since is not None and time.monotonic() - self._began > mine.seconds
         patient = _LOOK if known else max(_LOOK, min(left, _SLOW))
         writes = request.method in ("PUT", "DELETE", "PATCH") or bool(_WRITES.search(request.url.path))
@@ -174,14 +174,14 @@ class Outages:
         return {"connect": min(patient, _LONGEST), "read": slow, "write": slow, "pool": slow}
 
     def _address(self, request: httpx.Request) -> None:
-        """Send the request, which was made for the first address, to the one that answers."""
+        """Send the request, which was made for the first address, to the current one."""
         here = self._addresses[self._at % len(self._addresses)]
         if len(self._addresses) > 1:
             request.url = request.url.copy_with(scheme=here.scheme, host=here.host, port=here.port)
             request.headers["Host"] = request.url.netloc.decode()
 
     def _pause_after(self, fault: Fault, tries: int) -> float:
-        """Growing, and not the same for all who wait; none while there is an address that was not asked."""
+        """Return the pause: growing, with jitter; none while there is an untried address."""
         if fault.elsewhere and (tries + 1) % len(self._addresses):
             return 0.0
         grown: float = min(_LONGEST, _PAUSE * 2 ** (tries // len(self._addresses)))
@@ -207,7 +207,7 @@ class Outages:
 
 
 def _slept(seconds: float, stopped: Callable[[], bool]) -> bool:
-    """Wait so long; False when it was ended before."""
+    """Wait `seconds`; return False if stopped before."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0 and not stopped():
         time.sleep(min(left, 0.2))

@@ -1,13 +1,12 @@
 """Hybrid search over the active chunks of a library.
 
-Both legs go to the engine in one batch, which returns ids and scores only; they are put together
-here, by exact reciprocal rank fusion or by what the caller gives, and the winners alone are read.
-The engine's own fusion does not tell the ranks in its legs, so it would have to be asked for the
-legs as well, which costs each of them twice. Measured on the embedded engine at 20 000 chunks of
-384 dimensions, prefetch 100, limit 20, with payload and vectors: 4.1 ms this way, winners read and
-checked against the pages' records; 5.4 ms for the engine's fusion and both legs, unchecked; 6.5 ms
-for both legs with payload and vectors inline; 2.5 ms for the engine's fusion without the ranks.
-The engine also orders equal scores arbitrarily, where here the smaller id wins.
+Both legs go to the engine in one batch, which returns ids and scores only; they are fused here, by exact reciprocal
+rank fusion or the caller's function, and only the winners are read. The engine's own fusion does not return ranks by
+leg, so the legs would have to be queried again, at twice the cost. Measured on the embedded engine at 20 000 chunks of
+384 dimensions, prefetch 100, limit 20, with payload and vectors: 4.1 ms this way, winners read and checked against the
+pages' records; 5.4 ms for the engine's fusion and both legs, unchecked; 6.5 ms for both legs with payload and vectors
+inline; 2.5 ms for the engine's fusion without the ranks. The engine also orders ties arbitrarily; here the smaller id
+wins.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class _Ranked:
 
 
 class _Remembered:
-    """IDFs by term. Forgotten at each change that this process makes, and after a while for those of others."""
+    """A cache of IDFs by term, cleared at each change of this process, and periodically for those of others."""
 
     def __init__(self) -> None:
         self._idf: dict[int, float] = {}
@@ -61,7 +60,7 @@ class _Remembered:
 
 
 class Searcher:
-    """Searches one library's chunks and checks what it finds against the pages' records."""
+    """Searches one library's chunks and checks the results against the pages' records."""
 
     def __init__(self, client: QdrantClient, pages: str, chunks: str, locks: LibraryLocks) -> None:
         self._client = client
@@ -84,19 +83,18 @@ class Searcher:
         fuse: Fusion = reciprocal_rank_fusion,
         more: Sequence[Query] = (),
     ) -> list[Hit]:
-        """The best `limit` chunks of pages that take part, best first, fused from the best `prefetch` of each leg.
+        """Return the best `limit` chunks, best first, fused from the best `prefetch` of each leg.
 
-        dense: (d,); a leg that is None, or a sparse vector without terms, takes no part. `fuse` gets
-        the legs that took part, `{leg: {chunk id: score}}`, and returns the fused scores. Equal scores
-        are ordered by id. The legs of `more` are called `dense.2`, `sparse.2` and so on; so would be those of
-        vectors of another kind. A chunk that is damaged is found without its text.
+        dense: (d,); a leg that is None, or a sparse vector without terms, is skipped. `fuse` gets the results of the
+        legs, `{leg: {chunk id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are
+        called `dense.2`, `sparse.2` and so on. A damaged chunk is returned without its text.
         """
         only = within(scope) if scope else None
         requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
         if not requests:
             return []
         hits, stale = self._run(requests, limit, with_vectors, fuse)
-        if stale:  # a page is changing over; once it has, the same question has a whole answer
+        if stale:  # a page is being replaced; retry once that is done
             with self._locks.switch:
                 hits, _ = self._run(requests, limit, with_vectors, fuse)
         return hits
@@ -112,7 +110,7 @@ class Searcher:
     ) -> list[Hit]:
         """Choose `limit` chunks of the `fetch_k` nearest to `dense` (d,) by langchain-qdrant's MMR, in order of choice.
 
-        `lambda_mult` 1 is all relevance, 0 all diversity. Damaged chunks come without their text.
+        `lambda_mult` 1 is all relevance, 0 all diversity. Damaged chunks are returned without their text.
         """
         from rag.store.qdrant.vector_store import library_vector_store
 
@@ -129,10 +127,10 @@ class Searcher:
         return self._read(ranked, False, calm, pages)
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
-        """The inverse document frequency of terms of the sparse vectors, as the engine computes it.
+        """Return the inverse document frequency of terms, as the engine computes it for sparse vectors.
 
-        A term that no chunk holds gets the highest there can be. With several shards, each of which ranks by its own
-        counts, it is that of one of them: near enough to tell rare terms from common ones.
+        A term without chunks gets the highest possible value. With several shards, each of which ranks by its own
+        counts, it is the value of one of them: close enough to separate rare terms from common ones.
         """
         known = self._remembered.of(self._locks.switch.changes)
         missing = [term for term in terms if term not in known]
@@ -152,7 +150,7 @@ class Searcher:
     def _run(
         self, requests: dict[str, models.QueryRequest], limit: int, with_vectors: bool, fuse: Fusion
     ) -> tuple[list[Hit], bool]:
-        """The hits, and whether some were passed over because their page is changing."""
+        """Return the hits, and whether some were skipped because their page is changing."""
         calm = None if self._is_shared else self._locks.switch.calm()
         answers = self._client.query_batch_points(self._chunks, list(requests.values()))
         legs = {
@@ -172,10 +170,10 @@ class Searcher:
     def _read(
         self, batch: Sequence[_Ranked], with_vectors: bool, calm: int | None, pages: Mapping[str, Mapping[str, Any]]
     ) -> list[Hit]:
-        """The hits of `batch`, in order, without those that are not of their page's current generation.
+        """Return the hits of `batch`, in order, without those of an outdated generation.
 
-        Where nothing changed since `calm`, all that were found are: a page's other chunks are not active. `pages` has
-        the page of each point, so that over a server the records are read while the chunks are.
+        If nothing has changed since `calm`, none are outdated: a page's other chunks are inactive. `pages` has the page
+        of each point, so that records and chunks are read from a server in parallel.
         """
         records = None
         if self._is_shared:
@@ -199,15 +197,16 @@ class Searcher:
         return hits
 
     def _checked(self, passage: Passage) -> Passage:
-        """The passage; where it is damaged, its page is known to be from now on."""
+        """Return the passage; note its page as damaged if it has no text."""
         if not passage.text:
             self._damaged.add(passage.url_hash)
         return passage
 
     def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
-        """The chunks with these ids, and the terms of those without a dense vector.
+        """Return the chunks with these ids, and the terms of those without a dense vector.
 
-        Embedded, terms are asked apart, since reading them takes ten times as long; over a server a call more does.
+        The embedded engine reads terms in a second call, as reading them takes ten times as long; on a server the extra
+        call does.
         """
         vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
         points = self._client.retrieve(self._chunks, ids, with_payload=True, with_vectors=vectors)
@@ -218,7 +217,7 @@ class Searcher:
         return points, {str(point.id): _terms_of(point) for point in lacking}
 
     def _generations(self, url_hashes: Collection[str]) -> dict[str, str]:
-        """The current generation of each of these pages that is searched; reading its record means reading its text."""
+        """Return the current generation of each included page; reading a record includes reading its text."""
         ids = [page_id(one) for one in url_hashes]
         wanted = ["url_hash", "generation", "left_out"]
         records = self._client.retrieve(self._pages, ids, with_payload=wanted) if ids else []
@@ -227,7 +226,7 @@ class Searcher:
 
 
 def dense_of(point: Any) -> NDArray[np.float32] | None:
-    """The dense vector (d,) that came with a point, if it has one."""
+    """Return the dense vector (d,) of a point, if it has one."""
     vector = _vector(point, DENSE)
     return None if vector is None else np.asarray(vector, dtype=np.float32)
 
@@ -244,9 +243,9 @@ def _vector(point: Any, name: str) -> Any:
 def _requests(
     queries: Sequence[Query], depth: int, only: models.Filter | None, is_shared: bool
 ) -> dict[str, models.QueryRequest]:
-    """One request a leg: `dense` and `sparse` of the first query, `dense.2` and `sparse.2` of the second, and so on.
+    """Return one request per leg: `dense` and `sparse` of the first query, `dense.2` and `sparse.2` of the second, etc.
 
-    Over a server chunks count before they are flagged: between a commit and its flags they are the page.
+    On a server chunks count before they are flagged: between a commit and its flags they are the page's.
     """
     given = [only] if only else []
     if is_shared:
@@ -260,7 +259,7 @@ def _requests(
             legs[DENSE + suffix] = dense.tolist()
         if sparse is not None and sparse.indices:
             legs[SPARSE + suffix] = models.SparseVector.model_construct(indices=sparse.indices, values=sparse.values)
-    # Built bare: validating hundreds of numbers takes longer than some searches.
+    # Unvalidated: checking hundreds of numbers takes longer than some searches.
     return {
         leg: models.QueryRequest.model_construct(
             query=models.NearestQuery.model_construct(nearest=vector),
@@ -275,7 +274,7 @@ def _requests(
 
 
 def _ranked(legs: Legs, fuse: Fusion) -> Iterator[_Ranked]:
-    """Return the hits of the legs, best first, ties by id, with rank (from 1) and score in each leg."""
+    """Yield the hits of the legs, best first, ties by id, with rank (from 1) and score in each leg."""
     by_leg = {**legs, "fused": fuse(legs)}
     orders = {leg: best_first(found) for leg, found in by_leg.items()}
     ranks = {leg: dict(zip(order, range(1, len(order) + 1), strict=True)) for leg, order in orders.items()}
@@ -285,7 +284,7 @@ def _ranked(legs: Legs, fuse: Fusion) -> Iterator[_Ranked]:
 
 
 def _term_request(term: int) -> models.QueryRequest:
-    """Asks for one chunk that holds the term, with its weight: its score is that weight times the IDF."""
+    """Request one chunk with the term, and its weight: its score is that weight times the IDF."""
     return models.QueryRequest.model_construct(
         query=models.NearestQuery.model_construct(
             nearest=models.SparseVector.model_construct(indices=[term], values=[1.0])

@@ -1,4 +1,4 @@
-"""Server diagnostics for operators: version, nodes, dead replicas and what they hold up, contents."""
+"""Server diagnostics for operators: version, nodes, dead replicas and their effects, contents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rag.store.qdrant.records import DENSE
 from rag.types import Notice
 
 _WELL = (1, 19)
-_STOOD = 100  # libraries of three collections, each of which takes some 10 MB and files even when it is empty
+_STOOD = 100  # libraries of three collections, each about 10 MB plus files even if empty
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _OURS = "pagelight."
 _Copies = list[tuple[int, int, models.ReplicaState]]
 
 
 def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
-    """Return pairs of health and message; purely informative ones are healthy. Raises StoreError."""
+    """Yield pairs of health and message; purely informative ones are healthy. Raises StoreError."""
     version = client.info().version
     names = sorted(one.name for one in client.get_collections().collections if one.name.startswith(_OURS))
     libraries = sum(name.endswith(".pages") for name in names)
@@ -45,7 +45,7 @@ def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
 
 
 def is_replicated(client: Server, name: str) -> bool:
-    """Return whether each shard of the collection has several copies, all of which take part."""
+    """Return whether each shard of the collection has several copies, all of them active."""
     copies = _copies(client, name)
     alive = _alive(copies, _nodes(client)[1]).values()
     return min(alive, default=0) > 1 and sum(alive) == len(copies)
@@ -60,28 +60,28 @@ def _nodes(client: Server) -> tuple[int, dict[int, str]]:
 
 
 def _unprotected(client: Server) -> str:
-    """The address of another machine to which the key goes unencrypted; empty for none."""
+    """Return the remote address to which the key is sent unencrypted; empty if there is none."""
     if not client.has_key:
         return ""
     return next((str(one) for one in client.addresses if one.scheme == "http" and one.host not in _LOCAL), "")
 
 
 def _copies(client: Server, name: str) -> _Copies:
-    """The shard, node and state of each copy of a collection's shards."""
+    """Return the shard, node and state of each copy of a collection's shards."""
     told = client.collection_cluster_info(name)
     shards: list[Any] = [*told.local_shards, *told.remote_shards]
     return [(one.shard_id, getattr(one, "peer_id", told.peer_id), one.state) for one in shards]
 
 
 def _dead(name: str, copies: _Copies) -> Iterator[str]:
-    """The copies of a collection that do not take part."""
+    """Yield a description of each inactive copy of a collection."""
     for shard, node, state in copies:
         if state != models.ReplicaState.ACTIVE:
             yield f"{name}, shard {shard} on node {node}: {state}"
 
 
 def _alive(copies: _Copies, silent: Collection[int]) -> Counter[int]:
-    """How many copies of each shard can be read, by its number."""
+    """Count the readable copies of each shard."""
     alive = Counter(dict.fromkeys((shard for shard, _, _ in copies), 0))
     alive.update(s for s, node, state in copies if state == models.ReplicaState.ACTIVE and node not in silent)
     return alive
@@ -95,7 +95,7 @@ def _is_writable(client: Server, name: str, copies: _Copies, silent: Collection[
 
 
 def _difference(client: Server, name: str) -> str:
-    """In what a collection is not as the settings would make it; empty for nothing."""
+    """Describe how a collection differs from the settings; empty if it does not."""
     config = client.get_collection(name).config
     dense = config.params.vectors.get(DENSE) if isinstance(config.params.vectors, dict) else None
     wanted = client.layout.chunks if dense else client.layout.records

@@ -1,6 +1,6 @@
-"""A library as one file, with its vectors: written here, read into a library of another name or machine.
+"""Export of a library to one file, with its vectors, and import under any name or on another machine.
 
-`rag.store.qdrant.archive` describes the file. Nothing is encoded again, so both sides need the same model.
+`rag.store.qdrant.archive` describes the file. Nothing is re-encoded, so both sides need the same model.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ OnProgress = Callable[[int, int], object]
 
 FORMAT = "pagelight-library"
 VERSION = 1
-_PAGES = 20  # a part
+_PAGES = 20  # per part
 _BATCH = 128
 
 
 def export_library(
     library: Library, path: str | Path, on_progress: OnProgress = lambda done, total: None
 ) -> dict[str, int]:
-    """Write the library to a file that appears whole or not at all; returns how many pages, chunks, versions it holds.
+    """Write the library to a file, atomically; return the numbers of pages, chunks and versions.
 
-    `on_progress` gets the pages done and their number. Each page is written as it is at one moment.
-    Raises StoreError, also for a disk that is full.
+    `on_progress` gets the number of pages done, and of all. Each page is consistent. Raises StoreError, also for a full
+    disk.
     """
     hashes = [page.url_hash for page in library.pages()]
     counts = {"pages": 0, "chunks": 0, "versions": 0}
@@ -83,12 +83,11 @@ def import_library(
     called: str = "",
     title: str = "",
 ) -> dict[str, int]:
-    """Make the library `name` from an exported file; returns the numbers of imported pages, chunks and versions.
+    """Make the library `name` from an exported file; return the numbers of pages, chunks and versions.
 
-    `called` is what a person knows the file by, where that is not its name. The library appears when all of it is
-    there; one that was cut off is cleared by the next try. Raises ModelMismatchError when it was not made
-    with `embedding_model`, if that is given, and StoreError for a name that is taken, a file that is none
-    of ours, is damaged, or is of a newer version.
+    `called` is the file's name as shown to people, if different. The library becomes visible when complete; the next
+    import deletes an interrupted one. Raises ModelMismatchError if it was not made with `embedding_model`, if given.
+    Raises StoreError if the name is taken, or the file is not a library, damaged, or of a newer version.
     """
     with ArchiveReader(Path(path), called) as archive:
         info, counts = _info(archive)
@@ -113,11 +112,10 @@ def import_library(
 
 @contextmanager
 def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Library, Callable[[], None]]]:
-    """A new library to be filled in the block, which nobody sees before the block has ended well.
+    """Yield a new library to fill in the block; it stays hidden until the block succeeds.
 
-    With it comes what is to be called now and then, so that other processes see that it is being filled; it raises
-    StoreError where one has begun to fill it instead. Raises StoreError for a name that is taken or cannot be one, or
-    when there are as many as there can be.
+    Also yields a function to call regularly as a heartbeat; it raises StoreError if another process has taken over.
+    Raises StoreError if the name is taken or invalid, or there are too many libraries.
     """
     check_library_name(info.name)
     ensure_registry(client)
@@ -158,7 +156,7 @@ def _info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
 
 
 class _Parts:
-    """One import: the parts in their order, into a library that nobody sees yet."""
+    """One import: the parts in order, into a library that is still hidden."""
 
     def __init__(
         self, archive: ArchiveReader, library: Library, counts: Mapping[str, int], on_progress: OnProgress
@@ -167,10 +165,10 @@ class _Parts:
         self._library = library
         self._total = counts["pages"]
         self._on_progress = on_progress
-        self._pages: dict[str, tuple[Page, bool]] = {}  # of the part before, which chunks and versions belong to
+        self._pages: dict[str, tuple[Page, bool]] = {}  # of the last part of pages, which chunks and versions refer to
 
     def run(self) -> dict[str, int]:
-        """Counts of pages, chunks and versions."""
+        """Import all parts; return the numbers of pages, chunks and versions."""
         counts = {"pages": 0, "chunks": 0, "versions": 0}
         take = {"pages": self._take_pages, "versions": self._take_versions, "chunks": self._take_chunks}
         for number, kind in self._archive.parts():

@@ -1,4 +1,4 @@
-"""langchain-qdrant's vector store over a library's chunks, for reading."""
+"""A read-only langchain-qdrant vector store over a library's chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag.store.qdrant.records import DENSE, SPARSE, match
 
 
 class LibraryVectorStore(QdrantVectorStore):
-    """Sees active chunks only, and refuses to write, which would pass by the pages' records."""
+    """A store that returns active chunks only, and refuses writes, which would bypass the pages' records."""
 
     def similarity_search_with_score(
         self,
@@ -46,9 +46,9 @@ class LibraryVectorStore(QdrantVectorStore):
         *args: Any,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        """MMR by the dense vector alone. `lambda_mult` 1 is all relevance, 0 all diversity.
+        """Search by MMR on the dense vector alone. `lambda_mult` 1 is all relevance, 0 all diversity.
 
-        The parent passes `lambda_mult` on as Qdrant's `diversity`, which counts the other way round.
+        The parent passes `lambda_mult` on as Qdrant's `diversity`, which has the opposite meaning.
         """
         return super().max_marginal_relevance_search_with_score_by_vector(
             embedding, k, fetch_k, 1.0 - lambda_mult, _active(filter), *args, **kwargs
@@ -64,7 +64,7 @@ class LibraryVectorStore(QdrantVectorStore):
 def library_vector_store(
     client: QdrantClient, collection: str, embeddings: Embeddings | None = None, sparse: SparseEmbeddings | None = None
 ) -> LibraryVectorStore:
-    """Dense retrieval, or hybrid when sparse embeddings are given. Without `embeddings` it is searched by vector."""
+    """Return a store for dense retrieval, or hybrid with `sparse`. Without `embeddings` it is searched by vector."""
     return LibraryVectorStore(
         client=client,
         collection_name=collection,
@@ -74,7 +74,7 @@ def library_vector_store(
         sparse_embedding=sparse,
         sparse_vector_name=SPARSE,
         validate_embeddings=embeddings is not None,
-        validate_collection_config=False,  # it would embed a text to learn a dimension that we know
+        validate_collection_config=False,  # would embed a text only to learn the dimension
     )
 
 

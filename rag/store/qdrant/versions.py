@@ -1,9 +1,8 @@
-"""The texts that pages had before the present one.
+"""Earlier texts of pages.
 
-A version is written before the commit that makes it one, under an id made of page and number, and is
-not settled until that commit is done. What is numbered like the present text or higher is therefore
-the leftover of a commit that never came: it is not shown, written over by the next one, and cleared
-by the sweep.
+A version is written before the commit that replaces its text, under an id made of page and number, and is unsettled
+until that commit is done. A version numbered like the current text or higher is therefore the leftover of a failed
+commit: it is hidden, overwritten by the next commit, and deleted by the sweep.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from rag.store.qdrant.records import match, match_any, version_id, walk
 from rag.types import Page, PageVersion
 
 KEPT = 20
-"""Versions of a page, the present one included."""
+"""Maximum number of versions of a page, including the current one."""
 
 
 class Versions:
-    """The versions of one library's pages. Locks are the caller's concern."""
+    """The versions of one library's pages. Callers do the locking."""
 
     def __init__(self, client: QdrantClient, collection: str) -> None:
         self.collection = collection
         self._client = client
 
     def keep(self, before: Page, moment: str) -> None:
-        """Write down `before`, with its text, whose successor is about to be committed at `moment` (ISO 8601)."""
+        """Save `before`, with its text, which a commit at `moment` (ISO 8601) is about to replace."""
         payload = {
             "url_hash": before.url_hash,
             "number": before.version,
@@ -45,7 +44,7 @@ class Versions:
         self._client.upsert(self.collection, [point], wait=True)
 
     def settle_new(self, replaced: Sequence[tuple[str, int]]) -> None:
-        """The commits that made these numbers of these pages versions are done; one more of the oldest is surplus."""
+        """Settle versions after their commits, by page and number; delete the oldest if there are too many."""
         if not replaced:
             return
         ids: list[Any] = [version_id(*one) for one in replaced]
@@ -56,7 +55,7 @@ class Versions:
             self._client.delete(self.collection, surplus)
 
     def settle(self, url_hash: str, current: int | None) -> None:
-        """Drop what is no version of a page whose present text is number `current`; None: it has none at all."""
+        """Delete invalid versions of a page whose current text is number `current`; all if that is None."""
         if current is None:
             self.delete([url_hash])
             return
@@ -73,13 +72,13 @@ class Versions:
         self._client.delete(self.collection, models.FilterSelector(filter=only))
 
     def unsettled(self, before: float | None) -> set[str]:
-        """Hashes of the pages whose versions a commit left half done, `before` as in `sweep`."""
+        """Return hashes of pages with versions of an interrupted commit, `before` as in `sweep`."""
         only = models.Filter(must=[match("settled", False)])
         found = [r.payload or {} for r in walk(self._client, self.collection, only, payload=["url_hash", "written"])]
         return {data["url_hash"] for data in found if before is None or data["written"] <= before}
 
     def of(self, page: Page) -> list[PageVersion]:
-        """The versions of `page`, which comes with its text, oldest first; the last is its present text."""
+        """Return the versions of `page`, which has its text, oldest first; the last is the current one."""
         only = models.Filter(must=[match("url_hash", page.url_hash)])
         payloads = [record.payload or {} for record in walk(self._client, self.collection, only)]
         past = sorted((p for p in payloads if p["number"] < page.version), key=lambda p: int(p["number"]))
@@ -88,7 +87,7 @@ class Versions:
         return [*map(_version, past), present]
 
     def _since(self, page: Page) -> str:
-        """From when the page has had its present text."""
+        """Return since when the page has had its current text."""
         if page.version == 1:
             return page.added_at
         before = [version_id(page.url_hash, page.version - 1)]

@@ -1,1 +1,1 @@
-"""Jobs, schedules, conversations, feedback, evaluations and summaries in one SQLite file: `database.Database`."""
+"""Jobs, schedules, conversations, feedback, evaluations and summaries in one database: `database.Database`."""

@@ -1,7 +1,6 @@
-"""Conversations and their answers, the spans of runs for a while, what a person changed during one, and which way their
-messages are to go.
+"""Conversations and their answers, recent spans of runs, changes during a run, and corrections of routes.
 
-What people thought of answers is in `feedback_table`.
+Ratings of answers are in `feedback_table`.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from rag.tracing import Span
 
 TurnState = Literal["running", "done", "interrupted"]
 DAYS: Final = 30
-MOST: Final = 100_000  # spans, each of at most 2 kB: some 30 MB as a rule
+MOST: Final = 100_000  # spans of up to 2 kB each: usually about 30 MB
 _LONGEST: Final = 2_000  # characters of a span's attributes
-_MOST_ROUTES: Final = 500  # of one person, the latest
+_MOST_ROUTES: Final = 500  # per person, the latest
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """A conversation without its answers. `branch_of` is the turn of another one that it continues.
 
-    A `pinned` one is listed first. Whoever knows its `link`, "" for none, may read it, if they may read its library.
+    `pinned` ones are listed first. Anyone who knows its `link`, if it has one, and may read its library can read it.
     """
 
     id: str
@@ -45,11 +44,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question of a conversation, with its answer as it was stored; empty until there is one.
+    """A question of a conversation, with its stored answer; empty until there is one.
 
-    `text` is what was written so far. `process` and `seen_at` (seconds since 1970) tell whether the run
-    of a running turn can still be alive. `waits` is what a run left that waits for a person, whose process may be gone.
-    `extra` is what belongs to the turn and not to the answer.
+    `text` is the text written so far. `process` and `seen_at` (seconds since 1970) tell whether the run of a running
+    turn can still be alive. `waits` is the state of a run that waits for a person; its process may have ended. `extra`
+    is data of the turn that is not part of the answer.
     """
 
     id: str
@@ -69,7 +68,7 @@ class Turn:
 
 
 class ConversationTable(Table):
-    """Every method raises StoreError when the file fails. Reads take the owner: nobody else's come back."""
+    """Conversations by owner: reads return that person's only. Methods raise StoreError if the database fails."""
 
     def begin_turn(
         self,
@@ -102,7 +101,7 @@ class ConversationTable(Table):
         return turn_id
 
     def touch_turn(self, turn_id: str, text: str, *, run_id: str | None = None) -> None:
-        """Note that the turn's run is alive, and what it wrote so far."""
+        """Note that the turn's run is alive, and its text so far."""
         self._file.write(
             "UPDATE turns SET seen_at = ?, text = ?, run_id = coalesce(?, run_id) WHERE id = ? AND state = 'running'",
             *(time.time(), text, run_id, turn_id),
@@ -113,8 +112,7 @@ class ConversationTable(Table):
         self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(waits), turn_id)
 
     def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
-        """Let a process resume a turn that waits, or was cut off; False if it does neither, or another one
-        took it up."""
+        """Let a process resume a waiting or interrupted turn; return False if it is neither, or another one resumed it."""
         return self._file.write(
             "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
             " WHERE id = ? AND (waits <> '' OR state = 'interrupted')",
@@ -124,9 +122,9 @@ class ConversationTable(Table):
     def finish_turn(
         self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None, *, searches: bytes = b""
     ) -> bool:
-        """Store the answer; False if the turn has been removed meanwhile.
+        """Store the answer; return False if the turn has been deleted meanwhile.
 
-        `extra` is added to what the turn has; `searches` is only read when asked for.
+        `extra` is merged into the turn's; `searches` is only loaded on request.
         """
         with self._file.transaction() as db:
             if searches:
@@ -147,7 +145,7 @@ class ConversationTable(Table):
         self._file.write("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", dump(extra), turn_id)
 
     def unread(self, library: str, owner: str) -> list[str]:
-        """The owner's conversations with a report that nobody has looked at."""
+        """Return the owner's conversations with an unread report."""
         rows = self._file.rows(
             "SELECT DISTINCT c.id FROM conversations c JOIN turns t ON t.conversation_id = c.id WHERE c.library = ?"
             " AND c.owner = ? AND instr(t.extra, '\"unread\"') > 0 AND json_extract(t.extra, '$.unread') IS NOT NULL",
@@ -172,7 +170,7 @@ class ConversationTable(Table):
         return [(row["created_at"], json.loads(row["scores"])) for row in rows]
 
     def running(self) -> list[Turn]:
-        """Turns of every library and owner that have no end yet, and wait for nobody."""
+        """Return the unfinished turns of every library and owner that do not wait for a person."""
         rows = self._file.rows("SELECT * FROM turns WHERE state = 'running' AND waits = '' ORDER BY rowid")
         return [_turn(row) for row in rows]
 
@@ -185,7 +183,7 @@ class ConversationTable(Table):
             )
 
     def turns(self, conversation_id: str, owner: str | None = None) -> list[Turn]:
-        """The turns of a conversation, oldest first; with `owner` only if it is that person's."""
+        """Return the turns of a conversation, oldest first; with `owner` only if it is that person's."""
         rows = self._file.rows(
             f"SELECT * FROM turns WHERE conversation_id = ? AND {OWNED} ORDER BY rowid",
             *(conversation_id, owner, owner),
@@ -213,9 +211,9 @@ class ConversationTable(Table):
         return found[0] if found else None
 
     def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
-        """The owner's conversations, pinned ones first, then the latest.
+        """Return the owner's conversations, pinned ones first, then the latest.
 
-        `search` must be in their title, a question or an answer.
+        `search` must be in the title, a question or an answer.
         """
         if not search.strip():
             return self._conversations("c.library = ? AND c.owner = ?", library, owner, limit=limit)
@@ -243,13 +241,13 @@ class ConversationTable(Table):
         return [Conversation(**{**dict(row), "pinned": bool(row["pinned"])}) for row in rows]
 
     def of_library(self, library: str) -> list[str]:
-        """The ids of all conversations in the library, everybody's."""
+        """Return the ids of all conversations in the library, for every owner."""
         return [row["id"] for row in self._file.rows("SELECT id FROM conversations WHERE library = ?", library)]
 
     def cited(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
-        """The owner's turns whose answers cite the page, latest first."""
+        """Return the owner's turns whose answers cite the page, latest first."""
         rows = self._file.rows(
-            # Most answers are passed over by the cheap look for the hash, which their passages may hold, too.
+            # The cheap search for the hash, which passages may have too, skips most answers.
             "SELECT * FROM turns WHERE owner = ? AND instr(answer, ?) > 0 AND EXISTS"
             " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?"
             " AND coalesce(nullif(json_extract(c.value, '$.library'), ''), library) = ?) ORDER BY rowid DESC LIMIT ?",
@@ -258,7 +256,7 @@ class ConversationTable(Table):
         return [_turn(row) for row in rows]
 
     def past_questions(self, library: str, limit: int) -> list[Mapping[str, Any]]:
-        """The latest answers with citations in the library, everybody's, as they are stored."""
+        """Return the latest stored answers with citations in the library, for every owner."""
         rows = self._file.rows(
             "SELECT answer FROM turns WHERE library = ? AND state = 'done'"
             " AND json_extract(answer, '$.citations[0]') IS NOT NULL ORDER BY rowid DESC LIMIT ?",
@@ -267,7 +265,7 @@ class ConversationTable(Table):
         return [json.loads(row["answer"]) for row in rows]
 
     def most_cited(self, library: str, owner: str, latest: int = 200) -> list[str]:
-        """Hashes of the pages that the owner's latest turns cite, the most cited first."""
+        """Return hashes of the pages that the owner's latest turns cite, the most cited first."""
         rows = self._file.rows(
             "SELECT json_extract(c.value, '$.url_hash') AS page FROM (SELECT answer, library FROM turns WHERE owner = ?"
             " AND library = ? ORDER BY rowid DESC LIMIT ?) t, json_each(t.answer, '$.citations') c"
@@ -278,31 +276,31 @@ class ConversationTable(Table):
         return [row["page"] for row in rows]
 
     def rename(self, conversation_id: str, owner: str, title: str, before: str = "") -> bool:
-        """Give it another title, if its title is still the one `before`, where that is given; False otherwise."""
+        """Rename it, if its title is still `before`, if given; return False otherwise."""
         return self._file.write(
             "UPDATE conversations SET title = ? WHERE id = ? AND owner = ? AND (? = '' OR title = ?)",
             *(title[:200], conversation_id, owner, before, before[:200]),
         )
 
     def pin(self, conversation_id: str, owner: str, pinned: bool) -> bool:
-        """Keep it above the others, or no longer; False if it is not there or somebody else's."""
+        """Pin or unpin it; return False if it does not exist or is somebody else's."""
         return self._file.write(
             "UPDATE conversations SET pinned = ? WHERE id = ? AND owner = ?", *(pinned, conversation_id, owner)
         )
 
     def set_link(self, conversation_id: str, owner: str, link: str) -> bool:
-        """Let readers open it by this link, by none if it is empty; False if it is not there or somebody else's."""
+        """Share it under this link, or unshare it if empty; return False if it does not exist or is somebody else's."""
         return self._file.write(
             "UPDATE conversations SET link = ? WHERE id = ? AND owner = ?", *(link, conversation_id, owner)
         )
 
     def linked(self, link: str) -> Conversation | None:
-        """Return the conversation with this link, whoever's it is."""
+        """Return the conversation with this link, for any owner."""
         found = self._conversations("c.link = ? AND c.link <> ''", link)
         return found[0] if found else None
 
     def delete(self, conversation_id: str, owner: str) -> bool:
-        """Remove it with its turns and what was thought of them; False if it is not there or somebody else's."""
+        """Delete it with its turns and ratings; return False if it does not exist or is somebody else's."""
         with self._file.transaction() as db:
             db.execute(
                 "DELETE FROM feedback WHERE owner = ? AND turn_id IN (SELECT id FROM turns WHERE conversation_id = ?)",
@@ -312,7 +310,7 @@ class ConversationTable(Table):
         return done.rowcount > 0
 
     def branch(self, source: Conversation, turns: Sequence[Turn], title: str, branch_of: str) -> str:
-        """Begin a conversation with copies of these turns; returns its id."""
+        """Create a conversation with copies of these turns; return its id."""
         new_id, moment = uuid.uuid4().hex, now()
         with self._file.transaction() as db:
             db.execute(
@@ -356,7 +354,7 @@ def _turn(row: Row) -> Turn:
 
 
 class SpanTable:
-    """Every method raises StoreError when the file fails."""
+    """Spans of runs, kept for `days`, at most `most`. Methods raise StoreError if the database fails."""
 
     def __init__(self, file: File, *, days: float = DAYS, most: int = MOST) -> None:
         self._file = file
@@ -364,7 +362,7 @@ class SpanTable:
         self._most = most
 
     def save(self, turn_id: str, spans: Sequence[Span]) -> None:
-        """Keep the spans of a turn, in the place of those it had, and let go of what is too old or too much."""
+        """Replace the spans of a turn, and delete those that are too old or too many."""
         with self._file.transaction() as db:
             db.execute("DELETE FROM spans WHERE turn_id = ?", (turn_id,))
             db.executemany(
@@ -379,7 +377,7 @@ class SpanTable:
             )
 
     def of_turn(self, turn_id: str, owner: str) -> list[Span]:
-        """The spans of a turn in the order in which they began; none where it is somebody else's."""
+        """Return the spans of a turn in the order they began; none if it is somebody else's."""
         rows = self._file.rows("SELECT * FROM spans WHERE turn_id = ? AND owner = ? ORDER BY rowid", turn_id, owner)
         return [
             Span(
@@ -398,7 +396,7 @@ def _values(span: Span) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`budget` raises that of the run by its `data` (calls, tokens, seconds); other kinds are for the mode to name."""
+    """A change during a run. `budget` adds `data` (calls, tokens, seconds) to its budget; modes define other kinds."""
 
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -406,7 +404,7 @@ class Change:
 
 class ChangeTable(Table):
     def add(self, turn_id: str, owner: str, change: Change) -> bool:
-        """Keep it (JSON values); False if the turn has ended, is not there or somebody else's."""
+        """Store it (JSON values); return False if the turn has ended, does not exist or is somebody else's."""
         return self._file.write(
             "INSERT INTO turn_changes (turn_id, library, owner, created_at, kind, data)"
             " SELECT id, library, owner, ?, ?, ? FROM turns WHERE id = ? AND owner = ? AND state = 'running'",
@@ -414,18 +412,18 @@ class ChangeTable(Table):
         )
 
     def of_turn(self, turn_id: str) -> list[Change]:
-        """All of them, oldest first."""
+        """Return all changes of a turn, oldest first."""
         rows = self._file.rows("SELECT kind, data FROM turn_changes WHERE turn_id = ? ORDER BY rowid", turn_id)
         return [Change(row["kind"], json.loads(row["data"])) for row in rows]
 
 
 class RouteTable(Table):
-    """Corrections of misrouted messages, from which later ones are routed."""
+    """Corrections of misrouted messages, used to route later ones."""
 
     def add(self, library: str, owner: str, text: str, route: str) -> None:
-        """Keep what this person chose for the text, in the place of what they chose for the same before.
+        """Store this person's choice for the text, replacing an earlier one for the same text.
 
-        It goes with the `library` that it was chosen in.
+        It is deleted with the `library` that it was made in.
         """
         with self._file.transaction() as db:
             db.execute("DELETE FROM route_choices WHERE owner = ? AND text = ?", (owner, text))
@@ -440,6 +438,6 @@ class RouteTable(Table):
             )
 
     def of(self, owner: str) -> list[tuple[str, str]]:
-        """(text, route), the latest first."""
+        """Return the choices of a person as (text, route), the latest first."""
         rows = self._file.rows("SELECT text, route FROM route_choices WHERE owner = ? ORDER BY rowid DESC", owner)
         return [(row["text"], row["route"]) for row in rows]

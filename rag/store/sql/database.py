@@ -1,4 +1,4 @@
-"""Jobs, schedules, conversations, feedback, evaluations and summaries: in a SQLite file, or in Postgres."""
+"""Database of jobs, schedules, conversations, feedback, evaluations and summaries: a SQLite file, or Postgres."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ __all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "
 
 
 class Database:
-    """The tables. Safe to share between threads and processes."""
+    """All tables. Safe to share between threads and processes."""
 
     def __init__(self, place: Path | str) -> None:
         """Open or create the SQLite file at a path, or the tables in Postgres at a URL.
 
-        StoreError if another version of the program created them, ConfigError without the packages for Postgres.
+        Raises StoreError if another version of the program created them, ConfigError if the Postgres packages are
+        missing.
         """
         self.postgres = _postgres(place) if isinstance(place, str) else None
         file = self.postgres or SqliteFile(Path(place))
@@ -59,7 +60,7 @@ class Database:
         self.summaries = SummaryTable(file)
 
     def forget_library(self, library: str) -> None:
-        """Remove all that is kept of a library, everybody's."""
+        """Delete all data of a library, for every owner."""
         tables = ("route_choices", "feedback", "conversations", "schedules", "jobs", "summaries", "grants")
         evaluations = ("evaluation_labels", "evaluation_runs", "evaluation_sets")
         with self.transaction() as db:
@@ -70,6 +71,6 @@ class Database:
 def _postgres(url: str) -> Postgres:
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
         raise ConfigError("postgres_package")
-    from rag.store.sql.postgres import Postgres  # a package that most do without
+    from rag.store.sql.postgres import Postgres  # an optional package
 
     return Postgres(url)

@@ -1,4 +1,4 @@
-"""Sets of questions, runs over them with a row for each question and setting, and labels that people gave."""
+"""Question sets, runs with one row per question and setting, and people's labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rag.store.sql.table import ALL, OWNED, Table, dump
 from rag.store.sql.table import Row as SqlRow
 
 LOT: Final = 500
-"""Rows that one transaction writes."""
+"""Rows written per transaction."""
 RunState = Literal["running", "paused", "done", "cancelled"]
 Row = Mapping[str, Any]
 
@@ -35,8 +35,7 @@ class KeptSet:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The numbers of cases and drafts in a set, and of cases whose page has changed (`moved`) or no longer says it
-    (`lost`)."""
+    """The numbers of cases and drafts in a set, and of cases whose evidence was reworded (`moved`) or is gone (`lost`)."""
 
     cases: int = 0
     drafts: int = 0
@@ -62,10 +61,10 @@ _ADD_SET: Final = (
 
 
 class CaseTable(Table):
-    """Sets, and their cases as JSON values in order."""
+    """Question sets, and their cases as JSON values in order."""
 
     def add_set(self, library: str, owner: str, name: str) -> str:
-        """Make an empty set, or find the owner's of that name; returns its id."""
+        """Create an empty set, or find the owner's set of that name; return its id."""
         values = (uuid.uuid4().hex, library, owner, name, now(), now())
         self._file.write(_ADD_SET, *values)
         found = self._file.rows(
@@ -74,7 +73,7 @@ class CaseTable(Table):
         return str(found[0]["id"])
 
     def sets(self, library: str, owner: str | None = None) -> list[KeptSet]:
-        """Those of the library, by name."""
+        """Return the sets of the library, by name."""
         statement = f"SELECT * FROM evaluation_sets WHERE library = ? AND {OWNED} ORDER BY name, rowid"
         return [KeptSet(**dict(row)) for row in self._file.rows(statement, library, owner, owner)]
 
@@ -83,13 +82,13 @@ class CaseTable(Table):
         return KeptSet(**dict(rows[0])) if rows else None
 
     def delete(self, set_id: str) -> None:
-        """Remove the set; runs over it keep their questions."""
+        """Delete the set; runs over it keep their questions."""
         self._file.write("DELETE FROM evaluation_sets WHERE id = ?", set_id)
 
     def put(self, set_id: str, cases: Iterable[tuple[str, Row]]) -> None:
-        """Keep cases by their ids, new ones behind the others, in lots: nobody waits for more than one.
+        """Store cases by id, new ones at the end, in batches, so that nobody waits for more than one.
 
-        A lot is one statement, in which the interpreter is free for others.
+        A batch is one statement, during which the interpreter is free for others.
         """
         last = self._file.rows("SELECT coalesce(max(position), 0) FROM evaluation_cases WHERE set_id = ?", set_id)[0][0]
         rows = paced(
@@ -110,8 +109,8 @@ class CaseTable(Table):
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
     def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Row]:
-        """In order, `limit` of them from `offset` on; the approved ones alone, where asked for."""
-        rows = self._file.rows(  # `+` has the index of the order taken, and not that of the states
+        """Return `limit` cases in order from `offset` on; only approved ones if requested."""
+        rows = self._file.rows(  # `+` makes SQLite use the index of the order
             "SELECT data FROM evaluation_cases WHERE set_id = ? AND +draft <= ? ORDER BY position LIMIT ? OFFSET ?",
             *(set_id, not approved, limit, offset),
         )
@@ -122,7 +121,7 @@ class CaseTable(Table):
         return {row["case_id"] for row in rows}
 
     def counts(self, set_id: str) -> Counts:
-        """Read from an index: cheap, however many there are."""
+        """Return the counts from an index: fast for any number of cases."""
         (row,) = self._file.rows(
             "SELECT count(*), coalesce(sum(draft), 0), coalesce(sum(moved), 0), coalesce(sum(lost), 0)"
             " FROM evaluation_cases WHERE set_id = ?",
@@ -132,14 +131,14 @@ class CaseTable(Table):
 
 
 def _states(case: Row) -> tuple[int, int, int]:
-    """1 or 0: whether it is a draft, and whether pages say its evidence in other words, or no longer."""
+    """Return 1 or 0 for: a draft, reworded evidence, lost evidence."""
     states = {one.get("state") for one in case.get("evidence", ())}
     return int(case.get("status") == "draft"), int("moved" in states), int("lost" in states)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """A run over `total` questions and settings, `done` of which have their row. `data` is JSON values."""
+    """A run over `total` questions and settings, `done` of which have a row. `data` is JSON values."""
 
     id: str
     library: str
@@ -176,7 +175,7 @@ class RunTable(Table):
     def create(
         self, library: str, owner: str, name: str, set_id: str, cases: Sequence[Row], total: int, data: Row
     ) -> str:
-        """Store a running run with its questions; returns its id."""
+        """Store a running run with its questions; return its id."""
         run_id = uuid.uuid4().hex
         self._file.write(
             "INSERT INTO evaluation_runs (id, library, owner, name, set_id, created_at, state, total, cases, data)"
@@ -190,34 +189,34 @@ class RunTable(Table):
         return _run(rows[0]) if rows else None
 
     def runs(self, library: str, owner: str | None = None) -> list[KeptRun]:
-        """Those of the library, newest first."""
+        """Return the runs of the library, newest first."""
         statement = f"{_RUN} WHERE library = ? AND {OWNED} ORDER BY created_at DESC, rowid DESC"
         return [_run(row) for row in self._file.rows(statement, library, owner, owner)]
 
     def running(self) -> list[KeptRun]:
-        """Those that are to be worked on, of every library, oldest first."""
+        """Return the running runs of every library, oldest first."""
         return [_run(row) for row in self._file.rows(f"{_RUN} WHERE state = 'running' ORDER BY created_at, rowid")]
 
     def cases(self, run_id: str) -> list[Row]:
-        """Its questions, as they were when it began."""
+        """Return the run's questions, as they were at its start."""
         rows = self._file.rows("SELECT cases FROM evaluation_runs WHERE id = ?", run_id)
         return _unpacked(rows[0]["cases"]) if rows else []
 
     def claim(self, run_id: str, process: str, before: str) -> bool:
-        """Take up a run that `before` had; False where another process was first."""
+        """Take over a run from process `before`; return False if another process was faster."""
         return self._file.write(
             "UPDATE evaluation_runs SET process = ?, seen_at = ? WHERE id = ? AND process = ? AND state = 'running'",
             *(process, time.time(), run_id, before),
         )
 
     def seen(self, run_id: str) -> RunState | None:
-        """Note that its process is alive; returns what it should do."""
+        """Note that the run's process is alive; return the state it should be in."""
         self._file.write("UPDATE evaluation_runs SET seen_at = ? WHERE id = ?", time.time(), run_id)
         rows = self._file.rows("SELECT state FROM evaluation_runs WHERE id = ?", run_id)
         return rows[0]["state"] if rows else None
 
     def set_state(self, run_id: str, state: RunState, of: Sequence[RunState], data: Row | None = None) -> bool:
-        """Change the state where it is one `of` these; `data` is added to what is kept."""
+        """Set the state if the current one is in `of`; `data` is merged into the stored data."""
         ended = now() if state in ("done", "cancelled") else ""
         return self._file.write(
             "UPDATE evaluation_runs SET state = ?, finished_at = ?, process = '', data = json_patch(data, ?)"
@@ -229,7 +228,7 @@ class RunTable(Table):
         self._file.write("DELETE FROM evaluation_runs WHERE id = ?", run_id)
 
     def spend(self, library: str, owner: str, answers: int, most: int) -> bool:
-        """Count answers of today (UTC) as this person's; False, and nothing is counted, where there are too many."""
+        """Count answers of today (UTC) for this person; return False, without counting, if they would exceed `most`."""
         day = now()[:10]
         with self._file.transaction(alone=f"answers of {owner}") as db:
             statement = "SELECT coalesce(sum(answers), 0) FROM evaluation_usage WHERE owner = ? AND day = ?"
@@ -244,7 +243,7 @@ class RunTable(Table):
         return True
 
     def add_row(self, run_id: str, row: KeptRow) -> bool:
-        """Keep a row; False where there is one, or the run is gone."""
+        """Store a row; return False if it exists, or the run is gone."""
         return self._file.write(
             "INSERT INTO evaluation_rows (run_id, setting, case_id, library, owner, created_at, scores, data)"
             " SELECT id, ?, ?, library, owner, ?, ?, ? FROM evaluation_runs WHERE id = ? ON CONFLICT DO NOTHING",
@@ -252,7 +251,7 @@ class RunTable(Table):
         )
 
     def scores(self, run_id: str) -> dict[str, dict[str, Mapping[str, float | None]]]:
-        """All scores by setting and question."""
+        """Return all scores by setting and question."""
         found: dict[str, dict[str, Mapping[str, float | None]]] = {}
         for row in self._file.rows("SELECT setting, case_id, scores FROM evaluation_rows WHERE run_id = ?", run_id):
             found.setdefault(row["setting"], {})[row["case_id"]] = json.loads(row["scores"])
@@ -264,7 +263,7 @@ class RunTable(Table):
         return _row(rows[0]) if rows else None
 
     def means(self, run_id: str, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The means of these scores by setting, of the questions that have them."""
+        """Return the means of these scores by setting, over the questions that have them."""
         columns = ", ".join("avg(CAST(json_extract(scores, ?) AS DOUBLE PRECISION))" for _ in names)
         asked = f"SELECT setting, {columns} FROM evaluation_rows WHERE run_id = ? GROUP BY setting"
         rows = self._file.rows(asked, *(f'$."{name}"' for name in names), run_id)
@@ -295,7 +294,7 @@ class LabelTable(Table):
     """A judge's verdict on an item, and a person's."""
 
     def add(self, library: str, owner: str, items: Iterable[tuple[str, str, Row]]) -> None:
-        """Queue items (id, what the judge said, the thing itself) that are not known yet."""
+        """Queue new items (id, the judge's verdict, data)."""
         with self._file.transaction() as db:
             db.executemany(
                 "INSERT INTO evaluation_labels (id, library, owner, created_at, judged, data)"
@@ -304,13 +303,13 @@ class LabelTable(Table):
             )
 
     def label(self, item_id: str, label: str, owner: str | None = None) -> None:
-        """Note what a person says; "" takes it back. Raises RagError("label_unknown")."""
+        """Store a person's label; "" removes it. Raises RagError("label_unknown")."""
         statement = f"UPDATE evaluation_labels SET label = ? WHERE id = ? AND {OWNED}"
         if not self._file.write(statement, label, item_id, owner, owner):
             raise RagError("label_unknown")
 
     def items(self, library: str, *, labelled: bool, owner: str | None = None) -> list[Row]:
-        """{"id", "judged", "label", …}, oldest first."""
+        """Return items as {"id", "judged", "label", …}, oldest first."""
         sign = "<>" if labelled else "="
         statement = f"SELECT * FROM evaluation_labels WHERE library = ? AND label {sign} '' AND {OWNED} ORDER BY rowid"
         rows = self._file.rows(statement, library, owner, owner)

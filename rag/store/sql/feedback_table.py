@@ -21,9 +21,9 @@ class FeedbackTable(Table):
         rating: Literal[-1, 1],
         data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store what a person thought of an answer, in the place of what the same person said of it before.
+        """Store a person's rating of an answer, replacing their earlier one; return its id.
 
-        `data` may hold a reason, a correction, the settings. Returns its id.
+        `data` may have a reason, a correction and the settings.
         """
         feedback_id = uuid.uuid4().hex
         with self._file.transaction(alone=turn_id) as db:
@@ -44,12 +44,12 @@ class FeedbackTable(Table):
         return {**dict(rows[-1]), "data": json.loads(rows[-1]["data"])} if rows else None
 
     def rating_of(self, turn_id: str, owner: str) -> int:
-        """1, -1, or 0 where this person said nothing."""
+        """Return 1 or -1, or 0 if this person gave no rating."""
         said = self.of_turn(turn_id, owner)
         return int(said["rating"]) if said else 0
 
     def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
-        """Everything said about answers of the library, oldest first; with `owner` only by that person."""
+        """Return the feedback on answers of the library, oldest first; with `owner` only that person's."""
         rows = self._file.rows(
             f"SELECT * FROM feedback WHERE library = ? AND {OWNED} ORDER BY rowid",
             *(library, owner, owner),

@@ -16,7 +16,7 @@ _NEWEST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The role in a library of everyone whom `subject` means; "*" means everyone who is signed in."""
+    """The role of `subject` in a library; "*" means everyone who is signed in."""
 
     library: str
     subject: str
@@ -26,7 +26,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Something that `person`, a name for the screen, did with a library. `at` is ISO 8601 in UTC."""
+    """An action by `person`, a display name, on a library. `at` is ISO 8601 in UTC."""
 
     at: str
     person: str
@@ -42,7 +42,7 @@ class GrantTable(Table):
         return [Grant(**dict(row)) for row in rows]
 
     def put(self, library: str, subject: str, role: Role, owner: str) -> None:
-        """Grant a role, in place of the one that the subject has."""
+        """Grant a role, replacing the subject's current one."""
         self._file.write(
             "INSERT INTO grants (library, subject, role, owner, granted_at) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (library, subject) DO UPDATE SET role = excluded.role, owner = excluded.owner,"

@@ -7,19 +7,19 @@ from typing import Final
 from rag.store.sql.table import CLOCK, Table
 
 LONGEST: Final = 120.0
-"""Seconds after which a request is taken to be over: its process may be dead."""
+"""Seconds after which a request counts as finished, as its process may be dead."""
 _START: Final = 0
-"""The slot whose time is that of the next start."""
+"""The slot with the time of the next start."""
 _FORGET: Final = 3600.0
 
 
 class HostTable(Table):
-    """Each host has slots, from 1: a request takes one and frees it at its end. Times are the database's."""
+    """Slots of each host, from 1: a request takes one and frees it when done. Times are the database's."""
 
     def take(self, host: str, limit: int, delay: float, *, at_once: bool = False) -> int | None:
-        """Take one of `limit` slots; None while all are taken, or until `delay` seconds after the start before.
+        """Take one of `limit` slots; return None while all are taken, or until `delay` seconds after the last start.
 
-        A request that starts `at_once` waits for a slot only.
+        A request that starts `at_once` only waits for a slot.
         """
         with self._file.transaction(alone=f"host {host}") as db:
             statement = f"SELECT slot, free_at > {CLOCK} AS taken FROM host_slots WHERE host = ?"
@@ -37,7 +37,7 @@ class HostTable(Table):
             db.execute(f"DELETE FROM host_slots WHERE free_at < {CLOCK} - ?", (_FORGET,))
 
     def pause(self, host: str, seconds: float) -> None:
-        """Start no request to `host` for so long."""
+        """Start no request to `host` for this many seconds."""
         self._set(host, _START, seconds)
 
     def _set(self, host: str, slot: int, seconds: float) -> None:

@@ -1,6 +1,6 @@
 """Jobs: imports and re-checks, their progress, and their uploaded files.
 
-Their items are one source each, from waiting to its one result.
+Each item of a job is one source, with exactly one result in the end.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from rag.store.sql.table import ALL, CLOCK, OWNED_OR_SHARED, File, Row, Session,
 from rag.types import Decision, IngestResult, Notice, Stage
 
 _SHOWN = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"
-# What could still be tried again keeps what it was made from; the rest of the items forget it.
+# Items that can be retried keep their source data; others drop it.
 _KEEPS = frozenset(["failed"])
 _LEASE = frozenset(["worker", "token", "lease_until"])
 _BATCH = ("added", "unchanged", "held", "failed")
 LEASE: Final = 30.0
-"""Seconds after which another process may work on a job whose worker renews nothing."""
+"""Seconds without renewal after which another process may take over a job."""
 JobState = Literal["running", "paused", "done", "cancelled"]
 JobKind = Literal["pages", "sitemap", "crawl", "feed", "recheck"]
 Discovery = Literal["", "waiting", "done", "failed"]
@@ -29,11 +29,10 @@ Discovery = Literal["", "waiting", "done", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class JobItem:
-    """One source of a job. `result` is there once it is done.
+    """One source of a job. `result` is None until it is done.
 
-    `depth` counts the links from the start of a crawl, `parent` is the position of the item that led to
-    it. `attempts` counts how often it was begun; times are ISO 8601 in UTC, or empty. `kind` is that of
-    its source, where it was read.
+    `depth` counts the links from the start of a crawl, `parent` is the position of the item with the link. `attempts`
+    counts how often it was started; times are ISO 8601 in UTC, or empty. `kind` is that of its source, if loaded.
     """
 
     position: int
@@ -53,9 +52,9 @@ class JobItem:
 
 @dataclass(frozen=True, slots=True)
 class NewItem:
-    """An item to add. `payload` (JSON values) and `data` are what its worker needs to take it in.
+    """An item to add. `payload` (JSON values) and `data` are the input of its worker.
 
-    Of two items of a job with the same `url_hash` only the first is added; "" is never the same.
+    Of two items of a job with the same `url_hash` only the first is added, unless it is "".
     """
 
     source: str
@@ -70,7 +69,7 @@ class NewItem:
 
 class ItemTable(Table):
     def append(self, job_id: str, items: Iterable[NewItem]) -> int:
-        """Add items to a running or paused job; returns how many were new to it."""
+        """Add items to a running or paused job; return how many were new to it."""
         added = 0
         with self._file.transaction(alone=job_id) as db:
             row = db.execute(
@@ -85,7 +84,7 @@ class ItemTable(Table):
         return added
 
     def begin(self, job_id: str, position: int) -> None:
-        """Count an attempt; the first one since it was last queued notes the time."""
+        """Count an attempt; the first one since the item was queued sets the start time."""
         self._file.write(
             "UPDATE job_items SET attempts = attempts + 1,"
             " started_at = CASE started_at WHEN '' THEN ? ELSE started_at END"
@@ -100,35 +99,35 @@ class ItemTable(Table):
         )
 
     def finish(self, job_id: str, position: int, result: IngestResult) -> bool:
-        """Store the item's result; False when it has one already, which stays."""
+        """Store the item's result; return False if it already has one, which stays."""
         with self._file.transaction() as db:
             return _finish(db, job_id, position, result)
 
     def skip_open(self, job_id: str, result: Callable[[JobItem], IngestResult], spared: Collection[int] = ()) -> int:
-        """Give every item that has no result the one that `result` makes, but for those of `spared`."""
+        """Give every item without a result the one that `result` makes, except those in `spared`."""
         with self._file.transaction(alone=job_id) as db:
             items = [item for item in self.open(job_id) if item.position not in spared]
             return sum(_finish(db, job_id, item.position, result(item)) for item in items)
 
     def replace(self, job_id: str, position: int, result: IngestResult) -> None:
-        """Put another result in place of the one that the item has."""
+        """Replace the item's result."""
         with self._file.transaction() as db:
             db.execute("UPDATE job_items SET result = NULL WHERE job_id = ? AND position = ?", (job_id, position))
             _finish(db, job_id, position, result)
 
     def requeue(self, job_id: str, position: int, decision: Decision) -> None:
-        """Let an item wait again, with what the person decided about it."""
+        """Queue an item again, with the person's decision about it."""
         self._file.write(f"{_REQUEUE} decision = ? WHERE job_id = ? AND position = ?", decision, job_id, position)
 
     def requeue_failed(self, job_id: str) -> int:
-        """Let every failed item wait again; returns how many there were."""
+        """Queue every failed item again; return their number."""
         with self._file.transaction() as db:
             statement = f"{_REQUEUE} decision = decision WHERE job_id = ? AND status = 'failed'"
-            batches = " AND (payload IS NOT NULL OR job_id IN (SELECT id FROM jobs WHERE bulk = 0))"  # not their pages
+            batches = " AND (payload IS NOT NULL OR job_id IN (SELECT id FROM jobs WHERE bulk = 0))"  # not batch pages
             return db.execute(statement + batches, (job_id,)).rowcount
 
     def kept_files(self, library: str, owner: str | None, reading: int) -> int:
-        """Count the files that the library's jobs still have and that rules older than `reading` last read.
+        """Count the stored files of the library's jobs last read by rules older than `reading`.
 
         With `owner`, only that person's and those without an owner.
         """
@@ -137,7 +136,7 @@ class ItemTable(Table):
         return int(rows[0]["number"])
 
     def requeue_files(self, library: str, owner: str | None, reading: int) -> list[str]:
-        """Let the items of these files wait again; returns the ids of their jobs."""
+        """Queue the items of these files again; return the ids of their jobs."""
         with self._file.transaction() as db:
             given = (library, owner, owner, reading)
             found = db.execute(f"SELECT DISTINCT job_id FROM job_items WHERE {_KEPT_FILES}", given).fetchall()
@@ -146,7 +145,7 @@ class ItemTable(Table):
             return [row["job_id"] for row in found]
 
     def all_wait(self, job_id: str) -> None:
-        """Items that were under way when the process ended wait again."""
+        """Queue items again that were in progress when the process ended."""
         self._file.write(
             "UPDATE job_items SET stage = 'waiting' WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'", job_id
         )
@@ -156,7 +155,7 @@ class ItemTable(Table):
         return _item(rows[0]) if rows else None
 
     def wanted(self, job_id: str, position: int) -> JobItem | None:
-        """The item, if it has no result and its job was not cancelled."""
+        """Return the item, if it has no result and its job was not cancelled."""
         rows = self._file.rows(
             f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND position = ? AND result IS NULL"
             " AND (SELECT state FROM jobs WHERE id = job_id) IN ('running', 'paused')",
@@ -166,7 +165,7 @@ class ItemTable(Table):
         return _item(rows[0]) if rows else None
 
     def items(self, job_id: str, offset: int = 0, limit: int = ALL, statuses: Sequence[str] = ()) -> list[JobItem]:
-        """Items in order, `limit` of them from `offset` on; of these `statuses` only, "" for those without result."""
+        """Return `limit` items in order from `offset` on, only those with `statuses`, "" for those without a result."""
         chosen = f" AND status IN ({', '.join('?' * len(statuses))})" if statuses else ""
         rows = self._file.rows(
             f"SELECT {_SHOWN} FROM job_items WHERE job_id = ?{chosen} ORDER BY position LIMIT ? OFFSET ?",
@@ -178,7 +177,7 @@ class ItemTable(Table):
         return [_item(row) for row in rows]
 
     def open(self, job_id: str, limit: int = ALL) -> list[JobItem]:
-        """The first `limit` items without a result, with their `kind`."""
+        """Return the first `limit` items without a result, with their `kind`."""
         kind = "coalesce(json_extract(payload, '$.kind'), '') AS kind"
         rows = self._file.rows(
             f"SELECT {_SHOWN}, {kind} FROM job_items WHERE job_id = ? AND result IS NULL ORDER BY position LIMIT ?",
@@ -188,7 +187,7 @@ class ItemTable(Table):
         return [_item(row) for row in rows]
 
     def current(self, job_id: str) -> list[JobItem]:
-        """The items that are under way."""
+        """Return the items in progress."""
         rows = self._file.rows(
             f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'"
             " ORDER BY position",
@@ -197,7 +196,7 @@ class ItemTable(Table):
         return [_item(row) for row in rows]
 
     def counts(self, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-        """For each job how many items have which status; "" counts those without a result."""
+        """Return the number of items by status for each job; "" counts those without a result."""
         found: dict[str, dict[str, int]] = {job_id: {} for job_id in job_ids}
         if not found:
             return found
@@ -214,7 +213,7 @@ class ItemTable(Table):
         return int(self._file.rows("SELECT count(*) AS number FROM job_items WHERE job_id = ?", job_id)[0]["number"])
 
     def sums(self, job_id: str, names: Sequence[str]) -> dict[str, int]:
-        """Add up numbers that stand under these names in the params of the job's results."""
+        """Add up the numbers with these names in the params of the job's results."""
         sums = ", ".join(f"sum(CAST(json_extract(result, '$.params.{name}') AS INTEGER)) AS {name}" for name in names)
         row = self._file.rows(f"SELECT {sums} FROM job_items WHERE job_id = ?", job_id)[0]
         return {name: int(row[name] or 0) for name in names}
@@ -252,7 +251,7 @@ def _insert(db: Session, place: tuple[str, str, str, int], item: NewItem) -> int
     }
     names = ", ".join(("job_id", "library", "owner", "position", "source", *row))
     marks = ", ".join("?" * (5 + len(row)))
-    # A conflict in the position would be a fault of ours: only that of the hash is left out.
+    # Ignore conflicts of the hash only; one of the position would be a bug.
     statement = f"INSERT INTO job_items ({names}) VALUES ({marks}) ON CONFLICT (job_id, url_hash)"
     return db.execute(f"{statement} WHERE url_hash <> '' DO NOTHING", (*place, item.source, *row.values())).rowcount
 
@@ -280,13 +279,12 @@ def _result(kept: dict[str, Any]) -> IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job without its items. `options` is what the caller stored with it, JSON values only.
+    """A job without its items. `options` is data stored by the caller, JSON values only.
 
-    `counts` tells how many items have which status, "" for those without a result. `discovery` says
-    whether its addresses are yet to be found, "" when it was given them; `notice` why it stands still
-    or found nothing. Times are ISO 8601 in UTC, `finished_at` empty until it ends. A `bulk` job (1, else 0) is
-    worked on by the command that began it, and by no app; its items are batches, and `pages` tells what became of
-    their pages.
+    `counts` is the number of items by status, "" for those without a result. `discovery` says whether its addresses are
+    yet to be found, "" if they were given; `notice` says why it is paused or found nothing. Times are ISO 8601 in UTC,
+    `finished_at` is empty until it ends. A `bulk` job (1, else 0) is run by the command that started it, not by an app;
+    its items are batches, and `pages` counts their pages by result.
     """
 
     id: str
@@ -314,7 +312,7 @@ class Job:
 
 
 class JobTable:
-    """Every method raises StoreError when the file fails."""
+    """Jobs and their leases. Methods raise StoreError if the database fails."""
 
     def __init__(self, file: File, items: ItemTable) -> None:
         self._file = file
@@ -332,7 +330,7 @@ class JobTable:
         discovery: Discovery = "",
         bulk: bool = False,
     ) -> str:
-        """Store a running job with its items; returns its id."""
+        """Store a running job with its items; return its id."""
         job_id = uuid.uuid4().hex
         with self._file.transaction() as db:
             db.execute(
@@ -348,7 +346,7 @@ class JobTable:
         return self._counted(rows)[0] if rows else None
 
     def jobs(self, library: str, owner: str | None = None, limit: int = 20, offset: int = 0) -> list[Job]:
-        """The library's latest jobs, newest first; with `owner` that person's, and those of nobody in particular."""
+        """Return the library's latest jobs, newest first; with `owner`, that person's and those without an owner."""
         rows = self._file.rows(
             f"SELECT * FROM jobs WHERE library = ? AND {OWNED_OR_SHARED}"
             " ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
@@ -362,11 +360,11 @@ class JobTable:
         return int(rows[0][0])
 
     def any_running(self) -> bool:
-        """Return whether a job is to be worked on, by whatever app."""
+        """Return whether there is a running job for any app."""
         return bool(self._file.rows("SELECT 1 FROM jobs WHERE state = 'running' AND bulk = 0 LIMIT 1"))
 
     def unfinished_bulk(self, library: str) -> list[Job]:
-        """The library's running and paused bulk jobs, without their counts, oldest first."""
+        """Return the library's running and paused bulk jobs, without counts, oldest first."""
         rows = self._file.rows(
             "SELECT * FROM jobs WHERE library = ? AND bulk = 1 AND state IN ('running', 'paused')"
             " ORDER BY created_at, rowid",
@@ -375,11 +373,11 @@ class JobTable:
         return [_job(row, {}) for row in rows]
 
     def lease(self, worker: str, may_be_alive: Callable[[str], bool], bulk_job: str = "") -> dict[str, int]:
-        """Take the running jobs that no live process works on; return all that `worker` has, oldest first.
+        """Take running jobs without a live worker; return all jobs of `worker`, oldest first, with the lease's token.
 
-        The value is the lease's token: it rises with each change of worker, so that one that was taken for dead and
-        comes back can tell. Time is the database's. A worker whose process is known to be gone loses its jobs at once.
-        Bulk jobs are left alone, except with `bulk_job`, which takes that one.
+        The token rises with each change of worker, so that a worker wrongly considered dead can tell. Times are the
+        database's. A worker whose process is known to be gone loses its jobs immediately. Bulk jobs are skipped, except
+        `bulk_job`, which is then the only one.
         """
         jobs = self._file.rows(
             f"SELECT id, token, worker, lease_until < {CLOCK} AS ended FROM jobs WHERE state = 'running'"
@@ -390,7 +388,7 @@ class JobTable:
         for job in jobs:
             token, is_ours = job["token"], job["worker"] == worker
             if not is_ours and (job["ended"] or not may_be_alive(job["worker"])):
-                # Of several processes one finds the token as it was, and nobody waits longer than for this statement.
+                # Only one process finds the token unchanged; others wait for this statement only.
                 is_ours = self._file.write(
                     f"UPDATE jobs SET worker = ?, token = token + 1, lease_until = {CLOCK} + ?"
                     " WHERE id = ? AND token = ? AND state = 'running'",
@@ -402,13 +400,13 @@ class JobTable:
         return tokens
 
     def renew(self, worker: str) -> None:
-        """Put off the end of all leases that `worker` has."""
+        """Extend all leases of `worker`."""
         self._file.write(f"UPDATE jobs SET lease_until = {CLOCK} + ? WHERE worker = ?", LEASE, worker)
 
     def holds(self, job_id: str, token: int) -> bool:
-        """Renew one lease; False if another process has the job by now.
+        """Renew one lease; return False if another process has the job by now.
 
-        Within a transaction nobody takes the job before its end.
+        In a transaction, no process takes the job before it ends.
         """
         statement = f"UPDATE jobs SET lease_until = {CLOCK} + ? WHERE id = ? AND token = ?"
         return self._file.write(statement, LEASE, job_id, token)
@@ -419,7 +417,7 @@ class JobTable:
         self._file.write(f"UPDATE jobs SET worker = '', lease_until = 0 WHERE worker = ?{only}", *values)
 
     def cut_off(self) -> list[str]:
-        """The ids of the cancelled jobs that no process works on and that have items without a result."""
+        """Return the ids of cancelled jobs without a worker that have items without a result."""
         rows = self._file.rows(
             f"SELECT id FROM jobs WHERE state = 'cancelled' AND lease_until < {CLOCK} AND EXISTS"
             " (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)"
@@ -433,10 +431,10 @@ class JobTable:
     def set_state(
         self, job_id: str, state: JobState, notice: Notice | None = None, *, of: Collection[JobState] = ()
     ) -> bool:
-        """Change the state, where it is one `of` these if any are given; False when it is another.
+        """Set the state, if the current one is in `of` or `of` is empty; return False otherwise.
 
-        The look and the write are one step, so that what others did with the job meanwhile stays. The
-        notice is replaced, by none if none is given.
+        Check and write are one statement, so that concurrent changes are not lost. The notice is always replaced, also
+        by None.
         """
         told = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
         ended = now() if state in ("done", "cancelled") else ""
@@ -447,8 +445,8 @@ class JobTable:
         )
 
     def end_if_done(self, job_id: str) -> bool:
-        """Call a running job done if nothing of it is left to do."""
-        with self._file.transaction(alone=job_id) as db:  # no item is added meanwhile
+        """Mark a running job as done if nothing remains to be done."""
+        with self._file.transaction(alone=job_id) as db:  # blocks new items
             ended = db.execute(
                 "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
                 " AND discovery <> 'waiting'"
@@ -458,12 +456,12 @@ class JobTable:
             return ended.rowcount > 0
 
     def set_discovery(self, job_id: str, discovery: Discovery, notice: Notice | None = None) -> None:
-        """Note how far the search for addresses is; the notice is replaced, by none if none is given."""
+        """Set the progress of the search for addresses; the notice is always replaced, also by None."""
         told = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
         self._file.write("UPDATE jobs SET discovery = ?, notice = ? WHERE id = ?", discovery, told, job_id)
 
     def delete(self, job_id: str) -> None:
-        """Remove the job with its items; what it took in stays in the library."""
+        """Delete the job with its items; the pages it added stay in the library."""
         self._file.write("DELETE FROM jobs WHERE id = ?", job_id)
 
     def _counted(self, rows: Sequence[Row]) -> list[Job]:
@@ -473,7 +471,7 @@ class JobTable:
 
 
 def _job(row: Row, counts: Mapping[str, int]) -> Job:
-    fields = {name: row[name] for name in row.keys() if name not in _LEASE}  # noqa: SIM118 - a Row is no dictionary
+    fields = {name: row[name] for name in row.keys() if name not in _LEASE}  # noqa: SIM118 - a Row is not a dictionary
     options, notice = json.loads(fields.pop("options")), fields.pop("notice")
     told = Notice(**json.loads(notice)) if notice else None
     return Job(**fields, options=options, notice=told, counts=counts)
@@ -481,7 +479,7 @@ def _job(row: Row, counts: Mapping[str, int]) -> Job:
 
 class FileTable(Table):
     def add(self, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
-        """Keep the files (name, content) of a job."""
+        """Store the files (name, content) of a job."""
         with self._file.transaction() as db:
             db.executemany(
                 "INSERT INTO job_files (job_id, library, owner, position, name, data)"
@@ -494,7 +492,7 @@ class FileTable(Table):
         return [row["name"] for row in rows]
 
     def files(self, job_id: str) -> Iterator[tuple[str, bytes]]:
-        """The files in their order, one in memory at a time."""
+        """Yield the files in order, one in memory at a time."""
         for position in range(len(self.names(job_id))):
             statement = "SELECT name, data FROM job_files WHERE job_id = ? AND position = ?"
             for row in self._file.rows(statement, job_id, position):

@@ -1,4 +1,4 @@
-"""A Postgres database with the app's tables, shared by any number of processes: the only place that knows psycopg."""
+"""A Postgres database with the app's tables, shared by any number of processes; the only module that uses psycopg."""
 
 from __future__ import annotations
 
@@ -18,30 +18,33 @@ from rag.errors import StoreAwayError, StoreError
 from rag.store.sql.table import TABLES, VERSION, migration
 
 MOST: Final = 10
-"""Connections of a process for the tables."""
+"""Connections per process for the tables."""
 MOST_CHECKPOINTS: Final = 4
-"""Connections of a process for checkpoints."""
+"""Connections per process for checkpoints."""
 _FUNCTIONS: Final = TABLES.with_name("postgres.sql")
 _WAIT: Final = 10.0  # seconds for a connection
 _SETUP: Final = 60.0  # seconds for another process to create the tables
-_LOCK: Final = 0x7061_6765_6C69_6768  # "pageligh"; of the whole server, so it must be nobody else's
+_LOCK: Final = 0x7061_6765_6C69_6768  # "pageligh"; valid for the whole server, so it must be unique
 _GUARDS: Final = {
     "statement_timeout": "60s",
     "lock_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# Without prepared statements: a pgbouncer in front may give each transaction to another connection.
+# No prepared statements: pgbouncer may run each transaction on another connection.
 _OPTIONS: Final[Mapping[str, Any]] = {"autocommit": True, "prepare_threshold": None}
 _NUL_IN_JSON: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class Postgres:
-    """Safe to share between threads and processes. Methods raise StoreError, StoreAwayError if the server is down."""
+    """A connection pool, safe to share between threads and processes.
+
+    Methods raise StoreError, or StoreAwayError if the server is down.
+    """
 
     def __init__(self, url: str) -> None:
         """Connect, and create the tables in an empty database.
 
-        StoreError if another version of the program created them.
+        Raises StoreError if another version of the program created them.
         """
         self.name = name_of(url)
         self._url = url
@@ -75,9 +78,9 @@ class Postgres:
 
     @contextmanager
     def transaction(self, alone: str = "") -> Iterator[PostgresSession]:
-        """Do all of the block or nothing; a transaction inside another belongs to that one.
+        """Run the block atomically; a nested transaction is part of the outer one.
 
-        Transactions with the same name in `alone` run one after another, in whatever process.
+        Transactions with the same name in `alone` run one after another, in any process.
         """
         with self.failures():
             if outer := self._transaction():
@@ -106,10 +109,10 @@ class Postgres:
 
     @contextmanager
     def sole(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
-        """A connection to change tables with: one process at a time has it.
+        """Yield a connection for changing tables: one process at a time gets it.
 
-        The lock is polled: a statement that waits for it would hold a snapshot, for which CREATE INDEX CONCURRENTLY of
-        the process before waits in turn.
+        The lock is polled: a waiting statement would hold a snapshot, which CREATE INDEX CONCURRENTLY of the other
+        process would wait for in turn.
         """
         with self.failures(), psycopg.connect(self._url, **_OPTIONS, row_factory=dict_row) as connection:
             end = time.monotonic() + _SETUP
@@ -121,7 +124,7 @@ class Postgres:
             yield connection
 
     def async_pool(self) -> AsyncConnectionPool[Any]:
-        """Connections for checkpoints, in the event loop that opens the pool."""
+        """Return connections for checkpoints, in the event loop that opens the pool."""
         return AsyncConnectionPool(
             self._url,
             kwargs={**_OPTIONS, "row_factory": dict_row},
@@ -134,7 +137,7 @@ class Postgres:
 
     @contextmanager
     def _session(self) -> Iterator[PostgresSession]:
-        """The transaction of this thread, or a connection for one statement."""
+        """Yield the transaction of this thread, or a connection for one statement."""
         with self.failures():
             if outer := self._transaction():
                 yield outer
@@ -184,7 +187,7 @@ class PostgresRow:
 
 
 def _row(cursor: psycopg.Cursor[Any]) -> RowMaker[PostgresRow]:
-    """Rows without the column that keeps their order, which SQLite does not count among them either."""
+    """Return a maker of rows without the rowid column, which SQLite does not list either."""
     names = [column.name for column in cursor.description or ()]
     shown = [at for at, name in enumerate(names) if name != "rowid"]
     places = {names[at]: place for place, at in enumerate(shown)}
@@ -193,12 +196,12 @@ def _row(cursor: psycopg.Cursor[Any]) -> RowMaker[PostgresRow]:
 
 @lru_cache(maxsize=500)
 def _translate(statement: str) -> str:
-    """The statement in Postgres's words, whose LIKE minds capitals and whose parameters are %s."""
+    """Return the statement in Postgres's dialect, which has a case-sensitive LIKE and %s as placeholder."""
     return statement.replace("%", "%%").replace("?", "%s").replace(" LIKE ", " ILIKE ")
 
 
 def _value(value: Any) -> Any:
-    """A value as Postgres keeps it: flags are integers, as in SQLite, and texts have no NUL."""
+    """Return a value as Postgres stores it: booleans are integers, as in SQLite, and texts have no NUL."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str) and ("\0" in value or "\\u0000" in value):
@@ -207,13 +210,13 @@ def _value(value: Any) -> Any:
 
 
 def _guard(connection: psycopg.Connection[Any]) -> None:
-    """Limit what a connection may keep others waiting for."""
+    """Limit how long a connection can block others."""
     for name, value in _GUARDS.items():
         connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
 
 def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) -> None:
-    """Create the tables in an empty database, or change those of an older version. StoreError if that can't be done."""
+    """Create the tables in an empty database, or migrate older ones; raise StoreError if that fails."""
     connection.execute("CREATE TABLE IF NOT EXISTS pagelight_version (version INTEGER NOT NULL)")
     found = connection.execute("SELECT version FROM pagelight_version").fetchone()
     version = found["version"] if found else 0
@@ -230,13 +233,13 @@ def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) ->
 
 
 def in_postgres(tables: str) -> str:
-    """The tables in Postgres's words: in the order of bytes, as SQLite sorts, and with the order of their rows."""
+    """Return the tables in Postgres's dialect: sorted by bytes, as in SQLite, and with a rowid column."""
     text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', tables)
     return re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
 
 
 def name_of(url: str) -> str:
-    """The host and name of a database, without user and password."""
+    """Return the host and name of a database, without user and password."""
     try:
         known = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:

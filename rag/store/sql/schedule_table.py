@@ -16,9 +16,9 @@ Scope = Literal["all", "site", "pages"]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Pages that are re-checked every `every_hours`: all of a library, those of a site, or chosen ones.
+    """Pages that are re-checked every `every_hours`: all of a library, those of a site, or selected ones.
 
-    Times are ISO 8601 in UTC; `last_job` is the id of the job it started last, at `last_at`, or empty.
+    Times are ISO 8601 in UTC; `last_job` is the id of the last job it started, at `last_at`, or empty.
     """
 
     id: str
@@ -38,7 +38,7 @@ class ScheduleTable(Table):
     def add(
         self, library: str, owner: str, scope: Scope, *, site: str, url_hashes: Sequence[str], every: int, next_at: str
     ) -> str:
-        """Store a schedule, due first at `next_at`; `every` in hours. Returns its id."""
+        """Store a schedule, first due at `next_at`; `every` in hours. Return its id."""
         schedule_id = uuid.uuid4().hex
         self._file.write(
             "INSERT INTO schedules (id, library, owner, created_at, scope, site, url_hashes, every_hours, next_at)"
@@ -52,12 +52,12 @@ class ScheduleTable(Table):
         return _schedule(rows[0]) if rows else None
 
     def schedules(self, library: str | None = None) -> list[Schedule]:
-        """Those of a library, or all of them; oldest first."""
+        """Return the schedules of a library, or all; oldest first."""
         only, values = ("WHERE library = ?", (library,)) if library is not None else ("", ())
         return [_schedule(row) for row in self._file.rows(f"SELECT * FROM schedules {only} ORDER BY rowid", *values)]
 
     def due(self, moment: str) -> list[Schedule]:
-        """Those whose time has come, the longest overdue first."""
+        """Return the schedules that are due, the longest overdue first."""
         rows = self._file.rows("SELECT * FROM schedules WHERE next_at <= ? ORDER BY next_at, rowid", moment)
         return [_schedule(row) for row in rows]
 
@@ -66,13 +66,13 @@ class ScheduleTable(Table):
         return str(self._file.rows("SELECT coalesce(min(next_at), '') AS first FROM schedules")[0]["first"])
 
     def claim(self, schedule: Schedule, next_at: str) -> bool:
-        """Move the time on; False when another process did that first."""
+        """Set the next time; return False if another process did so first."""
         return self._file.write(
             "UPDATE schedules SET next_at = ? WHERE id = ? AND next_at = ?", *(next_at, schedule.id, schedule.next_at)
         )
 
     def started(self, schedule_id: str, job_id: str, moment: str) -> None:
-        """Note the job that it started."""
+        """Note the job that the schedule started."""
         self._file.write("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", moment, job_id, schedule_id)
 
     def change(self, schedule_id: str, every: int, next_at: str) -> None:

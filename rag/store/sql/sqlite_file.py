@@ -1,4 +1,4 @@
-"""One SQLite file, opened, with its tables, and shared between threads."""
+"""An open SQLite file with its tables, shared between threads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BUSY_MS = 10_000
 
 
 class SqliteFile:
-    """Safe to share between threads and processes; every method raises StoreError when the file fails."""
+    """A SQLite database, safe to share between threads and processes. Methods raise StoreError if the file fails."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file at `path`. StoreError when another version of the program wrote it."""
+        """Open or create the file at `path`. Raises StoreError if another version of the program wrote it."""
         self.path = path
         self._lock = RLock()
         self._depth = 0
@@ -42,15 +42,15 @@ class SqliteFile:
             return self._db.execute(statement, values).fetchall()
 
     def write(self, statement: str, *values: Any) -> bool:
-        """Run one statement that changes rows; whether it changed any."""
+        """Run one statement that changes rows; return False if it changed none."""
         with self.transaction() as db:
             return db.execute(statement, values).rowcount > 0
 
     @contextmanager
     def transaction(self, alone: str = "") -> Iterator[sqlite3.Connection]:
-        """Do all of the block or nothing; a transaction inside another belongs to that one.
+        """Run the block atomically; a nested transaction is part of the outer one.
 
-        Threads wait for each other in any case; `alone` holds off other processes before the first read, too.
+        Threads always wait for each other; `alone` also blocks other processes before the first read.
         """
         with self._lock, failures(self.path):
             if self._depth:
@@ -67,7 +67,7 @@ class SqliteFile:
 
 
 def _keep_log(db: sqlite3.Connection) -> None:
-    """Write to a log first, beside which others can read. SQLite does not wait for another process that begins so."""
+    """Use a write-ahead log, so that others can read meanwhile. SQLite itself does not wait if another process does so."""
     end = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -80,11 +80,11 @@ def _keep_log(db: sqlite3.Connection) -> None:
 
 
 def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
-    """Create the tables in an empty file, or change those of an older version; StoreError if that can't be done."""
+    """Create the tables in an empty file, or migrate older ones; raise StoreError if that fails."""
     if _version(db) == VERSION:
         return
     with db:
-        db.execute("BEGIN IMMEDIATE")  # of two processes the second finds the tables there
+        db.execute("BEGIN IMMEDIATE")  # the second of two processes finds the tables
         version = _version(db)
         statements = migration(version)
         if version > VERSION or statements is None:
@@ -101,7 +101,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 @contextmanager
 def failures(path: Path) -> Iterator[None]:
-    """Turn what the file at `path` fails with into StoreError."""
+    """Turn errors of the file at `path` into StoreError."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -111,5 +111,5 @@ def failures(path: Path) -> Iterator[None]:
 
 
 def connected(path: Path) -> sqlite3.Connection:
-    """A file for a library that keeps its own tables and transactions there, and shares it between threads."""
+    """Open a file for a third-party library that manages its tables and transactions, and shares it between threads."""
     return sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False, isolation_level=None)

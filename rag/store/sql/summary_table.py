@@ -1,4 +1,4 @@
-"""Summaries of pages, each of one text of its page, in one language, by one writer."""
+"""Summaries of pages, each for one text of a page, in one language, by one author."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rag.dates import now
 from rag.store.sql.table import Table, dump
 
 MOST_KEPT = 20_000
-"""Summaries in the file; the oldest give way."""
+"""Maximum number of summaries in the database; the oldest are deleted."""
 
 
 class SummaryTable(Table):
     def save(self, library: str, url_hash: str, text_hash: str, language: str, by: str, data: Mapping[str, Any]) -> str:
-        """Keep a summary in the place of those of other texts of the page; returns when it was made (ISO 8601)."""
+        """Store a summary, delete those of the page's other texts, and return its creation time (ISO 8601)."""
         made = now()
         with self._file.transaction() as db:
             where = "library = ? AND url_hash = ? AND text_hash != ?"
@@ -31,7 +31,7 @@ class SummaryTable(Table):
         return made
 
     def find(self, library: str, url_hash: str, text_hash: str, language: str, by: str = "") -> dict[str, Any] | None:
-        """The newest of this text in this language, by this writer or any: `data`, `author` and `created_at`."""
+        """Return the newest summary of this text and language, by this author or any: `data`, `author`, `created_at`."""
         rows = self._file.rows(
             "SELECT * FROM summaries WHERE library = ? AND url_hash = ? AND text_hash = ? AND language = ?"
             " AND (? = '' OR author = ?) ORDER BY created_at DESC, rowid DESC LIMIT 1",

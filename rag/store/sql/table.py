@@ -1,4 +1,4 @@
-"""Common code of the tables, whichever database they are in: a file of SQLite or Postgres, with the same methods."""
+"""Common code of the tables, for SQLite and Postgres, which have the same methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag.store.sql.sqlite_file import SqliteFile
 
 VERSION: Final = 14
-"""Raise it with every change of tables.sql, and add what that changes in tables that exist to MIGRATIONS."""
+"""Schema version: raise it with every change of tables.sql, and add the change of existing tables to MIGRATIONS."""
 MIGRATIONS: Final[Mapping[int, str]] = {
     13: """
 ALTER TABLE jobs ADD COLUMN worker TEXT NOT NULL DEFAULT '';
@@ -29,27 +29,27 @@ ALTER TABLE jobs ADD COLUMN bulk INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE conversations ADD COLUMN link TEXT NOT NULL DEFAULT '';
 """,
 }
-"""The changes that lead to each version from the one before. Databases of a version before the first are refused."""
+"""The changes from each version to the next. Databases older than the first are rejected."""
 
 TABLES: Final = Path(__file__).with_name("tables.sql")
 _COMMENT: Final = re.compile(r"(?m)^--.*\n")
 ALL: Final = 2**62
-"""A limit that no number of rows reaches."""
+"""A limit larger than any number of rows."""
 CLOCK: Final = "((julianday('now') - 2440587.5) * 86400.0)"
 """The database's own time, in seconds since 1970."""
 OWNED: Final = "(CAST(? AS TEXT) IS NULL OR owner = ?)"
-"""Rows of a person, passed twice; None asks for everybody's."""
+"""Condition for rows of a person, passed twice; None for everybody's."""
 OWNED_OR_SHARED: Final = "(CAST(? AS TEXT) IS NULL OR owner IN (?, ''))"
-"""The same with rows that belong to nobody."""
+"""The same, including rows without an owner."""
 
 File: TypeAlias = "SqliteFile | Postgres"
 Row: TypeAlias = "sqlite3.Row | PostgresRow"
 Session: TypeAlias = "sqlite3.Connection | PostgresSession"
-"""A transaction under way. Values take the place of question marks."""
+"""An open transaction. Question marks are placeholders for values."""
 
 
 def migration(version: int) -> str | None:
-    """Return the statements that lead from `version`, 0 for an empty database, to VERSION; None if there is no way."""
+    """Return the statements from `version`, 0 for an empty database, to VERSION; None if it cannot be migrated."""
     steps = range(version + 1, VERSION + 1) if version else ()
     if any(step not in MIGRATIONS for step in steps):
         return None
@@ -64,5 +64,5 @@ class Table:
 
 
 def dump(data: Mapping[str, Any] | list[Any]) -> str:
-    """As JSON that a database can keep: halves of characters, which have no encoding, are replaced."""
+    """Return JSON that a database can store: lone surrogates, which cannot be encoded, are replaced."""
     return without_surrogates(json.dumps(data, ensure_ascii=False))

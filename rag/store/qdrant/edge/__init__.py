@@ -1,5 +1,5 @@
 """Qdrant Edge, Qdrant's engine in process, behind the interface of `qdrant_client.QdrantClient`.
 
-A folder holds one shard a collection. `client.EdgeClient` is what the rest of the store uses;
-`backend.EdgeBackend` translates each call, and refuses by name the calls that it does not.
+A folder has one shard per collection. The rest of the store uses `client.EdgeClient`; `client.EdgeBackend` translates
+each call, and rejects unsupported ones by name.
 """

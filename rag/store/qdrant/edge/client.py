@@ -1,7 +1,7 @@
 """The embedded engine as a `QdrantClient`, over a folder of shards.
 
-It has the calls that this project and langchain-qdrant make; others raise StoreError with their name. Options of a
-server that mean nothing in process (`wait`, `ordering`, `consistency`, `timeout`, …) are accepted and ignored.
+It supports the calls that this project and langchain-qdrant make; others raise StoreError with their name. Server
+options without meaning in process (`wait`, `ordering`, `consistency`, `timeout`, …) are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rag.store.qdrant.edge.folder import CollectionFolder, FolderLock, clear_lef
 from rag.store.qdrant.edge.queries import id_batches, operations, plain_id, to_filter, to_request
 from rag.store.qdrant.edge.shard import IndexBuilder, Shard
 
-BATCH = 128  # points a call; the engine holds Python's lock for the whole of it
+BATCH = 128  # points per call; the engine holds the GIL for a whole call
 _MODES = {
     models.UpdateMode.UPSERT: edge.UpdateMode.Upsert,
     models.UpdateMode.INSERT_ONLY: edge.UpdateMode.InsertOnly,
@@ -43,7 +43,7 @@ _DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED
 
 
 class EdgeBackend(QdrantBase):
-    """A folder of shards, one a collection, opened on first use."""
+    """A folder of shards, one per collection, opened on first use."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class EdgeBackend(QdrantBase):
     def batch_update_points(
         self, collection_name: str, update_operations: Sequence[Any], **_: Any
     ) -> list[models.UpdateResult]:
-        """Upserts, deletions and payloads one after the other; the first that fails ends it, and those before stay."""
+        """Apply upserts, deletions and payloads in order; stop at the first that fails, without undoing earlier ones."""
         for given in update_operations:
             if isinstance(given, models.UpsertOperation):
                 one = given.upsert
@@ -259,11 +259,11 @@ class EdgeBackend(QdrantBase):
         return self._opened(collection_name)[1]
 
     def rest(self, idle: float) -> int:
-        """Let the shards rest that no call came to for so many seconds; the next call wakes them. Returns how many."""
+        """Unload shards without a call for `idle` seconds; the next call reloads them. Return their number."""
         return sum(shard.rest(idle) for shard, _ in list(self._open.values()))
 
     def close(self, **_: Any) -> None:
-        """Flush and close every shard; the folder is free for others afterwards."""
+        """Flush and close every shard, and release the folder."""
         with self._opening:
             for name in list(self._open):
                 self._shut(name)
@@ -323,10 +323,10 @@ for _call in vars(QdrantBase):
 class EdgeClient(QdrantClient):
     """A QdrantClient over the shards in `folder`; safe to share between threads.
 
-    Batches of queries go straight to the backend: QdrantClient copies every request on its way, in case it
-    holds a text to embed, which takes longer than some of the queries.
+    Batches of queries go straight to the backend: QdrantClient copies every request to find texts to embed, which takes
+    longer than some of the queries.
 
-    Raises StoreBusyError when another client has the folder open, StoreError when it cannot be written.
+    Raises StoreBusyError if another client has the folder open, StoreError if it is not writable.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,9 +1,8 @@
-"""The engine's input and output: collections, points, vectors and payload selectors, for callers as
-`qdrant_client.models`; and its faults.
+"""The engine's input and output as `qdrant_client.models`: collections, points, vectors; and its errors.
 
-The engine raises bare exceptions with the reason in the text; here they become one sentence. It writes through memory
-maps of sparse files: when the disk is full, the system ends the whole process (SIGBUS) in the middle of a call, and no
-exception tells why. So room on the disk is asked for before each write.
+The engine raises bare exceptions with the reason in the text; they are translated into one sentence here. It writes
+through memory maps of sparse files: when the disk is full, the system kills the whole process (SIGBUS) in the middle of
+a call, without an exception. So free space is checked before each write.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os 
 _BUSY = ("wouldblock", "resource temporarily unavailable", "already locked")
 _MISREAD = (TypeError, AttributeError, ValueError, ArithmeticError, AssertionError, RecursionError)
 """Errors that qdrant-client, its models and the engine's binding raise for values of the wrong type."""
-TO_ADD = 64 << 20  # bytes free to add points: the batches of several threads, and the logs
-TO_CHANGE = 16 << 20  # to delete and to flag, which is also the way to make room
+TO_ADD = 64 << 20  # free bytes needed to add points: batches of several threads, and logs
+TO_CHANGE = 16 << 20  # to delete and to flag; less, because deleting frees space
 _DISTANCES = {
     models.Distance.COSINE: edge.Distance.Cosine,
     models.Distance.DOT: edge.Distance.Dot,
@@ -51,18 +50,18 @@ _INDEXES = {
 
 @contextmanager
 def engine_faults(call: str, path: Path) -> Iterator[None]:
-    """Turn what the engine raises inside the block into StoreError; `call` names what was asked."""
+    """Turn exceptions of the engine in the block into StoreError; `call` names the operation."""
     try:
         yield
     except (RagError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # a panic of the engine derives from BaseException
+    except BaseException as error:  # panics of the engine derive from BaseException
         raise _sentence(call, path, error) from error
 
 
 @contextmanager
 def argument_faults(call: str) -> Iterator[None]:
-    """Turn what a value of a wrong kind raises inside the block into StoreError; `call` names what was asked."""
+    """Turn exceptions for values of the wrong type in the block into StoreError; `call` names the operation."""
     try:
         yield
     except _MISREAD as error:
@@ -70,12 +69,12 @@ def argument_faults(call: str) -> Iterator[None]:
 
 
 def unsupported(call: str) -> StoreError:
-    """The error for what the embedded engine, or its translation here, does not do."""
+    """Return the error for something that the embedded engine, or this adapter, does not support."""
     return StoreError("store_unsupported", call=call)
 
 
 def os_fault(path: Path, error: OSError) -> StoreError:
-    """The sentence for a file operation of ours that failed under `path`."""
+    """Return the error for a failed file operation under `path`."""
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return StoreError("store_disk_full", path=str(path))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -99,7 +98,7 @@ def _sentence(call: str, path: Path, error: BaseException) -> StoreError:
 
 
 def _is_damage(call: str, text: str) -> bool:
-    """Internal failures of the engine, which it calls "Service runtime error"."""
+    """Return whether this is an internal failure, which the engine calls "Service runtime error"."""
     return call == "open" or ("service runtime error" in text and call != "create_collection")
 
 
@@ -112,7 +111,7 @@ def _detail(error: BaseException) -> str:
 
 
 def require_space(path: Path, needed: int) -> None:
-    """StoreError unless the disk of `path` has `needed` bytes free. Takes microseconds."""
+    """Raise StoreError unless the disk of `path` has `needed` bytes free. Takes microseconds."""
     try:
         free = shutil.disk_usage(path).free
     except OSError as error:
@@ -122,7 +121,7 @@ def require_space(path: Path, needed: int) -> None:
 
 
 def occupied(folder: Path) -> int:
-    """Bytes that the files below `folder` occupy, which is far less than their lengths."""
+    """Return the bytes that files below `folder` occupy on disk, far less than the sum of their lengths."""
     total = 0.0
     for path, _, names in os.walk(folder):
         for name in names:
@@ -141,7 +140,7 @@ class CollectionParams:
 
     @property
     def idf_vectors(self) -> frozenset[str]:
-        """The sparse vectors whose scores weigh rare terms more."""
+        """The names of sparse vectors with the IDF modifier."""
         named = self.sparse_vectors.items()
         return frozenset(name for name, given in named if given.modifier == models.Modifier.IDF)
 
@@ -191,7 +190,7 @@ def collection_params(
     sparse: Mapping[str, models.SparseVectorParams] | None,
     metadata: Mapping[str, Any] | None,
 ) -> CollectionParams:
-    """The parameters given to create_collection; an unnamed vector gets the name `""`."""
+    """Return the parameters given to create_collection; an unnamed vector gets the name `""`."""
     named = {"": vectors} if isinstance(vectors, models.VectorParams) else dict(vectors or {})
     return CollectionParams(named, dict(sparse or {}), dict(metadata or {}))
 
@@ -216,9 +215,9 @@ def layout(params: CollectionParams, *, quantised: bool) -> str:
 
 
 def index_type(given: Any) -> Any:
-    """The engine's index for a payload key: of a schema type, its name, or parameters with a `type`.
+    """Return the engine's index for a payload key, from a schema type, its name, or parameters with a `type`.
 
-    It is read through the page cache: in the process's own memory it takes a third of the time of opening.
+    It is read through the page cache: loading it into the process takes a third of the time to open a shard.
     """
     kind = getattr(given, "type", given)
     try:
@@ -249,13 +248,13 @@ def _description(vectors: Any, sparse: Any, metadata: dict[str, Any]) -> models.
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_DEEPEST = 100  # levels of a payload; the engine stores more than it can read again, and dies of thousands
+_DEEPEST = 100  # levels of a payload; the engine can't read back deeper ones, and crashes at thousands
 
 
 def to_points(given: Any) -> list[edge.Point]:
-    """Translate a Batch or a sequence of PointStruct; StoreError for what the engine cannot hold.
+    """Translate a Batch or a sequence of PointStruct; raise StoreError if the engine cannot store it.
 
-    It would take a vector with NaN silently and never find it again, hence a check of our own.
+    The engine would accept a vector with NaN silently and never find it again, hence the check.
     """
     if isinstance(given, models.Batch):
         return [_point(i, _vectors(i, v), p) for i, v, p in _rows(given)]
@@ -271,7 +270,7 @@ def _point(given: Any, vectors: Any, payload: Any) -> edge.Point:
 
 
 def check_depth(payload: Any) -> Any:
-    """The payload, unless it is too deep for the engine to read it again: ValueError names the key."""
+    """Return the payload; raise ValueError with the key if it is too deep for the engine to read again."""
     for key, value in payload.items() if isinstance(payload, Mapping) else ():
         if isinstance(value, (dict, list, tuple)) and _is_deeper(value, _DEEPEST):
             raise ValueError(f"the payload's {key!r} is more than {_DEEPEST} levels deep")
@@ -284,11 +283,11 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def what_json_has_not(payload: Any) -> str:
-    """The first key of a payload whose value the engine's JSON cannot hold, with what it is; "" where all can be."""
+    """Describe the first key of a payload whose value is not valid JSON for the engine; "" if there is none."""
     for key, value in payload.items() if isinstance(payload, Mapping) else ():
         try:
             json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-        except (TypeError, ValueError) as error:  # half a character is a ValueError, too
+        except (TypeError, ValueError) as error:  # a lone surrogate is a ValueError, too
             return f"the payload's {key!r}: {error}"
     return ""
 
@@ -312,7 +311,7 @@ def _vectors(point: Any, given: Any) -> Any:
 
 
 def to_vector(given: Any, point: Any = None) -> Any:
-    """A dense or sparse vector for the engine, of a query or a point; StoreError when it holds NaN or infinity."""
+    """Translate a dense or sparse vector of a query or point; raise StoreError if it has NaN or infinity."""
     if isinstance(given, models.SparseVector):
         _check_finite(given.values, point)
         if len(given.values) != len(set(given.indices)):
@@ -357,7 +356,7 @@ def from_record(given: edge.Record) -> models.Record:
 
 
 def from_scored(given: edge.ScoredPoint, wanted: bool | Sequence[str]) -> models.ScoredPoint:
-    """A hit with the vectors that are `wanted`: by MMR the engine hands on those that it compared, too."""
+    """Return a hit with the `wanted` vectors only: for MMR the engine returns those it compared, too."""
     vector = _out_vector(given.vector) if wanted else None
     if isinstance(vector, dict) and not isinstance(wanted, bool):
         vector = {name: one for name, one in vector.items() if name in wanted}
@@ -374,9 +373,9 @@ def from_scored(given: edge.ScoredPoint, wanted: bool | Sequence[str]) -> models
 
 
 def _bare(kind: type[Model], **values: Any) -> Model:
-    """A model of all its fields, unchecked: checks of our own engine's answer cost more than the query.
+    """Construct a model from all its fields, unchecked: checking the engine's results costs more than the query.
 
-    `model_construct` goes through the fields one by one, at six times the price, for a hundred points a search.
+    `model_construct` handles fields one by one and takes six times as long, for a hundred points per search.
     """
     made = kind.__new__(kind)
     object.__setattr__(made, "__dict__", values)

@@ -1,13 +1,13 @@
 """The layout of a collection on disk, and its recovery after a crash.
 
     <root>/<name>/collection.json   its parameters
-    <root>/<name>/current.json      which shard folder is live, and how many points its index covers
-    <root>/<name>/shard-<random>/   the live shard; any other is the leftover of a build that did not end
+    <root>/<name>/current.json      name of the live shard's folder, and the number of points in its index
+    <root>/<name>/shard-<random>/   the live shard; any other is the leftover of an interrupted build
 
-Replacing `current.json` is the one step that makes another shard live, so a process may die anywhere.
+Replacing `current.json` is the only step that makes another shard live, so the process may be killed at any time.
 
-One process at a time is in the folder. The engine's own lock shows only once a collection is opened, so a lock file
-guards the folder as a whole; the system drops the lock when the process ends, however it ends.
+One process at a time uses the folder. The engine locks a collection only when opening it, so a lock file guards the
+whole folder; the system releases the lock when the process ends for any reason.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from rag.errors import StoreBusyError, StoreError
 from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, engine_faults, occupied, os_fault, require_space
 
 _BLOCK = 1 << 20
-_BY_POINT = frozenset({"payload_storage", "vector_storage-sparse"})  # read here and there, when a point is asked for
-_MOST = 256 << 20  # bytes of these that are read ahead; of more, most would not be asked for
+_BY_POINT = frozenset({"payload_storage", "vector_storage-sparse"})  # read at random, when a point is requested
+_MOST = 256 << 20  # bytes of these that are read ahead; most of more would go unused
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder of files to a new path; OSError as the system raises it."""
+    """Copy a folder of files to a new path; raises OSError."""
     for folder, _, names in os.walk(source):
         made = target / Path(folder).relative_to(source)
         made.mkdir(parents=True)
@@ -43,7 +43,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return once all files in a folder, and their names, are on the disk: a power cut then leaves them whole."""
+    """Flush all files of a folder and their names to disk, so that they survive a power cut."""
     for path, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(FileNotFoundError), (Path(path) / name).open("rb+") as file:
@@ -52,7 +52,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_names(folder: Path) -> None:
-    """The same for the names in one folder, where the system can do that: Windows and some networks cannot."""
+    """Flush the names of a folder to disk, if the system can: Windows and some network drives cannot."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -62,11 +62,10 @@ def sync_names(folder: Path) -> None:
 
 
 def read_ahead(folder: Path) -> None:
-    """Bring into the page cache what the engine reads of a shard when it opens it, and what it is asked for then.
+    """Load the files that the engine needs to open and query a shard into the page cache.
 
-    Python's lock is free meanwhile; the engine would hold it, and reads from the disk eight times as slowly: records
-    of 10 000 pages load in 0.33 s instead of 1.07. What is there already is not copied. A file that cannot be
-    read is left for the engine to complain of.
+    The GIL is free meanwhile; the engine would hold it, and reads from disk eight times as slowly: records of 10 000
+    pages load in 0.33 s instead of 1.07. Cached data is skipped. The engine reports files that cannot be read.
     """
     buffer = bytearray(_BLOCK)
     for path, folders, names in os.walk(folder):
@@ -82,13 +81,13 @@ def read_ahead(folder: Path) -> None:
 
 
 def _is_cached(file: int, start: int, end: int) -> bool:
-    """Return whether the page cache has every megabyte's first byte; False where the system cannot tell."""
+    """Return whether the page cache has every megabyte's first byte; False if the system cannot tell."""
     if not hasattr(os, "RWF_NOWAIT"):
         return False
     byte = bytearray(1)
     try:
         return all(os.preadv(file, [byte], at, os.RWF_NOWAIT) for at in range(start, end, _BLOCK))
-    except OSError:  # it would have to wait
+    except OSError:  # reading would block
         return False
 
 
@@ -109,7 +108,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def _data(file: int, size: int) -> Iterator[tuple[int, int]]:
-    """The spans of a file that hold data; the whole file where the system cannot tell."""
+    """Yield the spans of a file that hold data; the whole file if the system cannot tell."""
     if not hasattr(os, "SEEK_DATA"):
         yield 0, size
         return
@@ -130,7 +129,7 @@ _PARAMS = "collection.json"
 _CURRENT = "current.json"
 _NEW = ".new-"
 _GONE = ".gone-"
-_TEMPORARY = "temp_segments"  # where the engine leaves the work of a killed optimize()
+_TEMPORARY = "temp_segments"  # leftovers of a killed optimize()
 _NAME = "in-use.lock"
 
 
@@ -140,13 +139,13 @@ def collection_names(root: Path) -> list[str]:
 
 
 def clear_leftovers(root: Path) -> None:
-    """Remove collections that were half created or half deleted when the process ended."""
+    """Remove collections that were partly created or deleted when the process ended."""
     for path in [*root.glob(f"{_NEW}*"), *root.glob(f"{_GONE}*")]:
         shutil.rmtree(path, ignore_errors=True)
 
 
 class CollectionFolder:
-    """One collection's folder. `shard` is the live shard, `indexed` the points its index was built over."""
+    """One collection's folder. `shard` is the live shard, `indexed` the number of points in its index."""
 
     def __init__(self, root: Path, name: str) -> None:
         self.path = root / _file_name(name)
@@ -161,7 +160,7 @@ class CollectionFolder:
 
     @classmethod
     def create(cls, root: Path, name: str, params: CollectionParams) -> CollectionFolder:
-        """Make the folder and its empty shard; it appears under its name in one step, complete."""
+        """Create the folder and its empty shard, atomically."""
         require_space(root, TO_ADD)
         draft = root / f"{_NEW}{uuid.uuid4().hex}"
         shard = draft / _shard_name()
@@ -180,11 +179,11 @@ class CollectionFolder:
         return cls(root, name)
 
     def new_shard(self) -> Path:
-        """A path for a shard that is not live yet."""
+        """Return a path for a shard that is not live yet."""
         return self.path / _shard_name()
 
     def make_current(self, shard: Path, indexed: int) -> None:
-        """The one step that makes `shard` the live one."""
+        """Make `shard` the live one, atomically."""
         try:
             _write(self.path / _CURRENT, json.dumps({"shard": shard.name, "indexed": indexed}))
         except OSError as error:
@@ -217,7 +216,7 @@ def _shard_name() -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a small file so that it is there whole or not at all, after a power cut too."""
+    """Write a small file atomically, safe against a power cut too."""
     draft = path.with_name(path.name + ".draft")
     with draft.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -228,9 +227,9 @@ def _write(path: Path, text: str) -> None:
 
 
 class FolderLock:
-    """Holds `folder` from construction until `release`.
+    """A lock on `folder` from construction until `release`.
 
-    Raises StoreBusyError when another holder is alive, StoreError when the folder cannot be written.
+    Raises StoreBusyError if another process has it, StoreError if the folder is not writable.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,10 +1,9 @@
 """Build the indexes of a copied shard: `python -m rag.store.qdrant.edge.optimize_child PATH LAYOUT`.
 
-The engine holds Python's lock for the whole of `optimize()`, seconds to minutes, so it runs in a
-separate process. Nothing of the project is imported, which keeps the start short. LAYOUT is what
-`rag.store.qdrant.edge.config.layout` gives. What is built is read through the page cache, so that a process's
-own memory holds only what came since; quantised vectors are searched by one byte a dimension and
-scored again by themselves.
+The engine holds the GIL during `optimize()`, seconds to minutes, so it runs in a separate process. Nothing else of the
+project is imported, to start quickly. LAYOUT is the result of `rag.store.qdrant.edge.config.layout_json`. The index is
+read through the page cache, so that only later points are in the process's own memory; quantised vectors are searched
+by one byte per dimension and rescored with the originals.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ import qdrant_edge as edge
 
 _PR_SET_PDEATHSIG = 1
 _NICENESS = 19
-_QUANTILE = 0.99  # of the values; what lies outside is clipped
-_M, _EF_CONSTRUCT, _SCANNED = 16, 100, 10_000  # the engine's own; the last in KB of vectors
+_QUANTILE = 0.99  # of the values; the rest is clipped
+_M, _EF_CONSTRUCT, _SCANNED = 16, 100, 10_000  # the engine's defaults; the last in KB of vectors
 
 
 def main(path: str, layout: str) -> int:
-    """Optimise the shard at `path`; returns the exit code."""
+    """Optimise the shard at `path`; return the exit code."""
     _end_with_parent()
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
@@ -38,7 +37,7 @@ def main(path: str, layout: str) -> int:
 
 
 def _config(layout: dict[str, Any]) -> edge.EdgeConfig:
-    """All in the page cache: what is pinned is copied at opening, what is cold empties the cache at opening."""
+    """Return the configuration, all in the page cache: pinned data is copied, cold data evicted, at opening."""
     cached = edge.Memory.Cached
     bytes_ = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=cached)
     quantisation = bytes_ if layout["quantised"] else None

@@ -1,6 +1,6 @@
 """Queries and filters of `qdrant_client.models` in the engine's own types.
 
-And which points a write is for: ids, or a filter.
+Also the selection of points for a write: by ids or by a filter.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from qdrant_client import models
 from rag.store.qdrant.edge.config import to_payload_selector, to_vector, unsupported
 
 _LIMIT = 10
-_RRF_K = 2  # Qdrant's own default, on the server too
-_OVERSAMPLING = 2.0  # candidates by their bytes for each one that is scored again by its own vector
-_IDS = 1000  # a call, for the engine holds Python's lock for the whole of it
+_RRF_K = 2  # Qdrant's default, on the server too
+_OVERSAMPLING = 2.0  # quantised candidates for each one that is rescored
+_IDS = 1000  # per call; the engine holds the GIL for a whole call
 
 
 def to_request(given: models.QueryRequest, idf_vectors: Collection[str], *, ghosts: bool = True) -> edge.QueryRequest:
-    """Translate one query request; `idf_vectors` names those with the IDF modifier.
+    """Translate one query request; `idf_vectors` names the vectors with the IDF modifier.
 
-    `ghosts` says whether the engine counts many points that are gone, see `_idf`. What is not translated
-    raises StoreError with its name.
+    `ghosts` says whether the engine counts many deleted points, see `_idf`. Raises StoreError with the name of an
+    unsupported option.
     """
     _refuse_lookup(given)
     limit = _LIMIT if given.limit is None else given.limit
@@ -68,7 +68,7 @@ def _refuse_lookup(given: models.QueryRequest | models.Prefetch) -> None:
 
 
 def _query(given: Any, using: str | None, limit: int) -> Any:
-    """One scoring query. A bare vector stands for its nearest neighbours, as on the server."""
+    """Translate a scoring query. A bare vector means its nearest neighbours, as on the server."""
     if given is None:
         return None
     if isinstance(given, (list, models.SparseVector)):
@@ -114,11 +114,11 @@ def _params(given: models.SearchParams | None, with_idf: bool, ghosts: bool) -> 
 
 
 def _idf(ghosts: bool) -> edge.IdfParams | None:
-    """The points whose terms are counted for IDF: all that are there.
+    """Return the points whose terms are counted for IDF: all existing ones.
 
-    The engine keeps counting deleted points until the shard is opened again, so that the
-    same query would score differently after a restart. Once they are many, those that are there are
-    counted for each query, which grows with the library: 0.9 ms at 100 000 chunks.
+    The engine keeps counting deleted points until the shard is reopened, so the same query would score differently
+    after a restart. Once they are many, existing points are counted for each query, which takes time with the library's
+    size: 0.9 ms at 100 000 chunks.
     """
     return edge.IdfParams(corpus=to_filter(models.Filter())) if ghosts else None
 
@@ -126,7 +126,7 @@ def _idf(ghosts: bool) -> edge.IdfParams | None:
 def operations(
     selector: Any, by_id: Callable[[list[Any]], Any], by_filter: Callable[[edge.Filter], Any]
 ) -> Iterator[edge.UpdateOperation]:
-    """The operations for a selector: one for a filter, so that it is atomic, or one a batch of ids."""
+    """Yield the operations for a selector: one for a filter, so that it is atomic, or one per batch of ids."""
     if isinstance(selector, models.FilterSelector):
         selector = selector.filter
     if isinstance(selector, models.PointIdsList):
@@ -141,7 +141,7 @@ def operations(
 
 
 def id_batches(ids: Any) -> Iterator[list[Any]]:
-    """Point ids as the engine takes them, a bounded number at a time."""
+    """Yield point ids in the engine's form, a limited number at a time."""
     plain = [plain_id(one) for one in ids]
     for at in range(0, len(plain), _IDS):
         yield plain[at : at + _IDS]
@@ -152,7 +152,7 @@ def plain_id(given: Any) -> Any:
 
 
 def to_filter(given: models.Filter | None) -> edge.Filter | None:
-    """Translate a filter; a kind of condition that is not translated raises StoreError with its name."""
+    """Translate a filter; raise StoreError with the name of an unsupported condition."""
     if given is None:
         return None
     if not isinstance(given, models.Filter):
@@ -211,7 +211,7 @@ def _match(given: Any) -> Any:
 
 
 def _match_value(given: models.MatchValue) -> edge.MatchValue:
-    # The binding reads Python's True as the integer 1, which matches nothing; numpy's bool stays one.
+    # The binding takes Python's True for the integer 1, which matches nothing; numpy's bool works.
     value: Any = np.bool_(given.value) if isinstance(given.value, bool) else given.value
     return edge.MatchValue(value)
 

@@ -1,6 +1,6 @@
-"""A collection's open shard, shared by many threads, and exchangeable while they use it.
+"""A collection's open shard, shared by many threads and replaceable while in use.
 
-And when and where its HNSW is built: in a child process, on a copy, once writes have calmed down.
+Its HNSW index is built in a child process, on a copy, once writes have paused.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, engine_faults, layou
 from rag.store.qdrant.edge.folder import CollectionFolder, copy_folder, read_ahead, sync_folder
 
 T = TypeVar("T")
-_FLUSH_EVERY = 400  # writes; 20-40 ms each time, in which nothing else runs, and little to replay after a kill
-_FEW = 0.005  # of the points; so many more in a count of terms change a score in its third digit
+_FLUSH_EVERY = 400  # writes; each flush blocks for 20-40 ms; a short replay after a kill
+_FEW = 0.005  # of the points; this share changes a score in its third digit
 
 
 class Shard:
     """Reads and writes of one collection.
 
-    The engine serialises its calls (it holds Python's lock), so the two locks only order
-    them against an exchange: `_writing` keeps writers out while files are copied and the journal is
-    replayed, `_engine` is held for one call, or for the instant of the exchange. A shard that rests
-    has no engine; the next call loads one.
+    The engine serialises its calls (it holds the GIL), so the two locks only order them against a replacement:
+    `_write_lock` blocks writers while files are copied and the journal is replayed, `_engine_lock` is held for one
+    call, or for the moment of the replacement. An idle shard has no engine; the next call loads one.
     """
 
     def __init__(self, folder: CollectionFolder) -> None:
@@ -52,12 +51,12 @@ class Shard:
             self._live()
 
     def read(self, call: str, ask: Callable[[edge.EdgeShard], T]) -> T:
-        """One call that changes nothing; `call` names it should it fail."""
+        """Run one read-only call; `call` names it in errors."""
         with self._engine, engine_faults(call, self.folder.path):
             return ask(self._live())
 
     def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
-        """Apply one operation, which adds so many points, if there is room; it survives a kill once this returns."""
+        """Apply one operation, which adds `points`, if there is space; it survives a kill once this returns."""
         require_space(self.folder.path, TO_ADD if points else TO_CHANGE)
         with self._writing:
             with self._engine, engine_faults(call, self.folder.path):
@@ -89,7 +88,7 @@ class Shard:
         return self._seen - there > _FEW * there
 
     def branch(self) -> tuple[Path, int]:
-        """Copy the shard's files aside and journal every write from here on.
+        """Copy the shard's files and journal every write from here on.
 
         Returns the copy's path and its number of points. End with `adopt` or `abandon`.
         """
@@ -108,7 +107,7 @@ class Shard:
             return copy, points
 
     def adopt(self, copy: Path, indexed: int) -> None:
-        """Bring the copy up to date from the journal and make it the live shard, once all of it is on the disk."""
+        """Bring the copy up to date from the journal and make it the live shard, once all of it is on disk."""
         _sync(copy)
         with self._writing:
             replacement = _load(copy)
@@ -117,7 +116,7 @@ class Shard:
                     for operation in self._journal or []:
                         replacement.update(operation)
                     replacement.flush()
-                _sync(copy)  # what the journal added; nothing was held up by the rest
+                _sync(copy)  # only what the journal added, so that writers wait briefly
                 with self._engine:
                     old, old_path = self._live(), self.folder.shard
                     self.folder.make_current(copy, indexed)
@@ -144,7 +143,7 @@ class Shard:
             self._let_go()
 
     def rest(self, idle: float) -> bool:
-        """Give the engine's threads and memory back if no call came for so many seconds; False while it is in use."""
+        """Release the engine's threads and memory if idle for so many seconds; return False while in use."""
         if not self._writing.acquire(blocking=False):
             return False
         try:
@@ -168,7 +167,7 @@ class Shard:
                 shard.close()
 
     def _live(self) -> edge.EdgeShard:
-        """The engine, loaded if need be. Whoever calls holds `_engine`."""
+        """Return the engine, loaded if needed. The caller must hold `_engine_lock`."""
         if self._closed:
             raise StoreError("store_closed")
         self._used = time.monotonic()
@@ -187,7 +186,7 @@ def _sync(folder: Path) -> None:
 
 
 def _give_back() -> None:
-    """Return freed memory to the system, where the allocator is one that keeps it."""
+    """Return freed memory to the system, if the allocator supports it."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -200,15 +199,15 @@ def _load(path: Path) -> edge.EdgeShard:
 
 log = logging.getLogger(__name__)
 
-THRESHOLD = 10_000  # points outside the index; a scan of that many takes about a millisecond
-GROWTH = 0.2  # of a large index, so that a growing library is not rebuilt at every step
+THRESHOLD = 10_000  # points outside the index; scanning these takes about a millisecond
+GROWTH = 0.2  # share of a large index, so that a growing library is rarely rebuilt
 QUIET = 5.0  # seconds without a write
-QUANTISED = 50_000  # points from which one byte a dimension is searched; below, vectors as they are cost little
-PATIENCE = 20.0  # seconds to wait for quiet before building amid the writes
+QUANTISED = 50_000  # points from which vectors are quantised; searching fewer is cheap
+PATIENCE = 20.0  # seconds to wait for a pause before building during writes
 
 
 class IndexBuilder:
-    """Builds one shard's indexes in the background; `docs/decisions/0001-storage.md` says why so."""
+    """Builds one shard's indexes in the background; `docs/decisions/0001-storage.md` gives the reasons."""
 
     def __init__(self, shard: Shard, *, threshold: int = THRESHOLD, quiet: float = QUIET) -> None:
         self._shard = shard
@@ -224,11 +223,11 @@ class IndexBuilder:
         self._child: subprocess.Popen[bytes] | None = None
 
     def wrote(self, points: int) -> None:
-        """Tell of a write of `points` points; starts a build when enough lie outside the index."""
+        """Note a write of `points` points; start a build when enough are outside the index."""
         self._points += points
         self._last_write = time.monotonic()
         if self.due():
-            self._points = self._shard.points()  # the sum counts points that were written twice
+            self._points = self._shard.points()  # the sum counts rewritten points twice
             if self.due():
                 self.start()
 
@@ -247,7 +246,7 @@ class IndexBuilder:
             self._thread.start()
 
     def hold(self) -> None:
-        """Build nothing automatically from here on; `build` still does."""
+        """Stop automatic builds; `build` still works."""
         self._held = True
 
     def wait(self, timeout: float | None = None) -> None:
@@ -255,7 +254,7 @@ class IndexBuilder:
             self._thread.join(timeout)
 
     def stop(self) -> None:
-        """End a build that is under way; its copy is thrown away."""
+        """End a running build and discard its copy."""
         self._stop.set()
         if self._child and self._child.poll() is None:
             self._child.kill()
@@ -275,7 +274,7 @@ class IndexBuilder:
         return time.monotonic() - self._last_write
 
     def build(self) -> bool:
-        """Build now and wait for it; False when it was stopped or the child failed."""
+        """Build now and wait; return False if it was stopped or the child failed."""
         with self._building:
             return self._build()
 
