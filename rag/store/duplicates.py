@@ -28,15 +28,15 @@ from rag.types import SparseVector
 if TYPE_CHECKING:
     from datasketch import MinHash
 
-_ALIASES = 500
-_ALIAS_BYTES = 100_000  # readers of exported files accept rows of up to 256 KB
+_MAX_ALIASES = 500
+_MAX_ALIAS_BYTES = 100_000  # readers of exported files accept rows of up to 256 KB
 THRESHOLD = 0.85
 SHINGLE = 4
 PERMUTATIONS = 128
 BANDS = 16
 _SCHEME = "affine32"  # of datasketch; changing it invalidates stored signatures
-_FEWEST = 40  # shingles; similarity is unreliable for fewer
-_ROWS = 1024  # shingles hashed per call: 0.5 MB, which fits in a core's cache
+_MIN_SHINGLES = 40  # shingles; similarity is unreliable for fewer
+_BATCH = 1024  # shingles hashed per call: 0.5 MB, which fits in a core's cache
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _TOKEN = re.compile(f"[{_HAN}]|[^\\W_{_HAN}]+")
@@ -47,21 +47,21 @@ def alias_hash(address: str) -> str:
     return hashlib.md5(address.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...]:
+def joined_aliases(existing: Iterable[str], recent: Iterable[str]) -> tuple[str, ...]:
     """Merge a page's aliases, the most recently seen last; drop the oldest if there are too many.
 
     Without a limit, an address that redirects somewhere new every time would add aliases forever.
     """
-    fresh = dict.fromkeys(seen)
-    every = [*(one for one in dict.fromkeys(before) if one not in fresh), *fresh]
-    kept: list[str] = []
-    room = _ALIAS_BYTES
-    for address in reversed(every[-_ALIASES:]):
+    fresh = dict.fromkeys(recent)
+    addresses = [*(alias for alias in dict.fromkeys(existing) if alias not in fresh), *fresh]
+    selected: list[str] = []
+    room = _MAX_ALIAS_BYTES
+    for address in reversed(addresses[-_MAX_ALIASES:]):
         room -= len(json.dumps(address)) + 1
         if room < 0:
             break
-        kept.append(address)
-    return tuple(reversed(kept))
+        selected.append(address)
+    return tuple(reversed(selected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +92,29 @@ def signature_from(payload: Mapping[str, Any]) -> Signature:
 
 @functools.lru_cache(maxsize=64)
 def sign(text: str) -> Signature:
-    """Return the signature of a text, cached from the duplicate check to the commit. 20 000 characters take some 5 ms."""
+    """Return the signature of a text, cached from the duplicate check to the commit; 5 ms per 20 000 characters."""
     shingles = _shingles(text)
-    if len(shingles) < _FEWEST:
+    if len(shingles) < _MIN_SHINGLES:
         return Signature()
-    minhash = _blank().copy()
-    for at in range(0, len(shingles), _ROWS):
-        minhash.update_batch(shingles[at : at + _ROWS])
+    minhash = _empty_minhash().copy()
+    for at in range(0, len(shingles), _BATCH):
+        minhash.update_batch(shingles[at : at + _BATCH])
     values = np.asarray(minhash.hashvalues, dtype="<u4").tobytes()
     return Signature(values)
 
 
-def similarity(one: Signature, other: Signature) -> float:
+def similarity(first: Signature, second: Signature) -> float:
     """Return the estimated Jaccard similarity of two texts, 0 to 1; 0 if either has no signature."""
-    if len(one.values) != len(other.values) or not one.values:
+    if len(first.values) != len(second.values) or not first.values:
         return 0.0
-    return float(np.mean(np.frombuffer(one.values, dtype="<u4") == np.frombuffer(other.values, dtype="<u4")))
+    return float(np.mean(np.frombuffer(first.values, dtype="<u4") == np.frombuffer(second.values, dtype="<u4")))
 
 
-def likeness(one: str, other: str) -> float:
+def likeness(text: str, other_text: str) -> float:
     """Return the exact Jaccard similarity of two texts, 0 to 1; works for short texts too."""
-    if one == other:
+    if text == other_text:
         return 1.0
-    first, second = _shingles(one), _shingles(other)
+    first, second = _shingles(text), _shingles(other_text)
     common = len(np.intersect1d(first, second, assume_unique=True))
     return common / max(1, len(first) + len(second) - common)
 
@@ -133,12 +133,12 @@ def _shingles(text: str) -> NDArray[np.uint32]:
 
 
 @functools.cache
-def _blank() -> MinHash:
+def _empty_minhash() -> MinHash:
     """Return an empty MinHash; copying one is cheaper than generating its permutations."""
     from datasketch import MinHash
 
-    return MinHash(num_perm=PERMUTATIONS, scheme=_SCHEME, hashfunc=_as_it_is)
+    return MinHash(num_perm=PERMUTATIONS, scheme=_SCHEME, hashfunc=_identity)
 
 
-def _as_it_is(hashed: Any) -> Any:
-    return hashed
+def _identity(value: Any) -> Any:
+    return value

@@ -9,7 +9,7 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-_OTHERS = 0o077
+_OTHERS_BITS = 0o077
 
 
 def keep_private(folder: Path) -> None:
@@ -18,20 +18,20 @@ def keep_private(folder: Path) -> None:
     The database engine creates files on its own, so this sets the umask of the process. A shared temporary folder
     (sticky) is left alone; links are not followed. Files of other users are left alone and logged.
     """
-    os.umask(_OTHERS)
+    os.umask(_OTHERS_BITS)
     if os.name == "nt" or folder.stat().st_mode & stat.S_ISVTX:
         return
-    _shut(folder.resolve())
-    for place, folders, files in os.walk(folder):
+    _restrict(folder.resolve())
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            _shut(Path(place, name))
+            _restrict(Path(parent, name))
 
 
-def _shut(path: Path) -> None:
+def _restrict(path: Path) -> None:
     try:
         mode = path.lstat().st_mode
-        if mode & _OTHERS and not stat.S_ISLNK(mode):
-            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+        if mode & _OTHERS_BITS and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS_BITS)
     except FileNotFoundError:  # a temporary file that was renamed or deleted meanwhile
         return
     except OSError as error:

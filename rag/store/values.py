@@ -37,8 +37,8 @@ class Patience:
     stopped: Callable[[], bool] = lambda: False
 
 
-_ANYBODY = Patience()
-current_patience: ContextVar[Patience] = ContextVar("patience", default=_ANYBODY)
+_DEFAULT_PATIENCE = Patience()
+current_patience: ContextVar[Patience] = ContextVar("patience", default=_DEFAULT_PATIENCE)
 
 
 @contextmanager
@@ -54,20 +54,19 @@ def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Ite
 def patiently(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
     """Wrap a task of a job so that its calls wait for the server until `stopped`, on any thread."""
 
-    def waiting() -> T:
+    def wrapper() -> T:
         with patience(math.inf, stopped):
             return task()
 
-    return waiting
+    return wrapper
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A passage found by a search.
 
-    `passage.ranks` and `.scores` have an entry for each leg that found it, and one for `fused`. If vectors were
-    requested, `vector` is the stored dense one (d,), if any; `terms` are the indices of the sparse vector if there is
-    no dense one.
+    `passage.ranks` and `.scores` have an entry for each leg that found it, and one for `fused`. `vector` is the stored
+    dense one (d,) if requested and present; `terms` are the indices of the sparse vector if there is no dense one.
     """
 
     passage: Passage
@@ -168,22 +167,22 @@ class Filters:
 
     def holds(self, page: Page, *, dated: bool = True) -> bool:
         """Return whether a page matches, with `dated` also by the date it was added; headings are ignored."""
-        chosen = ((self.pages, page.url_hash), (self.sites, page.site), (self.languages, page.language))
-        if page.url_hash in self.without or any(wanted and own not in wanted for wanted, own in chosen):
+        filters = ((self.pages, page.url_hash), (self.sites, page.site), (self.languages, page.language))
+        if page.url_hash in self.without or any(accepted and value not in accepted for accepted, value in filters):
             return False
         return not dated or between(page.added_at, self.since, self.until)
 
     def within(self, other: Filters) -> Filters:
         """Intersect both filters. If a field's values have none in common, use this filter's."""
 
-        def both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(value for value in mine if value in theirs) or mine or theirs
+        def intersect(own: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(value for value in own if value in others) or own or others
 
         return Filters(
-            both(self.pages, other.pages),
-            both(self.sites, other.sites),
-            both(self.languages, other.languages),
-            both(self.sections, other.sections),
+            intersect(self.pages, other.pages),
+            intersect(self.sites, other.sites),
+            intersect(self.languages, other.languages),
+            intersect(self.sections, other.sections),
             self.since or other.since,
             self.until or other.until,
             tuple(dict.fromkeys((*self.without, *other.without))),
@@ -192,15 +191,15 @@ class Filters:
 
 def between(moment: str, since: str, until: str) -> bool:
     """Return whether a time (ISO 8601) is between two times or dates, each of which may be empty."""
-    at = _utc(moment) if moment else None
-    after = at is not None and (not since or at >= _utc(since))
-    end = _utc(until) + timedelta(days=bool(DATE.fullmatch(until))) if until else None
-    return after and (end is None or (at is not None and at <= end))
+    time = _parse_utc(moment) if moment else None
+    is_after = time is not None and (not since or time >= _parse_utc(since))
+    end = _parse_utc(until) + timedelta(days=bool(DATE.fullmatch(until))) if until else None
+    return is_after and (end is None or (time is not None and time <= end))
 
 
-def _utc(moment: str) -> datetime:
-    read = datetime.fromisoformat(moment)
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+def _parse_utc(moment: str) -> datetime:
+    parsed = datetime.fromisoformat(moment)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
@@ -209,12 +208,12 @@ def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
         return dict(next(iter(legs.values())))
     fused: dict[str, float] = {}
     for scores in legs.values():
-        for rank, found in enumerate(best_first(scores)):
-            fused[found] = fused.get(found, 0.0) + 1.0 / (k + rank)
+        for rank, point in enumerate(sort_ids(scores)):
+            fused[point] = fused.get(point, 0.0) + 1.0 / (k + rank)
     return fused
 
 
-def best_first(scores: Mapping[str, float]) -> list[str]:
+def sort_ids(scores: Mapping[str, float]) -> list[str]:
     """Return the ids by descending score, ties in the order of ids."""
     by_id = sorted(scores)
     by_id.sort(key=scores.__getitem__, reverse=True)  # stable: ties stay in the order of ids

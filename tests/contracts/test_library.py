@@ -47,7 +47,7 @@ def test_pages_are_stored_told_and_removed(library: Library) -> None:
     assert {page.url_hash for page in library.pages()} == {*hashes}
     assert [page.added_at for page in library.pages()] == sorted((page.added_at for page in stored), reverse=True)
     assert (library.page_count(), library.chunk_count()) == (3, 12)
-    with library.held(hashes[:1]):
+    with library.lock_pages(hashes[:1]):
         assert library.remove([hashes[0], "0" * 32]) == 1
     assert (library.page_count(), library.chunk_count(), library.page(hashes[0])) == (2, 8, None)
     assert library.clear() == 2

@@ -353,7 +353,7 @@ def test_reading_ahead_leaves_what_is_read_later_and_what_cannot_be_read(
     read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin", "page_0.dat"]
     opened.clear()
-    monkeypatch.setattr("rag.store.qdrant.edge.folder._MOST", 1_000_000)
+    monkeypatch.setattr("rag.store.qdrant.edge.folder._MAX_READ_AHEAD", 1_000_000)
     read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin"]
 

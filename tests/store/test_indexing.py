@@ -164,10 +164,10 @@ def test_closing_ends_a_build(filled: EdgeClient, tmp_path: Path) -> None:
 
 def test_a_build_starts_by_itself_after_enough_writes(filled: EdgeClient) -> None:
     builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, quiet=0.05)
-    builder.wrote(0)
+    builder.note_write(0)
     assert builder._thread is None
     add(filled, POINTS, POINTS + 100)
-    builder.wrote(100)
+    builder.note_write(100)
     builder.wait(60)
     assert filled.backend.shard("c").folder.indexed == POINTS + 100
     builder.stop()
@@ -175,7 +175,7 @@ def test_a_build_starts_by_itself_after_enough_writes(filled: EdgeClient) -> Non
 
 def test_points_written_twice_do_not_start_a_build(filled: EdgeClient) -> None:
     builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, quiet=0.05)
-    builder.wrote(POINTS)
+    builder.note_write(POINTS)
     assert builder._thread is None
 
 
@@ -185,15 +185,15 @@ def test_a_large_index_is_rebuilt_by_growth_not_at_every_step(
     shard = filled.backend.shard("c")
     builder = IndexBuilder(shard, threshold=100)
     shard.folder.indexed = POINTS - 150
-    assert not builder.due()
+    assert not builder.is_due()
     shard.folder.indexed = POINTS - int(POINTS * shards_of.GROWTH)
-    assert builder.due()
+    assert builder.is_due()
 
 
 def test_records_without_vectors_are_never_indexed(client: EdgeClient) -> None:
     client.create_collection("r", vectors_config={}, sparse_vectors_config={"s": models.SparseVectorParams()})
     builder = IndexBuilder(client.backend.shard("r"), threshold=0)
-    assert not builder.due()
+    assert not builder.is_due()
 
 
 def test_a_shard_is_copied_once_at_a_time(filled: EdgeClient) -> None:
@@ -256,9 +256,9 @@ def test_words_of_deleted_points_do_not_count(client: EdgeClient) -> None:
 
 def test_a_builder_that_is_held_starts_nothing_by_itself(filled: EdgeClient) -> None:
     builder = IndexBuilder(filled.backend.shard("c"), threshold=10)
-    assert builder.due()
-    builder.hold()
-    assert not builder.due()
+    assert builder.is_due()
+    builder.pause()
+    assert not builder.is_due()
     assert builder.build()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.versions import KEPT
+from rag.store.qdrant.versions import MAX_VERSIONS
 from tests.store.support import draft, open_edge
 from tests.support.killed import begun
 
@@ -67,7 +67,7 @@ def check_versions(library: Library) -> int:
     for page in library.pages():
         versions = library.versions(page.url_hash)
         assert [one.number for one in versions] == list(range(page.version + 1 - len(versions), page.version + 1))
-        assert len(versions) == min(page.version, KEPT)
+        assert len(versions) == min(page.version, MAX_VERSIONS)
         numbers = [int(one.text.rsplit("version ", 1)[1].rstrip(".")) for one in versions]
         assert numbers == sorted(set(numbers))
         assert [one.until for one in versions[:-1]] == [one.since for one in versions[1:]]

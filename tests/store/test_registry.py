@@ -11,7 +11,7 @@ from rag.errors import StoreError
 from rag.store.qdrant import registry
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
-from rag.store.qdrant.records import FORMAT, KEPT, LIBRARIES, LibraryInfo, library_from, library_id
+from rag.store.qdrant.records import FORMAT, LIBRARIES, RESTORE_PERIOD, LibraryInfo, library_from, library_id
 from rag.store.qdrant.registry import (
     check_present,
     check_title,
@@ -44,7 +44,7 @@ def made(client: QdrantClient, name: str, title: str = "") -> LibraryInfo:
 
 def a_day_later(client: QdrantClient, name: str) -> None:
     """Let a library have been removed a day and a second ago."""
-    moment = datetime.now(UTC) - KEPT - timedelta(seconds=1)
+    moment = datetime.now(UTC) - RESTORE_PERIOD - timedelta(seconds=1)
     client.set_payload(LIBRARIES, {"removed_at": moment.isoformat()}, [library_id(name)])
 
 
@@ -140,7 +140,7 @@ def test_nothing_is_made_of_a_name_that_is_only_asked_for(client: QdrantClient) 
 
 
 def test_there_are_so_many_and_no_more(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "MOST", 2)
+    monkeypatch.setattr(registry, "MAX_LIBRARIES", 2)
     made(client, "a")
     made(client, "b")
     before = client.get_collections()

@@ -29,10 +29,10 @@ def test_idle_libraries_hold_no_threads(client: EdgeClient) -> None:
     before = threads()
     made = [open_library(client, f"lib-{n}", MODEL, DIMENSION) for n in range(3)]
     busy = threads() - before
-    assert client.backend.rest(0.0) >= 9
+    assert client.backend.unload_idle(0.0) >= 9
     resting = threads()
     assert len(busy - resting) >= 9
-    assert client.backend.rest(0.0) == 0
+    assert client.backend.unload_idle(0.0) == 0
     assert made[0].page_count() == 0
     assert 0 < len(threads() - resting) < len(busy)
 
@@ -41,9 +41,9 @@ def test_all_of_it_is_there_after_a_rest(folder: Path) -> None:
     client, library = open_edge(folder)
     one, two = draft("a"), draft("b")
     one.commit(library)
-    client.backend.rest(0.0)
+    client.backend.unload_idle(0.0)
     two.commit(library)
-    client.backend.rest(0.0)
+    client.backend.unload_idle(0.0)
     found = library.search(dense=one.dense[1], sparse=one.sparse[1], limit=1, prefetch=10)
     assert found[0].passage.text == one.chunks[1].text
     assert {page.url_hash for page in library.pages()} == {one.page.url_hash, two.page.url_hash}
@@ -55,16 +55,16 @@ def test_all_of_it_is_there_after_a_rest(folder: Path) -> None:
 
 def test_what_was_used_lately_does_not_rest(library: Library) -> None:
     library.pages()
-    assert engine(library).backend.rest(600.0) == 0
+    assert engine(library).backend.unload_idle(600.0) == 0
 
 
 def test_a_shard_that_is_being_copied_does_not_rest(library: Library) -> None:
     draft("a").commit(library)
     shard = engine(library).backend.shard(library.chunks_collection)
     copy, _ = shard.branch()
-    assert not shard.rest(0.0)
+    assert not shard.unload_idle(0.0)
     shard.adopt(copy, 0)
-    assert shard.rest(0.0)
+    assert shard.unload_idle(0.0)
     assert library.chunk_count() == 4
 
 
@@ -78,7 +78,7 @@ def test_nothing_that_runs_is_cut(library: Library) -> None:
     with ThreadPoolExecutor(4) as pool:
         running = [pool.submit(work, n) for n in range(12)]
         while not all(one.done() for one in running):
-            engine(library).backend.rest(0.0)
+            engine(library).backend.unload_idle(0.0)
     assert [one.result() for one in running] == [1] * 12
     assert library.page_count() == 12
 
@@ -87,6 +87,6 @@ def test_what_was_closed_does_not_wake(folder: Path) -> None:
     client, library = open_edge(folder)
     shard = client.backend.shard(library.chunks_collection)
     client.close()
-    assert not shard.rest(0.0)
+    assert not shard.unload_idle(0.0)
     with pytest.raises(StoreError, match="closed"):
         shard.points()

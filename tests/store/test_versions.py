@@ -11,7 +11,7 @@ from qdrant_client import models
 
 from rag.errors import StoreError
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.versions import KEPT
+from rag.store.qdrant.versions import MAX_VERSIONS
 from tests.store.support import draft
 
 
@@ -55,11 +55,11 @@ def test_a_text_that_comes_back_is_a_version_of_its_own(library: Library) -> Non
 
 
 def test_the_oldest_versions_give_way(library: Library) -> None:
-    for number in range(KEPT + 3):
+    for number in range(MAX_VERSIONS + 3):
         stored = draft("a", chunks=1, version=number).commit(library)
     versions = library.versions(stored.url_hash)
-    assert [one.number for one in versions] == list(range(4, KEPT + 4))
-    assert stored_versions(library) == KEPT - 1
+    assert [one.number for one in versions] == list(range(4, MAX_VERSIONS + 4))
+    assert stored_versions(library) == MAX_VERSIONS - 1
     assert versions[0].text == draft("a", chunks=1, version=3).page.text
 
 

@@ -45,8 +45,8 @@ _MANIFEST_BYTES = 64 * 1024
 _DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's list of parts, about 200 000 of them
 _NAME = re.compile(r"(\d{6,9})\.(pages|versions|chunks)\.jsonl")
 _END, _END64 = b"PK\x05\x06", b"PK\x06\x06"
-_BROKEN = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
-_MOMENT = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same library gives the same file
+_READ_ERRORS = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_ZIP_DATE = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same library gives the same file
 
 
 class ArchiveWriter:
@@ -63,7 +63,7 @@ class ArchiveWriter:
                 raise StoreError("exchange_folder", name=str(self._path))
             self._zip = zipfile.ZipFile(self._draft, "w", allowZip64=True)
         except OSError as error:
-            raise self._fault(error) from error
+            raise self._os_error(error) from error
         return self
 
     def __exit__(
@@ -76,44 +76,44 @@ class ArchiveWriter:
                     os.fsync(file.fileno())
                 self._draft.replace(self._path)
         except OSError as fault:
-            raise self._fault(fault) from fault
+            raise self._os_error(fault) from fault
         finally:
             with contextlib.suppress(OSError):
                 self._draft.unlink(missing_ok=True)
 
-    def rows(self, kind: str, rows: Iterable[dict[str, Any]], **arrays: NDArray[Any]) -> None:
+    def write_rows(self, kind: str, rows: Iterable[dict[str, Any]], **arrays: NDArray[Any]) -> None:
         """Write the next part: its rows, and their arrays by file name (`dense_f4` for `dense.f4`)."""
         self._number += 1
         lines = [self._line(kind, row) for row in rows]
         self._write(f"{self._number:06d}.{kind}.jsonl", b"".join(lines), zipfile.ZIP_DEFLATED, ROWS_BYTES)
         for name, array in arrays.items():
-            packed = zipfile.ZIP_DEFLATED if array.dtype == np.uint8 else zipfile.ZIP_STORED
-            self._write(f"{self._number:06d}.{name.replace('_', '.')}", array.tobytes(), packed)
+            compression = zipfile.ZIP_DEFLATED if array.dtype == np.uint8 else zipfile.ZIP_STORED
+            self._write(f"{self._number:06d}.{name.replace('_', '.')}", array.tobytes(), compression)
 
-    def manifest(self, data: dict[str, Any]) -> None:
+    def write_manifest(self, data: dict[str, Any]) -> None:
         self._write(MANIFEST, json.dumps(data, indent=1).encode(), zipfile.ZIP_DEFLATED)
 
     def _line(self, kind: str, row: dict[str, Any]) -> bytes:
         text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
         line = text.encode("utf-8", "surrogatepass") + b"\n"
         if len(line) > _LINE_BYTES:
-            raise self._oversized(str(row.get("url", kind))[:100])
+            raise self._size_error(str(row.get("url", kind))[:100])
         return line
 
     def _write(self, name: str, data: bytes, compression: int, limit: int = PART_BYTES) -> None:
         if len(data) > limit:
-            raise self._oversized(name)
-        info = zipfile.ZipInfo(name, _MOMENT)
+            raise self._size_error(name)
+        info = zipfile.ZipInfo(name, _ZIP_DATE)
         info.compress_type = compression
         try:
             self._zip.writestr(info, data, compresslevel=6)
         except OSError as error:
-            raise self._fault(error) from error
+            raise self._os_error(error) from error
 
-    def _oversized(self, part: str) -> StoreError:
+    def _size_error(self, part: str) -> StoreError:
         return StoreError("exchange_oversized", name=self._path.name, part=part)
 
-    def _fault(self, error: OSError) -> StoreError:
+    def _os_error(self, error: OSError) -> StoreError:
         if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
             return os_fault(self._path.parent, error)
         detail = error.strerror or type(error).__name__
@@ -130,8 +130,8 @@ class ArchiveReader:
 
     def __enter__(self) -> Self:
         try:
-            if _directory_bytes(self._path) > _DIRECTORY_BYTES:
-                raise self.damaged("too many parts")
+            if _directory_size(self._path) > _DIRECTORY_BYTES:
+                raise self.damage_error("too many parts")
             self._zip = zipfile.ZipFile(self._path)
         except (OSError, zipfile.BadZipFile, ValueError, struct.error) as error:
             raise StoreError("exchange_unreadable", name=self.name) from error
@@ -143,7 +143,7 @@ class ArchiveReader:
     ) -> None:
         self._zip.close()
 
-    def manifest(self) -> dict[str, Any]:
+    def read_manifest(self) -> dict[str, Any]:
         if MANIFEST not in self._parts:
             raise StoreError("exchange_unreadable", name=self.name)
         data = self._json(self._bytes(MANIFEST, _MANIFEST_BYTES))
@@ -153,61 +153,61 @@ class ArchiveReader:
 
     def parts(self) -> list[tuple[str, str]]:
         """Return the number and kind of each part, in order."""
-        found = [match.groups() for match in map(_NAME.fullmatch, self._parts) if match]
-        return sorted(((number, kind) for number, kind in found), key=lambda part: (int(part[0]), part[1]))
+        parts = [match.groups() for match in map(_NAME.fullmatch, self._parts) if match]
+        return sorted(((number, kind) for number, kind in parts), key=lambda part: (int(part[0]), part[1]))
 
-    def rows(self, number: str, kind: str) -> Iterator[dict[str, Any]]:
+    def read_rows(self, number: str, kind: str) -> Iterator[dict[str, Any]]:
         for line in self._bytes(f"{number}.{kind}.jsonl", ROWS_BYTES).split(b"\n"):
             if not line:
                 continue
             row = self._json(line) if len(line) <= _LINE_BYTES else None
             if not isinstance(row, dict):
-                raise self.damaged(f"part {number}")
+                raise self.damage_error(f"part {number}")
             yield row
 
-    def array(self, number: str, name: str, dtype: str, length: int) -> NDArray[Any]:
+    def read_array(self, number: str, name: str, dtype: str, length: int) -> NDArray[Any]:
         """Read an array of `length` numbers."""
-        wanted = length * np.dtype(dtype).itemsize
-        data = self._bytes(f"{number}.{name}", PART_BYTES) if wanted else b""
-        if len(data) != wanted:
-            raise self.damaged(f"part {number}")
+        size = length * np.dtype(dtype).itemsize
+        data = self._bytes(f"{number}.{name}", PART_BYTES) if size else b""
+        if len(data) != size:
+            raise self.damage_error(f"part {number}")
         return np.frombuffer(data, dtype=dtype)
 
-    def damaged(self, detail: str) -> StoreError:
+    def damage_error(self, detail: str) -> StoreError:
         return StoreError("exchange_damaged", name=self.name, detail=detail)
 
     def _bytes(self, name: str, limit: int) -> bytes:
         info = self._parts.get(name)
         if info is None or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise self.damaged(f"{name} is missing")
+            raise self.damage_error(f"{name} is missing")
         try:
             with self._zip.open(info) as file:
                 data = file.read(limit + 1)
-        except _BROKEN as error:
-            raise self.damaged(name) from error
+        except _READ_ERRORS as error:
+            raise self.damage_error(name) from error
         if len(data) > limit:
-            raise self.damaged(f"{name} is too large")
+            raise self.damage_error(f"{name} is too large")
         return data
 
     def _json(self, data: bytes) -> Any:
         try:
             return json.loads(data.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError) as error:
-            raise self.damaged("JSON") from error
+            raise self.damage_error("JSON") from error
 
 
-def _directory_bytes(path: Path) -> int:
+def _directory_size(path: Path) -> int:
     """Return the size of the zip's directory without reading it. Raises ValueError if the file is not a zip."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         size = file.tell()
         file.seek(max(0, size - 70_000))
         tail = file.read()
-    at = tail.rfind(_END)
-    if at < 0:
+    end = tail.rfind(_END)
+    if end < 0:
         raise ValueError("not a zip")
-    length = int(struct.unpack_from("<I", tail, at + 12)[0])
-    at64 = tail.rfind(_END64)
-    if at64 >= 0:
-        length = max(length if length != 0xFFFFFFFF else 0, int(struct.unpack_from("<Q", tail, at64 + 40)[0]))
+    length = int(struct.unpack_from("<I", tail, end + 12)[0])
+    end64 = tail.rfind(_END64)
+    if end64 >= 0:
+        length = max(length if length != 0xFFFFFFFF else 0, int(struct.unpack_from("<Q", tail, end64 + 40)[0]))
     return length

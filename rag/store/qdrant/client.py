@@ -26,7 +26,7 @@ from rag.store.values import SCREEN, patience
 from rag.types import Notice
 
 _FOLDER = "qdrant"  # under the data folder
-_OLDEST = (1, 17)  # the first version with `update_mode`
+_MIN_VERSION = (1, 17)  # the first version with `update_mode`
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=3.0)
 """Servers close a connection after 5 s without a call."""
 
@@ -50,7 +50,7 @@ def is_shared(client: QdrantClient) -> bool:
 def rest(client: QdrantClient, idle: float) -> None:
     """Release the embedded engine's resources for collections without a call for `idle` seconds."""
     if isinstance(client, EdgeClient):
-        client.backend.rest(idle)
+        client.backend.unload_idle(idle)
 
 
 def away_since(client: QdrantClient) -> datetime | None:
@@ -111,7 +111,7 @@ class Server(QdrantClient):
     def __init__(self, settings: Settings, **options: Any) -> None:
         """`options` are those of httpx.Client."""
         addresses = settings.qdrant_urls
-        self.addresses = [httpx.URL(one) for one in addresses]
+        self.addresses = [httpx.URL(address) for address in addresses]
         key = settings.qdrant_api_key.get_secret_value()
         self.has_key = bool(key)
         self.outages = Outages(addresses)
@@ -122,7 +122,7 @@ class Server(QdrantClient):
         remote.openapi_client.client.add_middleware(self.outages)
         self._client = cast(QdrantBase, _Guarded(remote))
         self.cloud_inference = True  # skips the search of points for texts to embed; ours have none
-        _be_quiet()
+        _silence_httpx()
         with suppress(StoreAwayError), patience(SCREEN):
             self.get_collections()
 
@@ -130,15 +130,15 @@ class Server(QdrantClient):
         self, collection_name: str, requests: Sequence[models.QueryRequest], *_: Any, **options: Any
     ) -> list[models.QueryResponse]:
         """Query without copying every request as QdrantClient does; see `EdgeClient`."""
-        answers: list[models.QueryResponse] = self._client.query_batch_points(collection_name, requests, **options)
-        return answers
+        responses: list[models.QueryResponse] = self._client.query_batch_points(collection_name, requests, **options)
+        return responses
 
 
-def _be_quiet() -> None:
+def _silence_httpx() -> None:
     """Hide the log line of each call, unless debug logging is on."""
-    calls = logging.getLogger("httpx")
-    if calls.level == logging.NOTSET and not logging.getLogger().isEnabledFor(logging.DEBUG):
-        calls.setLevel(logging.WARNING)
+    logger = logging.getLogger("httpx")
+    if logger.level == logging.NOTSET and not logging.getLogger().isEnabledFor(logging.DEBUG):
+        logger.setLevel(logging.WARNING)
 
 
 def look(client: QdrantClient) -> Notice | None:
@@ -173,24 +173,24 @@ class _Guarded:
 
     def __init__(self, remote: QdrantBase) -> None:
         self._remote = remote
-        self._known = False
+        self._is_checked = False
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._remote, name)
         return self._guard(name, value) if callable(value) and name != "close" else value
 
     def upsert(self, collection_name: str, points: Any, **options: Any) -> Any:
-        def write(some: Sequence[Any]) -> Any:
-            return self._guard("upsert", self._remote.upsert)(collection_name, points=some, **options)
+        def write(batch: Sequence[Any]) -> Any:
+            return self._guard("upsert", self._remote.upsert)(collection_name, points=batch, **options)
 
-        return _in_parts(write, points)[-1] if isinstance(points, Sequence) else write(points)
+        return _write_in_parts(write, points)[-1] if isinstance(points, Sequence) else write(points)
 
     def batch_update_points(self, collection_name: str, update_operations: Sequence[Any], **options: Any) -> Any:
-        def write(some: Sequence[Any]) -> Any:
+        def write(batch: Sequence[Any]) -> Any:
             call = self._guard("batch_update_points", self._remote.batch_update_points)
-            return call(collection_name, update_operations=some, **options)
+            return call(collection_name, update_operations=batch, **options)
 
-        return [done for part in _in_parts(write, update_operations) for done in part]
+        return [result for part in _write_in_parts(write, update_operations) for result in part]
 
     def _guard(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -208,21 +208,21 @@ class _Guarded:
 
     def _check_version(self) -> None:
         """Check the version once: a server without conditional writes would lose pages when two processes write."""
-        if self._known:
+        if self._is_checked:
             return
         version = self._remote.info().version
-        self._known = True
-        if (numbers := version_of(version)) and numbers < _OLDEST:
-            raise StoreError("store_too_old", version=version, oldest=".".join(map(str, _OLDEST)))
+        self._is_checked = True
+        if (numbers := version_of(version)) and numbers < _MIN_VERSION:
+            raise StoreError("store_too_old", version=version, oldest=".".join(map(str, _MIN_VERSION)))
 
 
 def version_of(version: str) -> tuple[int, int] | None:
     """Return the first two numbers of a version; None if it has none."""
-    found = re.match(r"v?(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.match(r"v?(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else None
 
 
-def _in_parts(write: Callable[[Sequence[Any]], Any], rows: Sequence[Any]) -> list[Any]:
+def _write_in_parts(write: Callable[[Sequence[Any]], Any], rows: Sequence[Any]) -> list[Any]:
     """Write all rows in order, in as few calls as the server accepts."""
     try:
         return [write(rows)]
@@ -230,4 +230,4 @@ def _in_parts(write: Callable[[Sequence[Any]], Any], rows: Sequence[Any]) -> lis
         if error.code != "store_too_large" or len(rows) < 2:
             raise
     half = len(rows) // 2
-    return _in_parts(write, rows[:half]) + _in_parts(write, rows[half:])
+    return _write_in_parts(write, rows[:half]) + _write_in_parts(write, rows[half:])

@@ -39,7 +39,7 @@ from rag.store.qdrant.records import (
     SPARSE,
     WITHOUT_TEXT,
     Mark,
-    Stored,
+    PageRecord,
     chunk_id,
     chunk_payload,
     chunks_collection,
@@ -49,8 +49,8 @@ from rag.store.qdrant.records import (
     page_from,
     page_id,
     page_point,
+    record_from,
     state_payload,
-    stored_from,
     tombstone,
 )
 from rag.store.qdrant.versions import Versions
@@ -58,9 +58,9 @@ from rag.store.values import CommitResult, Draft, NewChunks
 from rag.types import Chunk, Page
 
 BATCH = 128  # points per call
-_IDS = 1000  # ids per call
+_ID_BATCH = 1000  # ids per call
 _TRIES = 20
-_RESENT = 5
+_SENDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class _Swap:
     """A compare-and-set of a record that was read as `before`; it succeeded if the record has `token`."""
 
     page: Page
-    before: Stored | None
+    before: PageRecord | None
     token: str
     operation: Any
 
@@ -87,7 +87,7 @@ class _Attempt:
 
     draft: Draft
     page: Page
-    before: Stored | None
+    before: PageRecord | None
     token: str
 
     @property
@@ -102,7 +102,7 @@ class _Attempt:
         return self.before is not None and not self.before.removed and self.before.page.version < self.page.version
 
     def ids(self) -> list[str]:
-        return [chunk_id(self.page.url_hash, self.page.generation, one.index) for one in self.draft.new.chunks]
+        return [chunk_id(self.page.url_hash, self.page.generation, chunk.index) for chunk in self.draft.new.chunks]
 
     def swap(self) -> _Swap:
         mark = Mark(_next_rev(self.before), _recent(self.before, self.token))
@@ -110,7 +110,7 @@ class _Attempt:
         point = page_point(
             self.page, sign(self.page.text), mark, left_out=self.left_out, settled=settled, claim=self.draft.claim
         )
-        return _Swap(self.page, self.before, self.token, _replacing(point, self.before))
+        return _Swap(self.page, self.before, self.token, _replace(point, self.before))
 
 
 class Committer:
@@ -131,157 +131,164 @@ class Committer:
     def commit(self, drafts: Sequence[Draft]) -> list[CommitResult]:
         """Replace these pages, each atomically; on StoreError each page is either the old or the new one.
 
-        No page may occur twice. Takes a few calls for all pages, and as many again for each conflict with another
-        process.
+        No page may occur twice. Takes a few calls in all, and as many again for each conflict with another process.
         """
-        stands: dict[str, CommitResult] = {}
-        left = {draft.page.url_hash: draft for draft in drafts}
-        with self._locks.pages(left):
+        results: dict[str, CommitResult] = {}
+        remaining = {draft.page.url_hash: draft for draft in drafts}
+        with self._locks.lock_pages(remaining):
             self._check_current()
-            for tried in range(_TRIES):
-                attempts = self._attempts(left, stands, is_first=not tried)
+            for number in range(_TRIES):
+                attempts = self._attempts(remaining, results, is_first=not number)
                 if attempts:
                     self._stage(attempts)
-                    stands |= {one.page.url_hash: CommitResult(one.page) for one in self._exchange(attempts)}
-                left = {one: draft for one, draft in left.items() if one not in stands}
-                if not left:
-                    return [stands[draft.page.url_hash] for draft in drafts]
-        raise StoreError("commit_incomplete", url=next(iter(left.values())).page.url)
+                    results |= {
+                        attempt.page.url_hash: CommitResult(attempt.page) for attempt in self._exchange(attempts)
+                    }
+                remaining = {key: draft for key, draft in remaining.items() if key not in results}
+                if not remaining:
+                    return [results[draft.page.url_hash] for draft in drafts]
+        raise StoreError("commit_incomplete", url=next(iter(remaining.values())).page.url)
 
     def _attempts(
-        self, left: Mapping[str, Draft], stands: dict[str, CommitResult], *, is_first: bool
+        self, drafts: Mapping[str, Draft], results: dict[str, CommitResult], *, is_first: bool
     ) -> list[_Attempt]:
         """Make an attempt for each draft, except those that another process has made redundant since the first try."""
         attempts = []
-        records = self.records(left)
-        for url_hash, draft in left.items():
+        records = self.records(drafts)
+        for url_hash, draft in drafts.items():
             before = records.get(url_hash)
-            if before and not is_first and _is_as_good(before, draft):
-                stands[url_hash] = CommitResult(before.page, written=False)
+            if before and not is_first and _supersedes(before, draft):
+                results[url_hash] = CommitResult(before.page, written=False)
                 continue
             token = uuid4().hex[:16]
-            page = replace(_succeeding(draft, before), generation=draft.recipe + token)
+            page = replace(_successor(draft, before), generation=draft.recipe + token)
             attempts.append(_Attempt(draft, page, before, token))
         return attempts
 
     def _stage(self, attempts: Sequence[_Attempt]) -> None:
         """Write chunks and versions, which nothing refers to yet."""
         written = time.time()
-        points = [point for one in attempts for point in _chunk_points(one, written)]
+        points = [point for attempt in attempts for point in _chunk_points(attempt, written)]
         for at in range(0, len(points), BATCH):
             self._client.upsert(self._chunks, points[at : at + BATCH], wait=True)
-        successors = {one.page.url_hash: one.page for one in attempts if one.makes_version}
+        successors = {attempt.page.url_hash: attempt.page for attempt in attempts if attempt.makes_version}
         if successors:
-            ids = [page_id(one) for one in successors]
+            ids = [page_id(url_hash) for url_hash in successors]
             for record in self._client.retrieve(self._pages, ids, with_payload=True):
-                if stored_from(record.payload or {}).removed:
+                if record_from(record.payload or {}).removed:
                     continue
                 before = page_from(record.payload or {})
-                self.versions.keep(before, successors[before.url_hash].updated_at)
+                self.versions.save(before, successors[before.url_hash].updated_at)
 
     def _exchange(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
         """Commit, and return the attempts that won. Deletes the chunks of the others."""
         with self._locks.switch:
-            names = self._swap([one.swap() for one in attempts])
-            won = [one for one in attempts if one.page.url_hash in names]
-            lost = [one for one in attempts if one.page.url_hash not in names]
-            self._delete_chunks([*map(_dead_ids, won), *(one.ids() for one in lost)])
+            hashes = self._swap([attempt.swap() for attempt in attempts])
+            winners = [attempt for attempt in attempts if attempt.page.url_hash in hashes]
+            losers = [attempt for attempt in attempts if attempt.page.url_hash not in hashes]
+            self._delete_chunks([*map(_dead_ids, winners), *(attempt.ids() for attempt in losers)])
             for left_out in (False, True):
-                self._flag([i for one in won if one.left_out == left_out for i in one.ids()], left_out)
-            self.versions.settle_new([(one.page.url_hash, one.page.version - 1) for one in won if one.makes_version])
-            for one in won:
-                if not one.page.chunks:
-                    self.settle(one.page.url_hash)
-        return won
+                self._flag([i for attempt in winners if attempt.left_out == left_out for i in attempt.ids()], left_out)
+            self.versions.settle_new(
+                [(attempt.page.url_hash, attempt.page.version - 1) for attempt in winners if attempt.makes_version]
+            )
+            for attempt in winners:
+                if not attempt.page.chunks:
+                    self.settle(attempt.page.url_hash)
+        return winners
 
     def _swap(self, swaps: Sequence[_Swap]) -> set[str]:
         """Send compare-and-sets until the outcome of each is known; return the hashes of pages where they succeeded.
 
         A response may get lost while the write continues, so undecided ones are sent again unchanged.
         """
-        won: set[str] = set()
-        for _ in range(_RESENT):
-            self._client.batch_update_points(self._pages, [one.operation for one in swaps], ordering=ORDER)
-            found = self.records([one.url_hash for one in swaps])
-            won |= {one.url_hash for one in swaps if one.token in _tokens(found.get(one.url_hash))}
-            swaps = [one for one in swaps if one.url_hash not in won and _rev(found.get(one.url_hash)) == one.rev]
+        winners: set[str] = set()
+        for _ in range(_SENDS):
+            self._client.batch_update_points(self._pages, [swap.operation for swap in swaps], ordering=ORDER)
+            stored = self.records([swap.url_hash for swap in swaps])
+            winners |= {swap.url_hash for swap in swaps if swap.token in _tokens(stored.get(swap.url_hash))}
+            swaps = [
+                swap for swap in swaps if swap.url_hash not in winners and _rev(stored.get(swap.url_hash)) == swap.rev
+            ]
             if not swaps:
-                return won
+                return winners
         raise StoreError("commit_incomplete", url=swaps[0].page.url)
 
     def _delete_chunks(self, ids: Sequence[Sequence[str]]) -> None:
         dead: list[Any] = list(chain.from_iterable(ids))
-        for at in range(0, len(dead), _IDS):
-            self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _IDS]))
+        for at in range(0, len(dead), _ID_BATCH):
+            self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _ID_BATCH]))
 
     def _flag(self, ids: Sequence[str], left_out: bool) -> None:
         """Set the flags of new chunks; by a filter, since another process may have replaced them already."""
-        for at in range(0, len(ids), _IDS):
-            here = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _IDS]))])
-            self._client.set_payload(self._chunks, _flags(left_out), points=here, key="metadata")
+        for at in range(0, len(ids), _ID_BATCH):
+            condition = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _ID_BATCH]))])
+            self._client.set_payload(self._chunks, _flags(left_out), points=condition, key="metadata")
 
     # Changes that leave the text alone
 
-    def records(self, url_hashes: Sequence[str] | Mapping[str, Any]) -> dict[str, Stored]:
+    def records(self, url_hashes: Sequence[str] | Mapping[str, Any]) -> dict[str, PageRecord]:
         """Return the records of these pages without their texts, by hash; includes removed pages."""
-        ids = [page_id(one) for one in url_hashes]
-        found = self._client.retrieve(self._pages, ids, with_payload=WITHOUT_TEXT) if ids else []
-        stored = (stored_from(record.payload or {}) for record in found)
-        return {one.page.url_hash: one for one in stored}
+        ids = [page_id(url_hash) for url_hash in url_hashes]
+        points = self._client.retrieve(self._pages, ids, with_payload=WITHOUT_TEXT) if ids else []
+        stored = (record_from(record.payload or {}) for record in points)
+        return {record.page.url_hash: record for record in stored}
 
     def update_state(self, page: Page, claim: str | None = None) -> None:
         """Write the fields of `page` that concern its address, not its text, into its record, if it has one."""
-        with self._locks.pages([page.url_hash]):
+        with self._locks.lock_pages([page.url_hash]):
             before = self.records([page.url_hash]).get(page.url_hash)
             if before is None or before.removed:
                 return
-            said = {} if claim is None else claim_payload(claim)
-            here = models.Filter(must=[_is(page.url_hash)], must_not=[match("removed", True)])
+            claims = {} if claim is None else claim_payload(claim)
+            condition = models.Filter(must=[_is_page(page.url_hash)], must_not=[match("removed", True)])
             with self._locks.notes:
-                self._client.set_payload(self._pages, {**state_payload(page), **said}, points=here, ordering=ORDER)
+                self._client.set_payload(
+                    self._pages, {**state_payload(page), **claims}, points=condition, ordering=ORDER
+                )
             if before.left_out and before.page.status == "gone" and page.status == "active":
                 self.leave_out([page.url_hash], False)
 
     def leave_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
         """Exclude the chunks of these pages from every search, or include them again; ignores missing pages."""
 
-        def change(before: Stored, token: str) -> Any:
-            said = {"left_out": left_out, "settled": False}
-            return _amending(before, {**said, "rev": _next_rev(before), "recent": list(_recent(before, token))})
+        def change(before: PageRecord, token: str) -> Any:
+            flags = {"left_out": left_out, "settled": False}
+            return _amend(before, {**flags, "rev": _next_rev(before), "recent": list(_recent(before, token))})
 
         self._change(url_hashes, change)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         """Remove pages with all their chunks and versions; return how many existed."""
 
-        def change(before: Stored, token: str) -> Any:
+        def change(before: PageRecord, token: str) -> Any:
             mark = Mark(_next_rev(before), _recent(before, token))
-            return _replacing(tombstone(before.page.url_hash, mark), before)
+            return _replace(tombstone(before.page.url_hash, mark), before)
 
         return self._change(url_hashes, change)
 
-    def _change(self, url_hashes: Sequence[str], change: Callable[[Stored, str], Any]) -> int:
+    def _change(self, url_hashes: Sequence[str], change: Callable[[PageRecord, str], Any]) -> int:
         """Change the records of existing pages despite concurrent writers, and clean up; return their number."""
         count = 0
-        left = list(dict.fromkeys(url_hashes))
-        with self._locks.pages(left), self._locks.switch:
+        remaining = list(dict.fromkeys(url_hashes))
+        with self._locks.lock_pages(remaining), self._locks.switch:
             self._check_current()
             for _ in range(_TRIES):
-                present = [one for one in self.records(left).values() if not one.removed]
+                present = [record for record in self.records(remaining).values() if not record.removed]
                 token = uuid4().hex[:16]
-                swaps = [_Swap(one.page, one, token, change(one, token)) for one in present]
-                won = self._swap(swaps) if swaps else set()
-                self._clear_up(list(self.records(list(won)).values()))
-                count += len(won)
-                left = [one.url_hash for one in swaps if one.url_hash not in won]
-                if not left:
+                swaps = [_Swap(record.page, record, token, change(record, token)) for record in present]
+                winners = self._swap(swaps) if swaps else set()
+                self._clear_up(list(self.records(list(winners)).values()))
+                count += len(winners)
+                remaining = [swap.url_hash for swap in swaps if swap.url_hash not in winners]
+                if not remaining:
                     return count
         raise StoreError("commit_incomplete", url=swaps[0].page.url)
 
     def _check_current(self) -> None:
         """Raise LibraryMovedError if the library now uses another set of chunks."""
-        found = self._client.retrieve(LIBRARIES, [library_id(self._library)], with_payload=["model"])
-        model = (found[0].payload or {}).get("model") if found else None
+        points = self._client.retrieve(LIBRARIES, [library_id(self._library)], with_payload=["model"])
+        model = (points[0].payload or {}).get("model") if points else None
         if model and chunks_collection(self._library, model) != self._chunks:
             raise LibraryMovedError("library_moved", library=self._library)
 
@@ -295,31 +302,30 @@ class Committer:
             self.versions.settle(url_hash, None if stored.removed else stored.page.version)
             self._clear_up([stored])
 
-    def give_up(self, url_hash: str) -> bool:
+    def mark_lost(self, url_hash: str) -> bool:
         """Record that the page has no chunks, if some are missing; return whether it was recorded."""
         before = self.records([url_hash]).get(url_hash)
         if before is None or before.removed:
             return False
         current = [match("metadata.url_hash", url_hash), match("metadata.generation", before.page.generation)]
-        found = self._client.count(self._chunks, count_filter=models.Filter(must=current), exact=True).count
-        if found >= before.page.chunks:
+        count = self._client.count(self._chunks, count_filter=models.Filter(must=current), exact=True).count
+        if count >= before.page.chunks:
             return False
         token = uuid4().hex[:16]
-        said = {"generation": "", "chunks": 0, "settled": False}
+        changes = {"generation": "", "chunks": 0, "settled": False}
         mark = {"rev": _next_rev(before), "recent": list(_recent(before, token))}
-        if not self._swap([_Swap(before.page, before, token, _amending(before, {**said, **mark}))]):
+        if not self._swap([_Swap(before.page, before, token, _amend(before, {**changes, **mark}))]):
             return False
         self._clear_up(list(self.records([url_hash]).values()))
         return True
 
-    def unite(self, ids: Sequence[Any]) -> int:
+    def reconcile(self, ids: Sequence[Any]) -> int:
         """Write one replica's copy of these records to every replica; return the number of records.
 
-        The new revision is taken from the clock, above that of any replica, so no running commit succeeds a replaced
-        record.
+        The new revision is taken from the clock, above that of any replica, so no running commit can succeed it.
         """
-        found = self._client.retrieve(self._pages, ids, with_payload=True, with_vectors=True) if ids else []
-        for record in found:
+        points = self._client.retrieve(self._pages, ids, with_payload=True, with_vectors=True) if ids else []
+        for record in points:
             rev = max(time.time_ns() // 1_000_000, (record.payload or {}).get("rev", 0) + 1)
             older = models.FieldCondition(key="rev", range=models.Range(lt=rev))
             point: Any = models.PointStruct(
@@ -327,28 +333,28 @@ class Committer:
             )
             self._client.upsert(self._pages, [point], update_filter=models.Filter(must=[older]), ordering=ORDER)
             self.settle(str((record.payload or {})["url_hash"]))
-        return len(found)
+        return len(points)
 
     def _fence(self, url_hash: str) -> None:
         """Raise the revision despite concurrent writers, so that no earlier attempt can be committed."""
         before = self.records([url_hash]).get(url_hash)
         mark = Mark(_next_rev(before))
-        fence = _amending(before, {"rev": mark.rev}) if before else _replacing(tombstone(url_hash, mark), None)
+        fence = _amend(before, {"rev": mark.rev}) if before else _replace(tombstone(url_hash, mark), None)
         self._client.batch_update_points(self._pages, [fence], ordering=ORDER)
 
-    def _clear_up(self, records: Sequence[Stored]) -> None:
+    def _clear_up(self, records: Sequence[PageRecord]) -> None:
         """Flag the chunks of each record's generation, and delete those that the record makes obsolete."""
         if not records:
             return
-        operations = [one for stored in records for one in _clearing(stored)]
+        operations = [operation for stored in records for operation in _cleanup_operations(stored)]
         self._client.batch_update_points(self._chunks, operations)
         if removed := [stored.page.url_hash for stored in records if stored.removed]:
             self.versions.delete(removed)
-        settled = [_amending(stored, {"settled": True}) for stored in records]
+        settled = [_amend(stored, {"settled": True}) for stored in records]
         self._client.batch_update_points(self._pages, settled, ordering=ORDER)
 
 
-def _is_as_good(stored: Stored, draft: Draft) -> bool:
+def _supersedes(stored: PageRecord, draft: Draft) -> bool:
     """Return whether another process wrote the same text with the same splitting, or a later fetch."""
     if stored.removed:
         return False
@@ -356,65 +362,65 @@ def _is_as_good(stored: Stored, draft: Draft) -> bool:
     return stored.page.generation.startswith(draft.recipe) or bool(ours and theirs and theirs > ours)
 
 
-def _is(url_hash: str) -> models.HasIdCondition:
+def _is_page(url_hash: str) -> models.HasIdCondition:
     return models.HasIdCondition(has_id=[page_id(url_hash)])
 
 
-def _still(before: Stored) -> models.Condition:
+def _has_revision(before: PageRecord) -> models.Condition:
     """Match the record while it has the revision that was read."""
     return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
 
 
-def _replacing(point: models.PointStruct, before: Stored | None) -> models.UpsertOperation:
+def _replace(point: models.PointStruct, before: PageRecord | None) -> models.UpsertOperation:
     """Write the whole record, unless it has changed since it was read as `before`."""
     if before is None:
-        given = models.PointsList(points=[point], update_mode=models.UpdateMode.INSERT_ONLY)
+        upsert = models.PointsList(points=[point], update_mode=models.UpdateMode.INSERT_ONLY)
     else:
-        here = models.Filter(must=[_still(before)])
-        given = models.PointsList(points=[point], update_filter=here, update_mode=models.UpdateMode.UPDATE_ONLY)
-    return models.UpsertOperation(upsert=given)
+        condition = models.Filter(must=[_has_revision(before)])
+        upsert = models.PointsList(points=[point], update_filter=condition, update_mode=models.UpdateMode.UPDATE_ONLY)
+    return models.UpsertOperation(upsert=upsert)
 
 
-def _amending(before: Stored, payload: dict[str, Any]) -> models.SetPayloadOperation:
+def _amend(before: PageRecord, payload: dict[str, Any]) -> models.SetPayloadOperation:
     """Write a few fields of the record, unless it has changed since it was read as `before`."""
-    here = models.Filter(must=[_is(before.page.url_hash), _still(before)])
-    return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=here))
+    condition = models.Filter(must=[_is_page(before.page.url_hash), _has_revision(before)])
+    return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=condition))
 
 
 def _flags(left_out: bool) -> dict[str, bool]:
     return {"active": not left_out, "left_out": left_out}
 
 
-def _clearing(stored: Stored) -> list[Any]:
+def _cleanup_operations(stored: PageRecord) -> list[Any]:
     """Return the cleanup operations on the chunks of a page whose record was read as `stored`."""
-    ours, current = (
+    of_page, of_generation = (
         match("metadata.url_hash", stored.page.url_hash),
         match("metadata.generation", stored.page.generation),
     )
     before = models.FieldCondition(key="metadata.base_rev", range=models.Range(lt=stored.rev))
-    dead = models.Filter(must=[ours, before], must_not=[current])
-    operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=dead))]
+    obsolete = models.Filter(must=[of_page, before], must_not=[of_generation])
+    operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=obsolete))]
     if not stored.removed:
-        here = models.Filter(must=[ours, current])
-        change = models.SetPayload(payload=_flags(stored.left_out), filter=here, key="metadata")
+        condition = models.Filter(must=[of_page, of_generation])
+        change = models.SetPayload(payload=_flags(stored.left_out), filter=condition, key="metadata")
         operations.append(models.SetPayloadOperation(set_payload=change))
     return operations
 
 
-def _rev(stored: Stored | None) -> int:
+def _rev(stored: PageRecord | None) -> int:
     return stored.rev if stored else -1
 
 
-def _tokens(stored: Stored | None) -> Sequence[str]:
+def _tokens(stored: PageRecord | None) -> Sequence[str]:
     return stored.recent if stored else ()
 
 
-def _next_rev(before: Stored | None) -> int:
+def _next_rev(before: PageRecord | None) -> int:
     """Return the next revision. The first is taken from the clock, so that it grows even if a record was lost."""
     return before.rev + 1 if before else time.time_ns() // 1_000_000
 
 
-def _recent(before: Stored | None, token: str) -> tuple[str, ...]:
+def _recent(before: PageRecord | None, token: str) -> tuple[str, ...]:
     """Return the tokens of the last changes, so that a winner finds itself even if already replaced."""
     return (*_tokens(before), token)[-8:]
 
@@ -427,7 +433,7 @@ def _dead_ids(attempt: _Attempt) -> list[str]:
     return [chunk_id(before.url_hash, before.generation, index) for index in range(before.chunks)]
 
 
-def _succeeding(draft: Draft, stored: Stored | None) -> Page:
+def _successor(draft: Draft, stored: PageRecord | None) -> Page:
     """Return the page to store in place of `stored`, with counts, dates and merged aliases."""
     moment = now()
     page = draft.page
@@ -458,8 +464,8 @@ def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: f
             raise StoreError("vector_invalid", point=f"{page.url_hash}/{chunk.index}")
         vector[DENSE] = new.dense[row].tolist()
     if new.sparse[row].indices:
-        given = new.sparse[row]
-        vector[SPARSE] = models.SparseVector.model_construct(indices=given.indices, values=given.values)
+        sparse = new.sparse[row]
+        vector[SPARSE] = models.SparseVector.model_construct(indices=sparse.indices, values=sparse.values)
     first = _first_child(new.chunks, row)
     # Unvalidated: checking 384 numbers per point costs more than storing them.
     return models.PointStruct.model_construct(

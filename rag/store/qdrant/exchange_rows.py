@@ -18,7 +18,7 @@ from rag.store.duplicates import joined_aliases
 from rag.store.qdrant.archive import ROWS_BYTES, ArchiveWriter
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import SPARSE, chunk_payload, is_removed, match_any, page_from, page_id, walk
-from rag.store.qdrant.search import dense_of
+from rag.store.qdrant.search import dense_vector
 from rag.store.values import text_hash
 from rag.text import plain
 from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
@@ -28,27 +28,27 @@ from rag.web.url_key import split_url
 T = TypeVar("T")
 
 _TEXT_BYTES = 4_000_000
-_ROWS = 1000  # per part
+_MAX_ROWS = 1000  # per part
 _HEADING_BYTES = ROWS_BYTES // 2  # of all headings of a part
-_LONGEST = 2000  # characters of a heading, a title, a name
-_DEEPEST = 16  # headings of a path
-_WORDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
+_MAX_CHARACTERS = 2000  # characters of a heading, a title, a name
+_MAX_HEADINGS = 16  # headings of a path
+_TEXT_FIELDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
 
 
 def export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter, counts: dict[str, int]) -> None:
     """Write some pages with their versions and chunks, and add their numbers to `counts`."""
-    records = library.client.retrieve(library.pages_collection, [page_id(one) for one in hashes], with_payload=True)
+    records = library.client.retrieve(library.pages_collection, [page_id(key) for key in hashes], with_payload=True)
     payloads = {page_from(r.payload or {}).url_hash: r.payload or {} for r in records if not is_removed(r)}
-    for group in _by_size(list(payloads.values())):
-        _texts_part(archive, "pages", [_slim_page(one) for one in group])
+    for group in _group_by_size(list(payloads.values())):
+        _write_texts(archive, "pages", [_strip_page(payload) for payload in group])
         counts["pages"] += len(group)
-        pages = {one["url_hash"]: page_from(one) for one in group}
+        pages = {payload["url_hash"]: page_from(payload) for payload in group}
         only = models.Filter(must=[match_any("url_hash", list(pages))])
-        versions = (r.payload or {} for r in walk(library.client, library._versions.collection, only))
-        past = [one for one in versions if one["number"] < pages[one["url_hash"]].version]
-        for part in _by_size(past):
-            _texts_part(archive, "versions", [_plain(one, "settled", "written") for one in part])
-        counts["versions"] += len(past)
+        points = (r.payload or {} for r in walk(library.client, library._versions.collection, only))
+        versions = [payload for payload in points if payload["number"] < pages[payload["url_hash"]].version]
+        for part in _group_by_size(versions):
+            _write_texts(archive, "versions", [_omit(payload, "settled", "written") for payload in part])
+        counts["versions"] += len(versions)
         counts["chunks"] += _export_chunks(library, pages, archive)
 
 
@@ -59,28 +59,28 @@ def _export_chunks(library: Library, pages: Mapping[str, Page], archive: Archive
     )
     points = walk(library.client, library.chunks_collection, only, vectors=True)
     count = 0
-    for part in _by_headings(points):
-        _chunks_part(archive, part, library.dimension)
+    for part in _group_by_headings(points):
+        _write_chunks(archive, part, library.dimension)
         count += len(part)
     return count
 
 
-def _by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
+def _group_by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
     """Group chunks so that their rows fit a part; only headings can make a row long."""
-    return _grouped(points, lambda point: sum(4 * len(heading) for heading in _section(point)), _HEADING_BYTES)
+    return _group(points, lambda point: sum(4 * len(heading) for heading in _headings(point)), _HEADING_BYTES)
 
 
-def _by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _group_by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     """Group payloads so that their texts fit a part."""
-    return _grouped(payloads, lambda one: 3 * len(one["text"]), _TEXT_BYTES)
+    return _group(payloads, lambda payload: 3 * len(payload["text"]), _TEXT_BYTES)
 
 
-def _grouped(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+def _group(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iterator[list[T]]:
     group: list[T] = []
     size = 0
     for row in rows:
         length = size_of(row)
-        if group and (size + length > limit or len(group) == _ROWS):
+        if group and (size + length > limit or len(group) == _MAX_ROWS):
             yield group
             group, size = [], 0
         group.append(row)
@@ -89,45 +89,45 @@ def _grouped(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iter
         yield group
 
 
-def _section(point: models.Record) -> list[str]:
+def _headings(point: models.Record) -> list[str]:
     """Return the headings above a chunk, cut to the limits of the reader."""
     section = (point.payload or {})["metadata"]["section"]
-    return [heading[:_LONGEST] for heading in section[:_DEEPEST]]
+    return [heading[:_MAX_CHARACTERS] for heading in section[:_MAX_HEADINGS]]
 
 
-def _slim_page(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_page(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page's record without derived fields, with overlong values cut."""
-    slim = _plain(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
-    words = {name: str(slim[name])[:_LONGEST] for name in _WORDS & slim.keys()}
-    return {**slim, **words, "aliases": list(joined_aliases((), payload.get("aliases", ())))}
+    slim = _omit(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
+    texts = {name: str(slim[name])[:_MAX_CHARACTERS] for name in _TEXT_FIELDS & slim.keys()}
+    return {**slim, **texts, "aliases": list(joined_aliases((), payload.get("aliases", ())))}
 
 
-def _plain(payload: Mapping[str, Any], *without: str) -> dict[str, Any]:
-    return {key: value for key, value in payload.items() if key not in without}
+def _omit(payload: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in payload.items() if key not in names}
 
 
-def _texts_part(archive: ArchiveWriter, kind: str, rows: Sequence[dict[str, Any]]) -> None:
+def _write_texts(archive: ArchiveWriter, kind: str, rows: Sequence[dict[str, Any]]) -> None:
     texts = [row["text"].encode("utf-8", "surrogatepass") for row in rows]
-    slim = [{**_plain(row, "text"), "bytes": len(text)} for row, text in zip(rows, texts, strict=True)]
-    archive.rows(kind, slim, texts_u1=np.frombuffer(b"".join(texts), dtype=np.uint8))
+    stripped = [{**_omit(row, "text"), "bytes": len(text)} for row, text in zip(rows, texts, strict=True)]
+    archive.write_rows(kind, stripped, texts_u1=np.frombuffer(b"".join(texts), dtype=np.uint8))
 
 
-def _chunks_part(archive: ArchiveWriter, points: Sequence[models.Record], dimension: int) -> None:
+def _write_chunks(archive: ArchiveWriter, points: Sequence[models.Record], dimension: int) -> None:
     rows, dense, terms, weights = [], [], [], []
     for point in points:
         data = (point.payload or {})["metadata"]
-        vector = dense_of(point)
+        vector = dense_vector(point)
         sparse: Any = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
         parent = [data["parent_start"], data["parent_end"], data["parent_id"]] if "parent_start" in data else None
         row = {"page": data["url_hash"], "index": data["index"], "start": data["start"], "end": data["end"]}
-        row |= {"section": _section(point), "hash": data["content_hash"], "parent": parent}
-        row |= {"header": data["header"][:_LONGEST]} if data.get("header") else {}
+        row |= {"section": _headings(point), "hash": data["content_hash"], "parent": parent}
+        row |= {"header": data["header"][:_MAX_CHARACTERS]} if data.get("header") else {}
         rows.append({**row, "dense": vector is not None, "terms": len(sparse.indices) if sparse else 0})
         dense += [vector] if vector is not None else []
         terms += list(sparse.indices) if sparse else []
         weights += list(sparse.values) if sparse else []
     stacked = np.stack(dense) if dense else np.zeros((0, dimension))
-    archive.rows(
+    archive.write_rows(
         "chunks",
         rows,
         dense_f4=stacked.astype("<f4"),
@@ -137,10 +137,10 @@ def _chunks_part(archive: ArchiveWriter, points: Sequence[models.Record], dimens
 
 
 _HASH = re.compile(r"[0-9a-f]{32}")
-_NUMBERS = frozenset(["chunks", "characters", "failures", "version", "reading"])
-_LARGEST = 2**31
-_NEEDED = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
-_OPTIONAL = frozenset(field.name for field in fields(Page)) - _NEEDED
+_NUMBER_FIELDS = frozenset(["chunks", "characters", "failures", "version", "reading"])
+_MAX_NUMBER = 2**31
+_REQUIRED_FIELDS = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
+_OPTIONAL_FIELDS = frozenset(field.name for field in fields(Page)) - _REQUIRED_FIELDS
 _TIMES = frozenset(["updated_at", "checked_at"])
 # Stricter than Python's parser: the engine does not sort times that it cannot parse.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -170,14 +170,14 @@ class ChunkRow:
         return payload
 
 
-def checked_page(row: Mapping[str, Any], text: str) -> Page:
+def parse_page(row: Mapping[str, Any], text: str) -> Page:
     """Return the page of a row, with its text."""
-    given: dict[str, Any] = {"text": text}
+    values: dict[str, Any] = {"text": text}
     for field in fields(Page):
-        if field.name == "text" or (field.name not in row and field.name in _OPTIONAL):
+        if field.name == "text" or (field.name not in row and field.name in _OPTIONAL_FIELDS):
             continue
-        given[field.name] = _value(field.name, row[field.name])
-    page = Page(**{"language": "", "site": "", "source": "import", **given})
+        values[field.name] = _check_value(field.name, row[field.name])
+    page = Page(**{"language": "", "site": "", "source": "import", **values})
     page = replace(page, title=plain(page.title), author=plain(page.author))
     _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
     _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation or not page.chunks))
@@ -186,7 +186,7 @@ def checked_page(row: Mapping[str, Any], text: str) -> Page:
     return page
 
 
-def addressed(page: Page) -> Page:
+def check_address(page: Page) -> Page:
     """Return the page with its valid aliases. Its own address must pass the check for rows of JSONL, or be a file's.
 
     Raises AddressError.
@@ -196,24 +196,24 @@ def addressed(page: Page) -> Page:
     return replace(page, aliases=tuple(filter(_is_address, page.aliases)))
 
 
-def checked_claim(row: Mapping[str, Any]) -> str:
+def parse_claim(row: Mapping[str, Any]) -> str:
     """Return the address that the page of a row claims; empty if it is invalid."""
     claim = row.get("claim", "")
     _require(isinstance(claim, str))
     return claim if _is_address(claim) else ""
 
 
-def checked_version(row: Mapping[str, Any], text: str) -> PageVersion:
+def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
     """Return the version of a row, with its text."""
     number = row["number"]
     _require(isinstance(number, int) and not isinstance(number, bool))
     names = ("url_hash", "title", "text_hash", "since", "until")
-    words = {name: row[name] for name in names}
-    _require(all(isinstance(value, str) for value in words.values()))
-    return PageVersion(number=number, text=text, **{**words, "title": plain(words["title"])})
+    texts = {name: row[name] for name in names}
+    _require(all(isinstance(value, str) for value in texts.values()))
+    return PageVersion(number=number, text=text, **{**texts, "title": plain(texts["title"])})
 
 
-def checked_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:
+def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:
     """Return the chunk of a row, a slice of one of `pages`."""
     page, left_out = pages[row["page"]]
     start, end, index, terms = row["start"], row["end"], row["index"], row["terms"]
@@ -221,7 +221,7 @@ def checked_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]
     _require(0 <= start <= end <= len(page.text) and 0 <= index < page.chunks and 0 <= terms <= 1_000_000)
     section, content_hash, header = row["section"], row["hash"], row.get("header", "")
     _require(isinstance(content_hash, str) and isinstance(header, str))
-    _require(isinstance(section, list) and all(isinstance(s, str) for s in section))
+    _require(isinstance(section, list) and all(isinstance(heading, str) for heading in section))
     parent, parent_id = None, ""
     if row.get("parent") is not None:
         first, last, parent_id = row["parent"]
@@ -232,32 +232,32 @@ def checked_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]
     return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id)
 
 
-def _value(name: str, given: Any) -> Any:
+def _check_value(name: str, value: Any) -> Any:
     if name == "aliases":
-        _require(isinstance(given, list) and all(isinstance(one, str) for one in given))
-        return tuple(given)
-    _require(type(given) is (int if name in _NUMBERS else str))
-    _require(name not in _NUMBERS or 0 <= given < _LARGEST)
-    return given
+        _require(isinstance(value, list) and all(isinstance(alias, str) for alias in value))
+        return tuple(value)
+    _require(type(value) is (int if name in _NUMBER_FIELDS else str))
+    _require(name not in _NUMBER_FIELDS or 0 <= value < _MAX_NUMBER)
+    return value
 
 
-def _is_address(given: str) -> bool:
-    return is_web_address(given) or _is_file_address(given)
+def _is_address(text: str) -> bool:
+    return is_web_address(text) or _is_file_address(text)
 
 
-def _is_file_address(given: str) -> bool:
+def _is_file_address(text: str) -> bool:
     """Return whether this is a file address as imports make it, with a percent-encoded name."""
-    return split_url(given).scheme == "file" and given.isascii() and given.isprintable() and " " not in given
+    return split_url(text).scheme == "file" and text.isascii() and text.isprintable() and " " not in text
 
 
-def _is_moment(given: str) -> bool:
+def _is_moment(text: str) -> bool:
     """Return whether this is a stored time: ISO 8601 with a time zone."""
-    if not _MOMENT.fullmatch(given):
+    if not _MOMENT.fullmatch(text):
         return False
-    datetime.fromisoformat(given)  # ValueError for the 31st of February
+    datetime.fromisoformat(text)  # ValueError for the 31st of February
     return True
 
 
-def _require(holds: bool) -> None:
-    if not holds:
+def _require(condition: bool) -> None:
+    if not condition:
         raise ValueError("a value that cannot be")

@@ -34,13 +34,13 @@ from rag.store.qdrant.records import (
     pages_collection,
     passage_from,
     recipe,
+    scope_filter,
     versions_collection,
     walk,
-    within,
 )
 from rag.store.qdrant.registry import check_format, check_present, create_library
 from rag.store.qdrant.repair import audit, sweep
-from rag.store.qdrant.search import Searcher, dense_of
+from rag.store.qdrant.search import Searcher, dense_vector
 from rag.store.qdrant.versions import Versions
 from rag.store.values import Audit, CommitResult, Draft, Filters, NewChunks, text_hash
 from rag.types import Page, PageVersion, Passage, SparseVector
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
 
     from rag.store.qdrant.vector_store import LibraryVectorStore
 
-_AT_ONCE = 100  # pages per call
-_COUNT_KEPT = 5.0  # seconds; another process over the same server may write
+_BATCH = 100  # pages per call
+_COUNT_SECONDS = 5.0  # seconds; another process over the same server may write
 _WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])
 _WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes", "claim_hashes"])
-_THERE = models.Filter(must_not=[match("removed", True)])
-_OF_TEXT = ["url_hash", "text", "text_hash"]
-_LOOKS = 3
-_CLAIMANTS = 8  # a site with a wrong canonical link has it on all pages
-_CANDIDATES = 500  # pages compared per text; more share a band only if a text repeats hundreds of times
+_NOT_REMOVED = models.Filter(must_not=[match("removed", True)])
+_TEXT_FIELDS = ["url_hash", "text", "text_hash"]
+_READ_TRIES = 3
+_MAX_CLAIMANTS = 8  # a site with a wrong canonical link has it on all pages
+_MAX_CANDIDATES = 500  # pages compared per text; more share a band only if a text repeats hundreds of times
 
 
 def open_library(
@@ -70,8 +70,8 @@ def open_library(
     Raises ModelMismatchError if it was made with another model. Raises StoreError if the name is invalid, the library
     was removed or written by a newer version, or, without `create`, does not exist.
     """
-    wanted = LibraryInfo(name, embedding_model, dimension, now())
-    info = create_library(client, wanted) if create else check_present(client, check_library_name(name))
+    new_info = LibraryInfo(name, embedding_model, dimension, now())
+    info = create_library(client, new_info) if create else check_present(client, check_library_name(name))
     if (info.embedding_model, info.dimension) != (embedding_model, dimension):
         raise ModelMismatchError(
             "model_mismatch",
@@ -81,7 +81,7 @@ def open_library(
             asked=embedding_model,
             asked_dimension=dimension,
         )
-    with library_locks(client, name).everything():
+    with library_locks(client, name).lock_all():
         ensure_library(client, name, embedding_model, dimension)
         check_format(info)
     library = Library(client, info)
@@ -111,20 +111,20 @@ class Library(Searcher):
         self._committer = Committer(
             client, info.name, self.pages_collection, self.chunks_collection, self._versions, locks
         )
-        self._counted: tuple[int | None, float, int] = (None, 0.0, 0)  # change number, expiry, number of pages
+        self._count_cache: tuple[int | None, float, int] = (None, 0.0, 0)  # change number, expiry, number of pages
 
     # Pages
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         """Return the stored pages among these, by hash, in one query."""
-        ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
+        ids = [page_id(url_hash) for url_hash in dict.fromkeys(url_hashes)]
         if not ids:
             return {}
         records = self.client.retrieve(self.pages_collection, ids, with_payload=WITHOUT_TEXT)
-        found = (self._known(record.payload or {}) for record in records if not is_removed(record))
-        return {page.url_hash: page for page in found}
+        pages = (self._page_from(record.payload or {}) for record in records if not is_removed(record))
+        return {page.url_hash: page for page in pages}
 
-    def _known(self, payload: Mapping[str, Any]) -> Page:
+    def _page_from(self, payload: Mapping[str, Any]) -> Page:
         """Return the page; a damaged one without validators, so that its site sends it again."""
         page = page_from(payload)
         return replace(page, etag="", last_modified="") if page.url_hash in self._damaged else page
@@ -134,16 +134,16 @@ class Library(Searcher):
 
         Takes two queries for any number of hashes.
         """
-        wanted = dict.fromkeys(url_hashes)
-        if not wanted:
+        hashes = dict.fromkeys(url_hashes)
+        if not hashes:
             return {}
-        only = models.Filter(must=[match_any("alias_hashes", list(wanted))])
+        only = models.Filter(must=[match_any("alias_hashes", list(hashes))])
         records = [*walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES)]
-        led = [record.payload or {} for record in reversed(records) if not is_removed(record)]
-        others = {alias: self._known(one) for one in led for alias in wanted.keys() & one["alias_hashes"]}
-        return others | self.known(url_hashes)
+        rows = [record.payload or {} for record in reversed(records) if not is_removed(record)]
+        by_alias = {alias: self._page_from(row) for row in rows for alias in hashes.keys() & row["alias_hashes"]}
+        return by_alias | self.known(url_hashes)
 
-    def claimants(self, url_hashes: Sequence[str], *, most: int = _CLAIMANTS) -> dict[str, list[Page]]:
+    def claimants(self, url_hashes: Sequence[str], *, most: int = _MAX_CLAIMANTS) -> dict[str, list[Page]]:
         """Return pages that claim one of these addresses as their own, by the given hash.
 
         A claim proves nothing. Reads `most` pages at most.
@@ -154,10 +154,10 @@ class Library(Searcher):
         records, _ = self.client.scroll(
             self.pages_collection, scroll_filter=only, limit=most, with_payload=WITHOUT_TEXT
         )
-        found: dict[str, list[Page]] = {}
+        claimants: dict[str, list[Page]] = {}
         for payload in (record.payload or {} for record in records):
-            found.setdefault(alias_hash(payload["claim"]), []).append(page_from(payload))
-        return found
+            claimants.setdefault(alias_hash(payload["claim"]), []).append(page_from(payload))
+        return claimants
 
     def page(self, url_hash: str) -> Page | None:
         """Return the page with its text, by its own hash or that of an alias, such as that of a merged duplicate.
@@ -166,8 +166,8 @@ class Library(Searcher):
         """
         records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
         records = [record for record in records if not is_removed(record)]
-        if not records and (other := self.resolve([url_hash]).get(url_hash)):
-            records = self.client.retrieve(self.pages_collection, [page_id(other.url_hash)], with_payload=True)
+        if not records and (alias_page := self.resolve([url_hash]).get(url_hash)):
+            records = self.client.retrieve(self.pages_collection, [page_id(alias_page.url_hash)], with_payload=True)
         page = page_from(records[0].payload or {}) if records else None
         if page and text_hash(page.text) != page.text_hash:
             self._damaged.add(page.url_hash)
@@ -175,52 +175,52 @@ class Library(Searcher):
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
         """Return the texts of the stored pages among these, by hash, in one query. Damaged ones are skipped."""
-        ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
-        records = self.client.retrieve(self.pages_collection, ids, with_payload=_OF_TEXT) if ids else []
-        there = {r.payload["url_hash"]: r.payload for r in records if r.payload and "text" in r.payload}
-        whole = {one: data["text"] for one, data in there.items() if text_hash(data["text"]) == data["text_hash"]}
-        self._damaged |= there.keys() - whole.keys()
-        return whole
+        ids = [page_id(key) for key in dict.fromkeys(url_hashes)]
+        records = self.client.retrieve(self.pages_collection, ids, with_payload=_TEXT_FIELDS) if ids else []
+        rows = {r.payload["url_hash"]: r.payload for r in records if r.payload and "text" in r.payload}
+        texts = {key: data["text"] for key, data in rows.items() if text_hash(data["text"]) == data["text_hash"]}
+        self._damaged |= rows.keys() - texts.keys()
+        return texts
 
     def pages(self) -> list[Page]:
         """Return the pages without their text, newest first, ties in the order of hashes."""
-        records = walk(self.client, self.pages_collection, _THERE, payload=WITHOUT_TEXT)
-        found = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
-        return sorted(found, key=lambda page: page.added_at, reverse=True)
+        records = walk(self.client, self.pages_collection, _NOT_REMOVED, payload=WITHOUT_TEXT)
+        pages = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
+        return sorted(pages, key=lambda page: page.added_at, reverse=True)
 
     def page_count(self) -> int:
         """Return the number of pages. Every screen calls this, so it is cached while nothing changes."""
-        calm, moment = self._locks.switch.calm(), time.monotonic()
-        at, until, count = self._counted
-        if calm is None or at != calm or moment > until:
-            count = self.client.count(self.pages_collection, count_filter=_THERE, exact=True).count
-            until = moment + _COUNT_KEPT if self._is_shared else math.inf
-            self._counted = (calm, until, count)
+        state, moment = self._locks.switch.snapshot(), time.monotonic()
+        cached_state, until, count = self._count_cache
+        if state is None or cached_state != state or moment > until:
+            count = self.client.count(self.pages_collection, count_filter=_NOT_REMOVED, exact=True).count
+            until = moment + _COUNT_SECONDS if self._is_shared else math.inf
+            self._count_cache = (state, until, count)
         return count
 
     def as_of(self) -> object | None:
         """Return a token that changes with the pages; None if other processes may change them unnoticed."""
-        pages, notes = self._locks.switch.calm(), self._locks.notes.calm()
+        pages, notes = self._locks.switch.snapshot(), self._locks.notes.snapshot()
         return None if self._is_shared or pages is None or notes is None else (pages, notes)
 
     def chunk_count(self, scope: Filters | None = None) -> int:
         """Count the searchable chunks, those within `scope` if given."""
-        given = within(scope) if scope else None
-        only = models.Filter(must=[match("metadata.active", True), *([given] if given else [])])
+        condition = scope_filter(scope) if scope else None
+        only = models.Filter(must=[match("metadata.active", True), *([condition] if condition else [])])
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
 
     def left_out(self) -> set[str]:
         """Return the hashes of excluded pages."""
         only = models.Filter(must=[match("left_out", True)])
-        found = walk(self.client, self.pages_collection, only, payload=["url_hash"])
-        return {record.payload["url_hash"] for record in found if record.payload}
+        records = walk(self.client, self.pages_collection, only, payload=["url_hash"])
+        return {record.payload["url_hash"] for record in records if record.payload}
 
     # Similar pages
 
     def versions(self, url_hash: str) -> list[PageVersion]:
         """Return the stored versions of the page, oldest first; the last is the current one."""
         page = self.page(url_hash)
-        return self._versions.of(page) if page else []
+        return self._versions.list_versions(page) if page else []
 
     def same_text(self, text_hash: str) -> list[Page]:
         """Return the pages with exactly this text, oldest first."""
@@ -230,8 +230,8 @@ class Library(Searcher):
         """Return the pages with one of these texts, without their text, oldest first."""
         only = models.Filter(must=[match_any("text_hash", list(text_hashes))])
         records = walk(self.client, self.pages_collection, only, payload=WITHOUT_TEXT)
-        found = [page_from(record.payload or {}) for record in records]
-        return sorted(found, key=lambda page: (page.added_at, page.url_hash))
+        pages = [page_from(record.payload or {}) for record in records]
+        return sorted(pages, key=lambda page: (page.added_at, page.url_hash))
 
     def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
         """Return pages with a nearly identical text and their similarity (0 to 1), most similar first.
@@ -242,31 +242,31 @@ class Library(Searcher):
 
     def near_texts_of(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
         """Return `near_texts` of each signature, in one call."""
-        bands = [one.bands for one in signatures]
+        bands = [signature.bands for signature in signatures]
         requests = [
             models.QueryRequest(
-                query=models.SparseVector(indices=one.indices, values=one.values),
+                query=models.SparseVector(indices=band.indices, values=band.values),
                 using=SPARSE,
-                filter=_THERE,
-                limit=_CANDIDATES,
+                filter=_NOT_REMOVED,
+                limit=_MAX_CANDIDATES,
                 with_payload=_WITH_SIGNATURE,
             )
-            for one in bands
-            if one.indices
+            for band in bands
+            if band.indices
         ]
         answers = iter(self.client.query_batch_points(self.pages_collection, requests) if requests else ())
-        found = [next(answers).points if one.indices else [] for one in bands]
-        return [_near(signature, points) for signature, points in zip(signatures, found, strict=True)]
+        points = [next(answers).points if band.indices else [] for band in bands]
+        return [_select_similar(signature, hits) for signature, hits in zip(signatures, points, strict=True)]
 
     # Chunks
 
     def chunks(self, url_hash: str) -> list[Passage]:
         """Return the page's chunks in order, without damaged ones."""
-        for _ in range(_LOOKS):
+        for _ in range(_READ_TRIES):
             page = self.known([url_hash]).get(url_hash)
             if page is None:
                 return []
-            points = list(walk(self.client, self.chunks_collection, _chunks_of(page)))
+            points = list(walk(self.client, self.chunks_collection, _chunks_filter(page)))
             if len(points) == page.chunks:  # else it changed meanwhile
                 break
         ordered = sorted(points, key=lambda point: int((point.payload or {})["metadata"]["index"]))
@@ -278,30 +278,30 @@ class Library(Searcher):
             return []
         points = self.client.retrieve(self.chunks_collection, list(dict.fromkeys(ids)), with_payload=True)
         by_id = {str(point.id): point for point in points}
-        found = (self._checked(passage_from(by_id[one])) for one in ids if one in by_id)
-        return [passage for passage in found if passage.text]
+        passages = (self._checked(passage_from(by_id[chunk_id])) for chunk_id in ids if chunk_id in by_id)
+        return [passage for passage in passages if passage.text]
 
     def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
         """Return the vectors of the page's chunks by `content_hash`; None if the model cannot read the text."""
-        found = {}
+        vectors = {}
         page = self.known([url_hash]).get(url_hash)
         if page is None:
             return {}
-        only = _chunks_of(page)
+        only = _chunks_filter(page)
         for point in walk(self.client, self.chunks_collection, only, payload=["metadata.content_hash"], vectors=True):
             vector: Any = point.vector if isinstance(point.vector, dict) else {}
             weights = vector.get(SPARSE)
             sparse = SparseVector(list(weights.indices), list(weights.values)) if weights else SparseVector([], [])
-            found[(point.payload or {})["metadata"]["content_hash"]] = (dense_of(point), sparse)
-        return found
+            vectors[(point.payload or {})["metadata"]["content_hash"]] = (dense_vector(point), sparse)
+        return vectors
 
     # Writing
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
         """Return whether the stored `page` is undamaged and was made from `text` by this chunker."""
-        whole = page.url_hash not in self._damaged
+        is_undamaged = page.url_hash not in self._damaged
         models = (self.embedding_model, *self.info.earlier_models)
-        return whole and page.generation.startswith(tuple(recipe(text, chunker, model) for model in models))
+        return is_undamaged and page.generation.startswith(tuple(recipe(text, chunker, model) for model in models))
 
     def draft(self, page: Page, new: NewChunks, chunker: str = "", claim: str = "") -> Draft:
         """Make the input of `commit_all` from a page and its chunks. `claim` is as in `update_record`."""
@@ -313,9 +313,9 @@ class Library(Searcher):
         No page may occur twice. If another process stored the same text meanwhile, or fetched the page later, its
         version stays. On StoreError each page is either the old or the new one.
         """
-        stands = self._committer.commit(drafts)
+        results = self._committer.commit(drafts)
         self._damaged -= {draft.page.url_hash for draft in drafts}
-        return stands
+        return results
 
     def update_record(self, page: Page, *, claim: str | None = None) -> None:
         """Write the latest etag, last_modified, checked_at, failures, status and aliases of a page.
@@ -329,26 +329,26 @@ class Library(Searcher):
     def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
         """Exclude these pages from every search, or include them again; they stay in the library."""
         unique = list(dict.fromkeys(url_hashes))
-        for at in range(0, len(unique), _AT_ONCE):
-            self._committer.leave_out(unique[at : at + _AT_ONCE], left_out)
+        for at in range(0, len(unique), _BATCH):
+            self._committer.leave_out(unique[at : at + _BATCH], left_out)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         """Remove pages with all their chunks and versions; return how many existed."""
         unique = list(dict.fromkeys(url_hashes))
-        return sum(self._committer.remove(unique[at : at + _AT_ONCE]) for at in range(0, len(unique), _AT_ONCE))
+        return sum(self._committer.remove(unique[at : at + _BATCH]) for at in range(0, len(unique), _BATCH))
 
     def clear(self) -> int:
         """Remove all pages with their versions; return how many there were."""
-        with self._locks.everything():
+        with self._locks.lock_all():
             return self.remove([page.url_hash for page in self.pages()])
 
-    def held(self, url_hashes: Sequence[str]) -> AbstractContextManager[None]:
+    def lock_pages(self, url_hashes: Sequence[str]) -> AbstractContextManager[None]:
         """Lock these pages against other threads of this process for the block."""
-        return self._locks.pages(url_hashes)
+        return self._locks.lock_pages(url_hashes)
 
     def sweep(self) -> None:
         """Finish or undo the interrupted work of killed processes; cheap if there is none."""
-        with self._locks.everything():
+        with self._locks.lock_all():
             sweep(
                 self.client,
                 self.pages_collection,
@@ -370,16 +370,16 @@ class Library(Searcher):
         return library_vector_store(self.client, self.chunks_collection, embeddings, sparse_embeddings)
 
 
-def _chunks_of(page: Page) -> models.Filter:
+def _chunks_filter(page: Page) -> models.Filter:
     """Return the filter for the chunks of the page's current text."""
     return models.Filter(
         must=[match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)]
     )
 
 
-def _near(signature: Signature, points: Sequence[models.ScoredPoint]) -> list[tuple[Page, float]]:
+def _select_similar(signature: Signature, points: Sequence[models.ScoredPoint]) -> list[tuple[Page, float]]:
     """Return the pages that are similar enough, most similar first."""
     payloads = [point.payload or {} for point in points]
-    scored = [(page_from(one), similarity(signature, signature_from(one))) for one in payloads]
-    near = [(page, score) for page, score in scored if score >= THRESHOLD]
-    return sorted(near, key=lambda one: (-one[1], one[0].added_at, one[0].url_hash))
+    scored = [(page_from(payload), similarity(signature, signature_from(payload))) for payload in payloads]
+    similar = [(page, score) for page, score in scored if score >= THRESHOLD]
+    return sorted(similar, key=lambda pair: (-pair[1], pair[0].added_at, pair[0].url_hash))

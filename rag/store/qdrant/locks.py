@@ -18,28 +18,28 @@ class Switch:
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._inside = 0
+        self._depth = 0
         self._failed = False
         self.changes = 0
 
     def __enter__(self) -> None:
         self._lock.acquire()
-        self._inside += 1
+        self._depth += 1
         self.changes += 1
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._failed = self._failed or error is not None
         self.changes += 1
-        self._inside -= 1
+        self._depth -= 1
         self._lock.release()
 
-    def calm(self) -> int | None:
+    def snapshot(self) -> int | None:
         """Return a number that stays the same until a change; None during a change, or after a failed one."""
-        return None if self._inside or self._failed else self.changes
+        return None if self._depth or self._failed else self.changes
 
 
 class LibraryLocks:
-    """Locks of one library: `pages` prevents two writers of one page, `switch` covers the moment a page is replaced.
+    """Locks of one library: `lock_pages` prevents two writers of one page, `switch` covers the replacement of pages.
 
     `notes` covers updates of a record that no chunk shows.
     """
@@ -50,16 +50,16 @@ class LibraryLocks:
         self.notes = Switch()
 
     @contextmanager
-    def pages(self, url_hashes: Iterable[str]) -> Iterator[None]:
+    def lock_pages(self, url_hashes: Iterable[str]) -> Iterator[None]:
         """Lock these pages for the block, always in the same order, so that threads cannot deadlock."""
-        wanted = sorted({crc32(one.encode()) % _STRIPES for one in url_hashes})
+        stripes = sorted({crc32(url_hash.encode()) % _STRIPES for url_hash in url_hashes})
         with ExitStack() as stack:
-            for stripe in wanted:
+            for stripe in stripes:
                 stack.enter_context(self._stripes[stripe])
             yield
 
     @contextmanager
-    def everything(self) -> Iterator[None]:
+    def lock_all(self) -> Iterator[None]:
         with ExitStack() as stack:
             for stripe in self._stripes:
                 stack.enter_context(stripe)
@@ -68,9 +68,9 @@ class LibraryLocks:
 
 
 _registry: WeakKeyDictionary[QdrantClient, dict[str, LibraryLocks]] = WeakKeyDictionary()
-_registering = Lock()
+_registry_lock = Lock()
 
 
 def library_locks(client: QdrantClient, library: str) -> LibraryLocks:
-    with _registering:
+    with _registry_lock:
         return _registry.setdefault(client, {}).setdefault(library, LibraryLocks())

@@ -49,12 +49,12 @@ Encode = Callable[[Sequence[Passage]], Sequence[Encoded]]
 
 _PAGES = 32  # per batch
 _BATCH = 128  # chunks encoded and written per call
-_FEW = 256  # chunks that may be copied during the switch
-_MOST = 1000  # ids per call
+_MAX_MISSING = 256  # chunks that may be copied during the switch
+_ID_BATCH = 1000  # ids per call
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _PageInfo:
     """The chunks that a page's record calls for."""
 
     generation: str
@@ -66,7 +66,7 @@ class _Wanted:
 class _Difference:
     """The difference between existing chunks and the records, by page and by id."""
 
-    lacking: dict[str, _Wanted] = field(default_factory=dict)
+    lacking: dict[str, _PageInfo] = field(default_factory=dict)
     missing: int = 0
     surplus: list[Any] = field(default_factory=list)
     misflagged: dict[bool, list[Any]] = field(default_factory=lambda: {True: [], False: []})
@@ -85,7 +85,7 @@ class Move:
         self._source = source
         self._encode = encode
         self._locks = library_locks(source.client, source.name)
-        with self._locks.everything():
+        with self._locks.lock_all():
             info = check_present(source.client, source.name)
             if info.embedding_model != source.embedding_model:
                 raise LibraryMovedError("library_moved", library=info.shown)
@@ -103,15 +103,17 @@ class Move:
         """
         missing = None
         while True:
-            wanted = self._wanted()
-            found = self._difference(wanted)
-            total = sum(one.chunks for one in wanted.values())
-            on_progress(total - found.missing, total)
-            if not found.missing or (missing is not None and (found.missing <= _FEW or found.missing >= missing)):
+            expected = self._expected_pages()
+            delta = self._difference(expected)
+            total = sum(page.chunks for page in expected.values())
+            on_progress(total - delta.missing, total)
+            if not delta.missing or (
+                missing is not None and (delta.missing <= _MAX_MISSING or delta.missing >= missing)
+            ):
                 return True
-            missing = found.missing
+            missing = delta.missing
             done = total - missing
-            for count in self._copied(found.lacking):
+            for count in self._copy_missing(delta.lacking):
                 done += count
                 on_progress(min(done, total), total)
                 if stopped():
@@ -119,22 +121,22 @@ class Move:
 
     def switch(self) -> None:
         """Copy the last changes, and search the new set from now on. Blocks writers of pages meanwhile."""
-        with self._locks.everything():
-            self._agree()
+        with self._locks.lock_all():
+            self._reconcile()
             info = self.target.info
-            changed = library_payload(replace(info, moving_to="", **self._previous()))
-            said = {key: changed[key] for key in _SWITCHED}
-            here = models.Filter(
+            changed = library_payload(replace(info, moving_to="", **self._previous_fields()))
+            fields = {key: changed[key] for key in _SWITCHED}
+            condition = models.Filter(
                 must=[
                     models.HasIdCondition(has_id=[library_id(info.name)]),
                     match("model", self._source.embedding_model),
                 ]
             )
-            self._client.set_payload(LIBRARIES, said, points=here, ordering=ORDER)
+            self._client.set_payload(LIBRARIES, fields, points=condition, ordering=ORDER)
         if self._source._is_shared:  # another process may have been writing
-            self._agree()
+            self._reconcile()
 
-    def _previous(self) -> dict[str, Any]:
+    def _previous_fields(self) -> dict[str, Any]:
         source = self._source
         return {
             "previous_model": source.embedding_model,
@@ -142,80 +144,80 @@ class Move:
             "moved_at": now(),
         }
 
-    def _agree(self) -> None:
+    def _reconcile(self) -> None:
         """Make the chunks of the target match the records."""
-        found = self._difference(self._wanted())
-        for _ in self._copied(found.lacking):
+        difference = self._difference(self._expected_pages())
+        for _ in self._copy_missing(difference.lacking):
             pass
         chunks = self.target.chunks_collection
-        for ids in _batches(found.surplus, _MOST):
+        for ids in _batches(difference.surplus, _ID_BATCH):
             self._client.delete(chunks, models.PointIdsList(points=ids))
-        for left_out, flagged in found.misflagged.items():
-            for ids in _batches(flagged, _MOST):
+        for left_out, flagged in difference.misflagged.items():
+            for ids in _batches(flagged, _ID_BATCH):
                 self._client.set_payload(chunks, _flags(left_out), points=ids, key="metadata")
 
-    def _wanted(self) -> dict[str, _Wanted]:
+    def _expected_pages(self) -> dict[str, _PageInfo]:
         fields = ["url_hash", "generation", "chunks", "left_out", "removed"]
         records = walk(self._client, self._source.pages_collection, payload=fields)
-        payloads = (record.payload or {} for record in records if not is_removed(record))
-        return {
-            one["url_hash"]: _Wanted(one["generation"], one["chunks"], bool(one.get("left_out"))) for one in payloads
-        }
+        rows = (record.payload or {} for record in records if not is_removed(record))
+        return {row["url_hash"]: _PageInfo(row["generation"], row["chunks"], bool(row.get("left_out"))) for row in rows}
 
-    def _difference(self, wanted: Mapping[str, _Wanted]) -> _Difference:
-        found = _Difference()
-        there: Counter[str] = Counter()
+    def _difference(self, expected: Mapping[str, _PageInfo]) -> _Difference:
+        difference = _Difference()
+        counts: Counter[str] = Counter()
         fields = [f"metadata.{name}" for name in ("url_hash", "generation", "active", "left_out")]
         for point in walk(self._client, self.target.chunks_collection, payload=fields):
             data = (point.payload or {})["metadata"]
-            page = wanted.get(data["url_hash"])
+            page = expected.get(data["url_hash"])
             if page is None or page.generation != data["generation"]:
-                found.surplus.append(point.id)
+                difference.surplus.append(point.id)
                 continue
-            there[data["url_hash"]] += 1
+            counts[data["url_hash"]] += 1
             if (data["active"], bool(data.get("left_out"))) != (not page.left_out, page.left_out):
-                found.misflagged[page.left_out].append(point.id)
-        found.lacking = {one: page for one, page in wanted.items() if there[one] < page.chunks}
-        found.missing = sum(page.chunks - there[one] for one, page in found.lacking.items())
-        return found
+                difference.misflagged[page.left_out].append(point.id)
+        difference.lacking = {url_hash: page for url_hash, page in expected.items() if counts[url_hash] < page.chunks}
+        difference.missing = sum(page.chunks - counts[url_hash] for url_hash, page in difference.lacking.items())
+        return difference
 
-    def _copied(self, lacking: Mapping[str, _Wanted]) -> Iterator[int]:
+    def _copy_missing(self, lacking: Mapping[str, _PageInfo]) -> Iterator[int]:
         """Encode and write the missing chunks of these pages; yield the number in each batch."""
         source, target = self._source.chunks_collection, self.target.chunks_collection
         for pages in _batches(list(lacking.items()), _PAGES):
             only = models.Filter(
                 must=[
-                    match_any("metadata.url_hash", [one for one, _ in pages]),
+                    match_any("metadata.url_hash", [url_hash for url_hash, _ in pages]),
                     match_any("metadata.generation", [page.generation for _, page in pages]),
                 ]
             )
             ids = [record.id for record in walk(self._client, source, only, payload=False)]
-            for some in _batches(ids, _BATCH):
-                there = {one.id for one in self._client.retrieve(target, some, with_payload=False)}
-                missing = [one for one in some if one not in there]
+            for batch in _batches(ids, _BATCH):
+                existing = {point.id for point in self._client.retrieve(target, batch, with_payload=False)}
+                missing = [chunk_id for chunk_id in batch if chunk_id not in existing]
                 points = self._client.retrieve(source, missing, with_payload=True, with_vectors=[SPARSE])
                 if points:
-                    self._client.upsert(target, self._encoded(points, dict(pages)), wait=True)
+                    self._client.upsert(target, self._encode_points(points, dict(pages)), wait=True)
                     yield len(points)
 
-    def _encoded(self, points: Sequence[models.Record], pages: Mapping[str, _Wanted]) -> list[models.PointStruct]:
-        given = self._encode([passage_from(point) for point in points])
-        encoded = []
-        for point, (vector, learned) in zip(points, given, strict=True):
+    def _encode_points(
+        self, points: Sequence[models.Record], pages: Mapping[str, _PageInfo]
+    ) -> list[models.PointStruct]:
+        vectors = self._encode([passage_from(point) for point in points])
+        structs = []
+        for point, (vector, learned) in zip(points, vectors, strict=True):
             payload = point.payload or {}
-            vectors: dict[str, Any] = dict(point.vector) if isinstance(point.vector, dict) else {}
-            if words := vectors.get(SPARSE):
+            point_vectors: dict[str, Any] = dict(point.vector) if isinstance(point.vector, dict) else {}
+            if words := point_vectors.get(SPARSE):
                 terms = without_learned(SparseVector(words.indices, words.values))
                 terms = joined(terms, learned) if learned else terms
-                vectors[SPARSE] = models.SparseVector(indices=terms.indices, values=terms.values)
+                point_vectors[SPARSE] = models.SparseVector(indices=terms.indices, values=terms.values)
             if vector is not None:
                 if not np.isfinite(vector).all():
                     raise StoreError("vector_invalid", point=str(point.id))
-                vectors[DENSE] = vector.tolist()
+                point_vectors[DENSE] = vector.tolist()
             flags = _flags(pages[payload["metadata"]["url_hash"]].left_out)
             payload = {**payload, "metadata": {**payload["metadata"], **flags}}
-            encoded.append(models.PointStruct.model_construct(id=point.id, vector=vectors, payload=payload))
-        return encoded
+            structs.append(models.PointStruct.model_construct(id=point.id, vector=point_vectors, payload=payload))
+        return structs
 
 
 _SWITCHED = (
@@ -234,19 +236,19 @@ def _flags(left_out: bool) -> dict[str, bool]:
 
 def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, over: bool) -> None:
     """Delete the library's unused sets of chunks; `over` includes the one kept for going back."""
-    if not over and not _unused(info, chunks_collections(client, info.name)):
+    if not over and not _unused_collections(info, chunks_collections(client, info.name)):
         return
-    with library_locks(client, info.name).everything():
-        there = chunks_collections(client, info.name)  # before reading the record, which names a set before it exists
+    with library_locks(client, info.name).lock_all():
+        collections = chunks_collections(client, info.name)  # before the record, which names new sets early
         info = check_present(client, info.name)
         if over and not info.moving_to:
-            forgotten = {"previous_model": "", "previous_dimension": 0, "moved_at": ""}
-            client.set_payload(LIBRARIES, forgotten, [library_id(info.name)], ordering=ORDER)
+            cleared = {"previous_model": "", "previous_dimension": 0, "moved_at": ""}
+            client.set_payload(LIBRARIES, cleared, [library_id(info.name)], ordering=ORDER)
             info = replace(info, previous_model="")
-        for name in _unused(info, there):
+        for name in _unused_collections(info, collections):
             client.delete_collection(name)
 
 
-def _unused(info: LibraryInfo, collections: Sequence[str]) -> set[str]:
-    used = filter(None, (info.embedding_model, info.moving_to, info.previous_model))
-    return set(collections) - {chunks_collection(info.name, one) for one in used}
+def _unused_collections(info: LibraryInfo, collections: Sequence[str]) -> set[str]:
+    names = filter(None, (info.embedding_model, info.moving_to, info.previous_model))
+    return set(collections) - {chunks_collection(info.name, model) for model in names}

@@ -31,9 +31,9 @@ ORDER = models.WriteOrdering.MEDIUM
 """Ordering of all writes of records, done by a live node. With weak ordering, two writes can each win on one replica;
 with strong ordering, they wait for one node even while it is down.
 """
-KEPT = timedelta(days=1)
+RESTORE_PERIOD = timedelta(days=1)
 """Time for which a deleted library can be restored."""
-INDEX_KEPT = timedelta(days=7)
+INDEX_PERIOD = timedelta(days=7)
 """Time for which a library can go back to its previous index."""
 FORMAT = 2
 """Format version of pages and chunks, raised when older programs must not write them."""
@@ -67,7 +67,7 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "rev": models.PayloadSchemaType.INTEGER,
 }
 VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}
-_PAGE = 1000  # points per call; the embedded engine holds the GIL for a whole call
+_SCROLL_SIZE = 1000  # points per call; the embedded engine holds the GIL for a whole call
 
 
 def check_library_name(name: str) -> str:
@@ -88,14 +88,14 @@ def versions_collection(library: str) -> str:
 
 def chunks_collections(client: QdrantClient, library: str) -> list[str]:
     """Return the names of all existing collections of the library's chunks."""
-    ours = f"pagelight.{library}.chunks."
-    return [one.name for one in client.get_collections().collections if one.name.startswith(ours)]
+    prefix = f"pagelight.{library}.chunks."
+    return [info.name for info in client.get_collections().collections if info.name.startswith(prefix)]
 
 
 def chunks_collection(library: str, embedding_model: str) -> str:
     """Return the collection for an embedding model; one each, so that a library can be re-embedded while in use."""
-    last = re.split(r"[/\\]", embedding_model.rstrip("/\\"))[-1].lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:32] or "model"
+    name = re.split(r"[/\\]", embedding_model.rstrip("/\\"))[-1].lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:32] or "model"
     digest = hashlib.sha256(embedding_model.encode()).hexdigest()[:8]
     return f"pagelight.{library}.chunks.{slug}-{digest}"
 
@@ -163,7 +163,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class PageRecord:
     """A page's record: the page without its text, its exclusion from answers, and its `Mark`.
 
     `removed` means that only the mark remains; `rev` is 0 for records older than revisions.
@@ -208,12 +208,12 @@ class LibraryInfo:
     @property
     def kept_until(self) -> datetime:
         """The time until which a deleted library can be restored."""
-        return datetime.fromisoformat(self.removed_at) + KEPT
+        return datetime.fromisoformat(self.removed_at) + RESTORE_PERIOD
 
     @property
     def back_until(self) -> datetime | None:
         """The time until which the library can go back to `previous_model` without re-encoding; None if it cannot."""
-        return datetime.fromisoformat(self.moved_at) + INDEX_KEPT if self.moved_at else None
+        return datetime.fromisoformat(self.moved_at) + INDEX_PERIOD if self.moved_at else None
 
 
 def recipe(text: str, chunker: str, embedding_model: str) -> str:
@@ -228,10 +228,10 @@ def _digest(name: str) -> bytes:
 
 def _uuid5(digest: bytes) -> str:
     """Return the text of a uuid5 four times as fast as UUID objects; some callers need ten thousand."""
-    given = bytearray(digest)
-    given[6] = given[6] & 0x0F | 0x50
-    given[8] = given[8] & 0x3F | 0x80
-    text = given.hex()
+    octets = bytearray(digest)
+    octets[6] = octets[6] & 0x0F | 0x50
+    octets[8] = octets[8] & 0x3F | 0x80
+    text = octets.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
@@ -245,8 +245,8 @@ def page_id(url_hash: str) -> str:
 
 def chunk_id(url_hash: str, generation: str, index: int) -> str:
     """Return a chunk's id. Its first half depends on the place only, so that ties keep their order in every library."""
-    place, attempt = _digest(f"chunk\n{url_hash}\n{index}"), _digest(f"chunk\n{url_hash}\n{generation}\n{index}")
-    return _uuid5(place[:8] + attempt[8:])
+    by_place, by_attempt = _digest(f"chunk\n{url_hash}\n{index}"), _digest(f"chunk\n{url_hash}\n{generation}\n{index}")
+    return _uuid5(by_place[:8] + by_attempt[8:])
 
 
 def version_id(url_hash: str, number: int) -> str:
@@ -259,9 +259,9 @@ def library_payload(info: LibraryInfo) -> dict[str, Any]:
 
 
 def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
-    given = {one.name: payload[one.name] for one in fields(LibraryInfo) if one.name in payload}
-    said = {"embedding_model": payload.get("model", payload["embedding_model"])}
-    return LibraryInfo(**{"format": 1, **given, **said, "earlier_models": tuple(given.get("earlier_models", ()))})
+    values = {entry.name: payload[entry.name] for entry in fields(LibraryInfo) if entry.name in payload}
+    model = {"embedding_model": payload.get("model", payload["embedding_model"])}
+    return LibraryInfo(**{"format": 1, **values, **model, "earlier_models": tuple(values.get("earlier_models", ()))})
 
 
 def page_payload(
@@ -296,8 +296,8 @@ def page_point(
 
 def tombstone(url_hash: str, mark: Mark) -> models.PointStruct:
     """Return the tombstone of a removed page: its revision, so that an older commit can't restore it."""
-    gone = {"url_hash": url_hash, "generation": "", "removed": True, "removed_at": now(), "settled": False}
-    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**gone, **_mark_payload(mark)})
+    payload = {"url_hash": url_hash, "generation": "", "removed": True, "removed_at": now(), "settled": False}
+    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**payload, **_mark_payload(mark)})
 
 
 def _mark_payload(mark: Mark) -> dict[str, Any]:
@@ -325,18 +325,18 @@ def state_payload(page: Page) -> dict[str, Any]:
 
 
 def page_from(payload: Mapping[str, Any]) -> Page:
-    given = {name: payload[name] for name in _PAGE_FIELDS if name in payload}
-    return Page(**{"text": "", **given, "aliases": tuple(given.get("aliases", ()))})
+    values = {name: payload[name] for name in _PAGE_FIELDS if name in payload}
+    return Page(**{"text": "", **values, "aliases": tuple(values.get("aliases", ()))})
 
 
-def stored_from(payload: Mapping[str, Any]) -> Stored:
+def record_from(payload: Mapping[str, Any]) -> PageRecord:
     removed = bool(payload.get("removed"))
     page = Page("", payload["url_hash"], "", "", "", "", "", "web") if removed else page_from(payload)
-    return Stored(page, bool(payload.get("left_out")), payload.get("rev", 0), payload.get("recent", ()), removed)
+    return PageRecord(page, bool(payload.get("left_out")), payload.get("rev", 0), payload.get("recent", ()), removed)
 
 
 def chunk_payload(
-    page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float, first_child: int = 0, base_rev: int = 0
+    page: Page, chunk: Chunk, vector_hash: str, *, active: bool, written: float, first_child: int = 0, base_rev: int = 0
 ) -> dict[str, Any]:
     """Return a chunk in LangChain's layout. `written` (Unix time) separates leftovers from commits in progress.
 
@@ -358,7 +358,7 @@ def chunk_payload(
             **({"header": chunk.context} if chunk.context else {}),
             "index": chunk.index,
             "generation": page.generation,
-            "content_hash": hashed,
+            "content_hash": vector_hash,
             "text_hash": content_hash(chunk.text),
             "added_at": page.added_at,
             "date": date_of(page),
@@ -379,8 +379,8 @@ def _parent_payload(page: Page, chunk: Chunk, first_child: int) -> dict[str, Any
     if chunk.parent is None:
         return {}
     start, end = chunk.parent
-    known_by = chunk_id(page.url_hash, page.generation, first_child)
-    return {"parent_start": start, "parent_end": end, "parent_id": known_by}
+    parent_id = chunk_id(page.url_hash, page.generation, first_child)
+    return {"parent_start": start, "parent_end": end, "parent_id": parent_id}
 
 
 def passage_from(
@@ -415,8 +415,8 @@ def passage_from(
 
 def is_damaged(payload: Mapping[str, Any]) -> bool:
     """Return whether a chunk's text differs from its stored hash; False for chunks without a hash."""
-    wanted = payload["metadata"].get("text_hash")
-    return wanted is not None and wanted != content_hash(payload["page_content"])
+    expected = payload["metadata"].get("text_hash")
+    return expected is not None and expected != content_hash(payload["page_content"])
 
 
 def match(key: str, value: str | bool) -> models.FieldCondition:
@@ -427,7 +427,7 @@ def match_any(key: str, values: list[str]) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchAny(any=values))
 
 
-def within(scope: Filters) -> models.Filter | None:
+def scope_filter(scope: Filters) -> models.Filter | None:
     """Return the scope as Qdrant's filter; None if it is empty."""
     keys = {
         "metadata.url_hash": scope.pages,
@@ -437,12 +437,12 @@ def within(scope: Filters) -> models.Filter | None:
     }
     must: list[models.Condition] = [match_any(key, list(values)) for key, values in keys.items() if values]
     if scope.since or scope.until:
-        must.append(models.FieldCondition(key="metadata.added_at", range=_between(scope.since, scope.until)))
-    aside = [match_any("metadata.url_hash", list(scope.without))] if scope.without else []
-    return models.Filter(must=must or None, must_not=[*aside] or None) if must or aside else None
+        must.append(models.FieldCondition(key="metadata.added_at", range=_date_range(scope.since, scope.until)))
+    must_not = [match_any("metadata.url_hash", list(scope.without))] if scope.without else []
+    return models.Filter(must=must or None, must_not=[*must_not] or None) if must or must_not else None
 
 
-def _between(since: str, until: str) -> models.DatetimeRange:
+def _date_range(since: str, until: str) -> models.DatetimeRange:
     if DATE.fullmatch(until):
         day_after = (date.fromisoformat(until) + timedelta(days=1)).isoformat()
         return models.DatetimeRange(gte=since or None, lt=day_after)
@@ -463,7 +463,7 @@ def walk(
         records, offset = client.scroll(
             collection,
             scroll_filter=only,
-            limit=_PAGE,
+            limit=_SCROLL_SIZE,
             offset=offset,
             with_payload=payload,
             with_vectors=vectors,

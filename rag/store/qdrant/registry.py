@@ -34,13 +34,13 @@ from rag.store.qdrant.records import (
     walk,
 )
 
-MOST = 200
+MAX_LIBRARIES = 200
 """Maximum number of libraries, including deleted ones that can be restored."""
 
-_SIGN = 10.0  # seconds between heartbeats of an import
-_DEAD = 120.0  # seconds without a heartbeat until an import counts as dead
-_LONGEST_TITLE = 60
-_SHOWN = 40  # characters of a typed name; no library's is longer
+_HEARTBEAT = 10.0  # seconds between heartbeats of an import
+_TIMEOUT = 120.0  # seconds without a heartbeat until an import counts as dead
+_MAX_TITLE = 60
+_MAX_SHOWN = 40  # characters of a typed name; no library's is longer
 
 
 def list_libraries(client: QdrantClient) -> list[str]:
@@ -68,8 +68,8 @@ def check_present(client: QdrantClient, name: str) -> LibraryInfo:
         return info
     check_not_removed(client, name)
     if client.collection_exists(LIBRARIES):
-        _check_not_arriving(client, _record(client, name))
-    raise StoreError("library_unknown", library=name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
+        _check_not_importing(client, _record(client, name))
+    raise StoreError("library_unknown", library=name if len(name) <= _MAX_SHOWN else f"{name[:_MAX_SHOWN]}…")
 
 
 def check_not_removed(client: QdrantClient, name: str) -> None:
@@ -96,7 +96,7 @@ def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
     """
     check_library_name(info.name)
     ensure_registry(client)
-    with library_locks(client, info.name).everything():
+    with library_locks(client, info.name).lock_all():
         if (present := library_info(client, info.name)) is not None:
             return present
         check_free(client, info.name)
@@ -113,8 +113,8 @@ def check_format(info: LibraryInfo) -> None:
 
 def note_fingerprint(client: QdrantClient, info: LibraryInfo, model: str, fingerprint: str) -> None:
     """Record the fingerprint of a model that is identified by its address."""
-    noted = {"fingerprints": {**info.fingerprints, model: fingerprint}}
-    client.set_payload(LIBRARIES, noted, [library_id(info.name)], ordering=ORDER)
+    fields = {"fingerprints": {**info.fingerprints, model: fingerprint}}
+    client.set_payload(LIBRARIES, fields, [library_id(info.name)], ordering=ORDER)
 
 
 def register(client: QdrantClient, name: str, payload: dict[str, Any]) -> None:
@@ -126,88 +126,88 @@ def register(client: QdrantClient, name: str, payload: dict[str, Any]) -> None:
 def check_free(client: QdrantClient, name: str) -> None:
     """Raise StoreError if the name's library is deleted or being imported, or there are too many."""
     check_not_removed(client, name)
-    clear_arrival(client, name)
-    if not is_taken(client, name) and client.count(LIBRARIES).count >= MOST:
-        raise StoreError("libraries_full", most=MOST)
+    clear_dead_import(client, name)
+    if not is_taken(client, name) and client.count(LIBRARIES).count >= MAX_LIBRARIES:
+        raise StoreError("libraries_full", most=MAX_LIBRARIES)
 
 
 # A library that is being imported
 
 
-class Arrival:
+class ImportReservation:
     """The name of a library that is being imported, reserved against other processes by a heartbeat."""
 
     def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
         self._client = client
         self._info = info
-        self._maker = uuid4().hex
-        self._seen = 0.0
+        self._owner = uuid4().hex
+        self._last_heartbeat = 0.0
 
     def begin(self) -> None:
         """Reserve the name. Raises StoreError if another process has it."""
         register(self._client, self._info.name, self._payload(importing=True))
-        self.alive()
+        self.renew()
 
-    def alive(self) -> None:
+    def renew(self) -> None:
         """Send a heartbeat. Raises StoreError if another process considered this one dead and took over."""
         moment = time.time()
-        if moment - self._seen < _SIGN:
+        if moment - self._last_heartbeat < _HEARTBEAT:
             return
-        here = models.Filter(must=self._mine())
-        self._client.set_payload(LIBRARIES, {"seen": moment}, here, ordering=ORDER)
+        condition = models.Filter(must=self._own_filter())
+        self._client.set_payload(LIBRARIES, {"seen": moment}, condition, ordering=ORDER)
         self._check()
-        self._seen = moment
+        self._last_heartbeat = moment
 
     def end(self) -> None:
-        """Make the library visible. Raises StoreError like `alive`."""
-        here = models.Filter(must=self._mine())
+        """Make the library visible. Raises StoreError like `renew`."""
+        condition = models.Filter(must=self._own_filter())
         point = models.PointStruct(id=library_id(self._info.name), vector={}, payload=self._payload(importing=False))
         mode = models.UpdateMode.UPDATE_ONLY
-        self._client.upsert(LIBRARIES, [point], update_filter=here, update_mode=mode, ordering=ORDER)
+        self._client.upsert(LIBRARIES, [point], update_filter=condition, update_mode=mode, ordering=ORDER)
         self._check()
 
     def abandon(self) -> None:
         """Delete the imported data, if the name is still reserved for this process."""
-        if self._maker == _record(self._client, self._info.name).get("maker"):
+        if self._owner == _record(self._client, self._info.name).get("maker"):
             _drop(self._client, self._info)
 
     def _check(self) -> None:
-        if self._maker != _record(self._client, self._info.name).get("maker"):
+        if self._owner != _record(self._client, self._info.name).get("maker"):
             raise StoreError("library_arriving", library=self._info.shown)
 
     def _payload(self, *, importing: bool) -> dict[str, Any]:
-        said = {"importing": True, "seen": time.time()} if importing else {}
-        return {**library_payload(self._info), "maker": self._maker, **said}
+        import_fields = {"importing": True, "seen": time.time()} if importing else {}
+        return {**library_payload(self._info), "maker": self._owner, **import_fields}
 
-    def _mine(self) -> list[models.Condition]:
-        return _held_by(self._info.name, self._maker)
+    def _own_filter(self) -> list[models.Condition]:
+        return _owner_filter(self._info.name, self._owner)
 
 
-def clear_arrival(client: QdrantClient, name: str) -> None:
+def clear_dead_import(client: QdrantClient, name: str) -> None:
     """Delete what a dead import left under this name; raise StoreError if it is still running."""
     record = _record(client, name)
     if not record.get("importing"):
         return
-    _check_not_arriving(client, record)
-    maker = record.get("maker", "")
-    if maker:  # a process that is slow, not dead, learns that it lost the name
-        client.set_payload(LIBRARIES, {"maker": ""}, models.Filter(must=_held_by(name, maker)), ordering=ORDER)
+    _check_not_importing(client, record)
+    owner = record.get("maker", "")
+    if owner:  # a process that is slow, not dead, learns that it lost the name
+        client.set_payload(LIBRARIES, {"maker": ""}, models.Filter(must=_owner_filter(name, owner)), ordering=ORDER)
     _drop(client, library_from(record))
 
 
-def _check_not_arriving(client: QdrantClient, record: Mapping[str, Any]) -> None:
-    if record.get("importing") and is_shared(client) and time.time() - record.get("seen", 0.0) < _DEAD:
+def _check_not_importing(client: QdrantClient, record: Mapping[str, Any]) -> None:
+    if record.get("importing") and is_shared(client) and time.time() - record.get("seen", 0.0) < _TIMEOUT:
         raise StoreError("library_arriving", library=library_from(record).shown)
 
 
-def _held_by(name: str, maker: str) -> list[models.Condition]:
-    mine = models.FieldCondition(key="maker", match=models.MatchValue(value=maker))
-    return [models.HasIdCondition(has_id=[library_id(name)]), mine]
+def _owner_filter(name: str, owner: str) -> list[models.Condition]:
+    owner_condition = models.FieldCondition(key="maker", match=models.MatchValue(value=owner))
+    return [models.HasIdCondition(has_id=[library_id(name)]), owner_condition]
 
 
 def _record(client: QdrantClient, name: str) -> dict[str, Any]:
-    found = client.retrieve(LIBRARIES, [library_id(name)], with_payload=True)
-    return (found[0].payload or {}) if found else {}
+    points = client.retrieve(LIBRARIES, [library_id(name)], with_payload=True)
+    return (points[0].payload or {}) if points else {}
 
 
 def is_taken(client: QdrantClient, name: str) -> bool:
@@ -229,8 +229,8 @@ def check_title(client: QdrantClient, title: str, of: str = "") -> str:
     Raises StoreError if it is empty, too long, has invisible characters, or is another library's.
     """
     plain = " ".join(title.split())
-    if not plain.isprintable() or not 0 < len(plain) <= _LONGEST_TITLE:
-        raise StoreError("library_title_wrong", most=_LONGEST_TITLE)
+    if not plain.isprintable() or not 0 < len(plain) <= _MAX_TITLE:
+        raise StoreError("library_title_wrong", most=_MAX_TITLE)
     others = [*library_infos(client), *library_infos(client, removed=True)]
     if any(info.shown.casefold() == plain.casefold() for info in others if info.name != of):
         raise StoreError("library_title_taken", title=plain)
@@ -257,7 +257,7 @@ def restore_library(client: QdrantClient, name: str) -> None:
 
 def purge_library(client: QdrantClient, name: str) -> None:
     """Delete a library that can no longer be restored, with everything in it; do nothing for others."""
-    with library_locks(client, name).everything():
+    with library_locks(client, name).lock_all():
         for info in library_infos(client, removed=True):
             if info.name == name and is_over(info):
                 _drop(client, info)

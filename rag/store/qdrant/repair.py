@@ -23,7 +23,7 @@ from rag.store.values import Audit
 
 log = logging.getLogger(__name__)
 
-_KEPT = timedelta(days=30)
+_TOMBSTONE_AGE = timedelta(days=30)
 
 
 def sweep(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, before: float | None) -> int:
@@ -32,47 +32,47 @@ def sweep(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
     `before` (Unix time) spares later chunks and versions: on a server they may belong to another process's running
     commit.
     """
-    unsettled = walk(client, pages, models.Filter(must=[match("settled", False)]), payload=["url_hash"])
-    found = {record.payload["url_hash"] for record in unsettled if record.payload}
-    found |= committer.versions.unsettled(before)
-    found |= _inactive(client, chunks, before)
-    for url_hash in found:
+    unsettled_pages = walk(client, pages, models.Filter(must=[match("settled", False)]), payload=["url_hash"])
+    hashes = {record.payload["url_hash"] for record in unsettled_pages if record.payload}
+    hashes |= committer.versions.unsettled_pages(before)
+    hashes |= _pages_with_leftovers(client, chunks, before)
+    for url_hash in hashes:
         committer.settle(url_hash)
-    _bury(client, pages, everything=before is None)
-    if found:
-        log.info("Repaired %d pages that a stopped process left half done", len(found))
-    return len(found)
+    _delete_tombstones(client, pages, everything=before is None)
+    if hashes:
+        log.info("Repaired %d pages that a stopped process left half done", len(hashes))
+    return len(hashes)
 
 
-def _bury(client: QdrantClient, pages: str, *, everything: bool) -> None:
+def _delete_tombstones(client: QdrantClient, pages: str, *, everything: bool) -> None:
     """Delete tombstones of removed pages: immediately if nobody else writes, else after a month."""
-    oldest = (datetime.now(UTC) - _KEPT).isoformat()
+    oldest = (datetime.now(UTC) - _TOMBSTONE_AGE).isoformat()
     removed = models.Filter(must=[match("removed", True), match("settled", True)])
     for record in walk(client, pages, removed, payload=["removed_at", "rev"]):
         data = record.payload or {}
         if everything or data["removed_at"] < oldest:
             rev = models.FieldCondition(key="rev", match=models.MatchValue(value=data["rev"]))
-            same = models.Filter(must=[models.HasIdCondition(has_id=[record.id]), rev])
-            client.delete(pages, models.FilterSelector(filter=same), ordering=ORDER)
+            unchanged = models.Filter(must=[models.HasIdCondition(has_id=[record.id]), rev])
+            client.delete(pages, models.FilterSelector(filter=unchanged), ordering=ORDER)
 
 
-def _inactive(client: QdrantClient, chunks: str, before: float | None) -> set[str]:
+def _pages_with_leftovers(client: QdrantClient, chunks: str, before: float | None) -> set[str]:
     """Return hashes of pages with inactive chunks, none of which was written after `before`."""
-    found: set[str] = set()
+    stale: set[str] = set()
     recent: set[str] = set()
     leftover = models.Filter(must=[match("metadata.active", False)], must_not=[match("metadata.left_out", True)])
     for record in walk(client, chunks, leftover, payload=["metadata"]):
         data = (record.payload or {})["metadata"]
-        late = before is not None and data["written"] > before
-        (recent if late else found).add(data["url_hash"])
-    return found - recent
+        is_recent = before is not None and data["written"] > before
+        (recent if is_recent else stale).add(data["url_hash"])
+    return stale - recent
 
 
-_READ = tuple(f"metadata.{name}" for name in ("url", "url_hash", "generation", "active", "left_out", "written"))
-_TEXT = ("page_content", "metadata.text_hash")
-_AT_ONCE = 1000  # records per call
-_SECOND_LOOK = 1.0  # seconds until a record that seems to differ is read again
-_LIVING = 600.0  # seconds for which inactive chunks may belong to a running commit
+_CHUNK_FIELDS = tuple(f"metadata.{name}" for name in ("url", "url_hash", "generation", "active", "left_out", "written"))
+_TEXT_FIELDS = ("page_content", "metadata.text_hash")
+_BATCH = 1000  # records per call
+_RECHECK_DELAY = 1.0  # seconds until a record that seems to differ is read again
+_COMMIT_SECONDS = 600.0  # seconds for which inactive chunks may belong to a running commit
 
 
 def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, deep: bool) -> Audit:
@@ -81,7 +81,7 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
     With `deep`, first compare replicas: a record that differs is rewritten to all of them. Chunks with damaged text are
     deleted, so their page counts as incomplete from then on.
     """
-    forked = committer.unite(_forked(client, pages)) if deep and isinstance(client, Server) else 0
+    forked = committer.reconcile(_find_forked(client, pages)) if deep and isinstance(client, Server) else 0
     records = {
         str(data["url_hash"]): (str(data["generation"]), int(data["chunks"]))
         for record in walk(client, pages, payload=["url_hash", "generation", "chunks", "removed"])
@@ -89,50 +89,50 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
     }
     if not deep and _count(client, chunks) == sum(count for _, count in records.values()):
         return Audit()
-    there: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     damaged: dict[Any, str] = {}
-    for point in walk(client, chunks, payload=[*_READ, *(_TEXT if deep else ())]):
+    for point in walk(client, chunks, payload=[*_CHUNK_FIELDS, *(_TEXT_FIELDS if deep else ())]):
         data = (point.payload or {})["metadata"]
         if deep and is_damaged(point.payload or {}):
             damaged[point.id] = data["url"]
-        elif data["active"] or data.get("left_out") or data["written"] < time.time() - _LIVING:
-            there[data["url_hash"], data["generation"]] += 1
+        elif data["active"] or data.get("left_out") or data["written"] < time.time() - _COMMIT_SECONDS:
+            counts[data["url_hash"], data["generation"]] += 1
     if damaged:
         client.delete(chunks, models.PointIdsList(points=list(damaged)))
-    lacking = [one for one, (generation, count) in records.items() if there[one, generation] < count]
-    surplus = {one for one, generation in there if generation != records.get(one, ("", 0))[0]}
-    found = Audit(sum(map(committer.give_up, lacking)), len(surplus), tuple(dict.fromkeys(damaged.values())), forked)
-    for one in surplus:
-        committer.settle(one)
+    lacking = [url_hash for url_hash, (generation, count) in records.items() if counts[url_hash, generation] < count]
+    surplus = {url_hash for url_hash, generation in counts if generation != records.get(url_hash, ("", 0))[0]}
+    result = Audit(sum(map(committer.mark_lost, lacking)), len(surplus), tuple(dict.fromkeys(damaged.values())), forked)
+    for url_hash in surplus:
+        committer.settle(url_hash)
     if lacking or surplus:
-        log.warning("%d pages lacked chunks, %d had chunks that are not theirs", found.lacking, found.surplus)
-    for url in found.damaged:
+        log.warning("%d pages lacked chunks, %d had chunks that are not theirs", result.lacking, result.surplus)
+    for url in result.damaged:
         log.warning("the text of %s was damaged: it must be taken in again", url)
-    return found
+    return result
 
 
-def _forked(client: Server, pages: str) -> list[Any]:
+def _find_forked(client: Server, pages: str) -> list[Any]:
     """Return the ids of records that differ between replicas; none while a replica is down.
 
     A server omits records that its replicas disagree on, and briefly those being written.
     """
     if not is_replicated(client, pages):
         return []
-    forked = _disputed(client, pages, [record.id for record in walk(client, pages, payload=False)])
+    forked = _find_disputed(client, pages, [record.id for record in walk(client, pages, payload=False)])
     if not forked:
         return []
-    time.sleep(_SECOND_LOOK)
-    return _disputed(client, pages, forked)
+    time.sleep(_RECHECK_DELAY)
+    return _find_disputed(client, pages, forked)
 
 
-def _disputed(client: Server, pages: str, ids: Sequence[Any]) -> list[Any]:
+def _find_disputed(client: Server, pages: str, ids: Sequence[Any]) -> list[Any]:
     agreed: set[Any] = set()
-    for at in range(0, len(ids), _AT_ONCE):
-        some = ids[at : at + _AT_ONCE]
+    for at in range(0, len(ids), _BATCH):
+        batch = ids[at : at + _BATCH]
         state = ["rev", "recent", "generation", "left_out", "removed"]
-        read = client.retrieve(pages, some, with_payload=state, consistency=models.ReadConsistencyType.ALL)
-        agreed |= {record.id for record in read}
-    return [one for one in ids if one not in agreed]
+        records = client.retrieve(pages, batch, with_payload=state, consistency=models.ReadConsistencyType.ALL)
+        agreed |= {record.id for record in records}
+    return [record_id for record_id in ids if record_id not in agreed]
 
 
 def _count(client: QdrantClient, chunks: str) -> int:

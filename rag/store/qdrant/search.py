@@ -26,24 +26,24 @@ from qdrant_client import QdrantClient, models
 
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.locks import LibraryLocks
-from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, within
-from rag.store.values import Filters, Fusion, Hit, Legs, Query, best_first, reciprocal_rank_fusion
+from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, scope_filter
+from rag.store.values import Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion, sort_ids
 from rag.types import Passage, SparseVector
 
-_IDF_KEPT = 300.0  # seconds; another process over the same server may write
-_TERMS_KEPT = 1 << 16
-_PAGE = models.PayloadSelectorInclude(include=["metadata.url_hash"])
-_BESIDE = ThreadPoolExecutor(8, "records")
+_IDF_SECONDS = 300.0  # seconds; another process over the same server may write
+_MAX_TERMS = 1 << 16
+_PAGE_HASH = models.PayloadSelectorInclude(include=["metadata.url_hash"])
+_RECORD_READERS = ThreadPoolExecutor(8, "records")
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Match:
     id: str
     ranks: Mapping[str, int]
     scores: Mapping[str, float]
 
 
-class _Remembered:
+class _IdfCache:
     """A cache of IDFs by term, cleared at each change of this process, and periodically for those of others."""
 
     def __init__(self) -> None:
@@ -54,8 +54,8 @@ class _Remembered:
     def of(self, changes: int) -> dict[int, float]:
         """Return the cache for this number of changes, to be extended."""
         moment = time.monotonic()
-        if changes != self._changes or moment > self._until or len(self._idf) > _TERMS_KEPT:
-            self._idf, self._changes, self._until = {}, changes, moment + _IDF_KEPT
+        if changes != self._changes or moment > self._until or len(self._idf) > _MAX_TERMS:
+            self._idf, self._changes, self._until = {}, changes, moment + _IDF_SECONDS
         return self._idf
 
 
@@ -68,7 +68,7 @@ class Searcher:
         self._chunks = chunks
         self._locks = locks
         self._is_shared = is_shared(client)
-        self._remembered = _Remembered()
+        self._idf_cache = _IdfCache()
         self._damaged: set[str] = set()
 
     def search(
@@ -89,7 +89,7 @@ class Searcher:
         legs, `{leg: {chunk id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are
         called `dense.2`, `sparse.2` and so on. A damaged chunk is returned without its text.
         """
-        only = within(scope) if scope else None
+        only = scope_filter(scope) if scope else None
         requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
         if not requests:
             return []
@@ -114,17 +114,17 @@ class Searcher:
         """
         from rag.store.qdrant.vector_store import library_vector_store
 
-        calm = None if self._is_shared else self._locks.switch.calm()
-        found = library_vector_store(self._client, self._chunks).max_marginal_relevance_search_with_score_by_vector(
-            dense.tolist(), limit, fetch_k, lambda_mult, within(scope) if scope else None
+        state = None if self._is_shared else self._locks.switch.snapshot()
+        results = library_vector_store(self._client, self._chunks).max_marginal_relevance_search_with_score_by_vector(
+            dense.tolist(), limit, fetch_k, lambda_mult, scope_filter(scope) if scope else None
         )
         ranked, pages = [], {}
-        for rank, (document, score) in enumerate(found, 1):
+        for rank, (document, score) in enumerate(results, 1):
             point = str(document.metadata["_id"])
             pages[point] = {"metadata": document.metadata}
             legs = (DENSE, "fused")
-            ranked.append(_Ranked(point, dict.fromkeys(legs, rank), dict.fromkeys(legs, score)))
-        return self._read(ranked, False, calm, pages)
+            ranked.append(_Match(point, dict.fromkeys(legs, rank), dict.fromkeys(legs, score)))
+        return self._read_hits(ranked, False, state, pages)
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         """Return the inverse document frequency of terms, as the engine computes it for sparse vectors.
@@ -132,68 +132,68 @@ class Searcher:
         A term without chunks gets the highest possible value. With several shards, each of which ranks by its own
         counts, it is the value of one of them: close enough to separate rare terms from common ones.
         """
-        known = self._remembered.of(self._locks.switch.changes)
-        missing = [term for term in terms if term not in known]
+        cache = self._idf_cache.of(self._locks.switch.changes)
+        missing = [term for term in terms if term not in cache]
         if missing:
-            known.update(self._read_idf(missing))
-        return {term: known[term] for term in terms}
+            cache.update(self._read_idf(missing))
+        return {term: cache[term] for term in terms}
 
     def _read_idf(self, terms: Sequence[int]) -> dict[int, float]:
         count = self._client.count(self._chunks, exact=False).count
-        unseen = math.log(1.0 + (count + 0.5) / 0.5)
-        answers = self._client.query_batch_points(self._chunks, [_term_request(term) for term in terms])
+        highest = math.log(1.0 + (count + 0.5) / 0.5)
+        responses = self._client.query_batch_points(self._chunks, [_term_query(term) for term in terms])
         return {
-            term: _idf_of(term, answer.points[0]) if answer.points else unseen
-            for term, answer in zip(terms, answers, strict=True)
+            term: _term_idf(term, response.points[0]) if response.points else highest
+            for term, response in zip(terms, responses, strict=True)
         }
 
     def _run(
         self, requests: dict[str, models.QueryRequest], limit: int, with_vectors: bool, fuse: Fusion
     ) -> tuple[list[Hit], bool]:
         """Return the hits, and whether some were skipped because their page is changing."""
-        calm = None if self._is_shared else self._locks.switch.calm()
-        answers = self._client.query_batch_points(self._chunks, list(requests.values()))
+        state = None if self._is_shared else self._locks.switch.snapshot()
+        responses = self._client.query_batch_points(self._chunks, list(requests.values()))
         legs = {
-            leg: {str(point.id): point.score for point in answer.points}
-            for leg, answer in zip(requests, answers, strict=True)
+            leg: {str(point.id): point.score for point in response.points}
+            for leg, response in zip(requests, responses, strict=True)
         }
-        pages = {str(point.id): point.payload for answer in answers for point in answer.points if point.payload}
-        ranked = _ranked(legs, fuse)
+        pages = {str(point.id): point.payload for response in responses for point in response.points if point.payload}
+        ranked = _rank(legs, fuse)
         hits: list[Hit] = []
         stale = False
         while len(hits) < limit and (batch := list(islice(ranked, limit - len(hits)))):
-            found = self._read(batch, with_vectors, calm, pages)
-            stale = stale or len(found) < len(batch)
-            hits.extend(found)
+            read = self._read_hits(batch, with_vectors, state, pages)
+            stale = stale or len(read) < len(batch)
+            hits.extend(read)
         return hits, stale
 
-    def _read(
-        self, batch: Sequence[_Ranked], with_vectors: bool, calm: int | None, pages: Mapping[str, Mapping[str, Any]]
+    def _read_hits(
+        self, batch: Sequence[_Match], with_vectors: bool, state: int | None, pages: Mapping[str, Mapping[str, Any]]
     ) -> list[Hit]:
         """Return the hits of `batch`, in order, without those of an outdated generation.
 
-        If nothing has changed since `calm`, none are outdated: a page's other chunks are inactive. `pages` has the page
-        of each point, so that records and chunks are read from a server in parallel.
+        If nothing has changed since `state`, none are outdated: other chunks are inactive. `pages` has the page of each
+        point, so that records and chunks are read from a server in parallel.
         """
         records = None
         if self._is_shared:
-            hashes = {pages[one.id]["metadata"]["url_hash"] for one in batch}
-            records = _BESIDE.submit(copy_context().run, self._generations, hashes)
-        points, terms = self._points([one.id for one in batch], with_vectors)
+            hashes = {pages[ranked.id]["metadata"]["url_hash"] for ranked in batch}
+            records = _RECORD_READERS.submit(copy_context().run, self._generations, hashes)
+        points, terms = self._points([ranked.id for ranked in batch], with_vectors)
         by_id = {str(point.id): point for point in points if point.payload is not None}
-        is_calm = calm is not None and calm == self._locks.switch.calm()
+        is_unchanged = state is not None and state == self._locks.switch.snapshot()
         if records is not None:
             current = records.result()
         else:
-            of_points = {point.payload["metadata"]["url_hash"] for point in points if point.payload}
-            current = {} if is_calm else self._generations(of_points)
+            point_hashes = {point.payload["metadata"]["url_hash"] for point in points if point.payload}
+            current = {} if is_unchanged else self._generations(point_hashes)
         hits = []
-        for one in batch:
-            point = by_id.get(one.id)
+        for ranked in batch:
+            point = by_id.get(ranked.id)
             data = (point.payload or {})["metadata"] if point else {}
-            if point and (is_calm or current.get(data["url_hash"]) == data["generation"]):
-                passage = passage_from(point, one.scores["fused"], one.ranks, one.scores)
-                hits.append(Hit(self._checked(passage), dense_of(point), terms.get(one.id, frozenset())))
+            if point and (is_unchanged or current.get(data["url_hash"]) == data["generation"]):
+                passage = passage_from(point, ranked.scores["fused"], ranked.ranks, ranked.scores)
+                hits.append(Hit(self._checked(passage), dense_vector(point), terms.get(ranked.id, frozenset())))
         return hits
 
     def _checked(self, passage: Passage) -> Passage:
@@ -205,27 +205,27 @@ class Searcher:
     def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
         """Return the chunks with these ids, and the terms of those without a dense vector.
 
-        The embedded engine reads terms in a second call, as reading them takes ten times as long; on a server the extra
-        call does.
+        Embedded, terms are read in a second call, as reading them takes ten times as long; on a server the call itself
+        does.
         """
         vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
         points = self._client.retrieve(self._chunks, ids, with_payload=True, with_vectors=vectors)
-        lacking = [point for point in points if _vector(point, DENSE) is None] if with_vectors else []
-        if lacking and not self._is_shared:
-            found = [str(point.id) for point in lacking]
-            lacking = self._client.retrieve(self._chunks, found, with_payload=False, with_vectors=[SPARSE])
-        return points, {str(point.id): _terms_of(point) for point in lacking}
+        sparse_only = [point for point in points if _vector(point, DENSE) is None] if with_vectors else []
+        if sparse_only and not self._is_shared:
+            sparse_ids = [str(point.id) for point in sparse_only]
+            sparse_only = self._client.retrieve(self._chunks, sparse_ids, with_payload=False, with_vectors=[SPARSE])
+        return points, {str(point.id): _terms_of(point) for point in sparse_only}
 
     def _generations(self, url_hashes: Collection[str]) -> dict[str, str]:
         """Return the current generation of each included page; reading a record includes reading its text."""
-        ids = [page_id(one) for one in url_hashes]
-        wanted = ["url_hash", "generation", "left_out"]
-        records = self._client.retrieve(self._pages, ids, with_payload=wanted) if ids else []
-        found = [record.payload for record in records if record.payload]
-        return {one["url_hash"]: one["generation"] for one in found if not one.get("left_out")}
+        ids = [page_id(url_hash) for url_hash in url_hashes]
+        fields = ["url_hash", "generation", "left_out"]
+        records = self._client.retrieve(self._pages, ids, with_payload=fields) if ids else []
+        payloads = [record.payload for record in records if record.payload]
+        return {payload["url_hash"]: payload["generation"] for payload in payloads if not payload.get("left_out")}
 
 
-def dense_of(point: Any) -> NDArray[np.float32] | None:
+def dense_vector(point: Any) -> NDArray[np.float32] | None:
     """Return the dense vector (d,) of a point, if it has one."""
     vector = _vector(point, DENSE)
     return None if vector is None else np.asarray(vector, dtype=np.float32)
@@ -247,11 +247,11 @@ def _requests(
 
     On a server chunks count before they are flagged: between a commit and its flags they are the page's.
     """
-    given = [only] if only else []
+    conditions = [only] if only else []
     if is_shared:
-        searched = models.Filter(must=given, must_not=[match("metadata.left_out", True)])
+        condition = models.Filter(must=conditions, must_not=[match("metadata.left_out", True)])
     else:
-        searched = models.Filter(must=[match("metadata.active", True), *given])
+        condition = models.Filter(must=[match("metadata.active", True), *conditions])
     legs: dict[str, Any] = {}
     for number, (dense, sparse) in enumerate(queries, start=1):
         suffix = f".{number}" if number > 1 else ""
@@ -264,26 +264,26 @@ def _requests(
         leg: models.QueryRequest.model_construct(
             query=models.NearestQuery.model_construct(nearest=vector),
             using=leg.partition(".")[0],
-            filter=searched,
+            filter=condition,
             limit=depth,
-            with_payload=_PAGE if is_shared else False,
+            with_payload=_PAGE_HASH if is_shared else False,
             with_vector=False,
         )
         for leg, vector in legs.items()
     }
 
 
-def _ranked(legs: Legs, fuse: Fusion) -> Iterator[_Ranked]:
+def _rank(legs: Legs, fuse: Fusion) -> Iterator[_Match]:
     """Yield the hits of the legs, best first, ties by id, with rank (from 1) and score in each leg."""
     by_leg = {**legs, "fused": fuse(legs)}
-    orders = {leg: best_first(found) for leg, found in by_leg.items()}
+    orders = {leg: sort_ids(scores) for leg, scores in by_leg.items()}
     ranks = {leg: dict(zip(order, range(1, len(order) + 1), strict=True)) for leg, order in orders.items()}
     for point in orders["fused"]:
-        at = {leg: places[point] for leg, places in ranks.items() if point in places}
-        yield _Ranked(point, at, {leg: by_leg[leg][point] for leg in at})
+        point_ranks = {leg: places[point] for leg, places in ranks.items() if point in places}
+        yield _Match(point, point_ranks, {leg: by_leg[leg][point] for leg in point_ranks})
 
 
-def _term_request(term: int) -> models.QueryRequest:
+def _term_query(term: int) -> models.QueryRequest:
     """Request one chunk with the term, and its weight: its score is that weight times the IDF."""
     return models.QueryRequest.model_construct(
         query=models.NearestQuery.model_construct(
@@ -296,7 +296,7 @@ def _term_request(term: int) -> models.QueryRequest:
     )
 
 
-def _idf_of(term: int, point: models.ScoredPoint) -> float:
+def _term_idf(term: int, point: models.ScoredPoint) -> float:
     vector: Any = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
     weight = dict(zip(vector.indices, vector.values, strict=True)).get(term, 0.0) if vector else 0.0
     return point.score / weight if weight else 0.0

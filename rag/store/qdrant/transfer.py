@@ -21,12 +21,12 @@ from rag.store.duplicates import signature_from
 from rag.store.qdrant.archive import ArchiveReader, ArchiveWriter
 from rag.store.qdrant.exchange_rows import (
     AddressError,
-    addressed,
-    checked_chunk,
-    checked_claim,
-    checked_page,
-    checked_version,
+    check_address,
     export_pages,
+    parse_chunk,
+    parse_claim,
+    parse_page,
+    parse_version,
 )
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.locks import library_locks
@@ -41,7 +41,7 @@ from rag.store.qdrant.records import (
     page_point,
     version_id,
 )
-from rag.store.qdrant.registry import Arrival, check_free, ensure_registry, library_info
+from rag.store.qdrant.registry import ImportReservation, check_free, ensure_registry, library_info
 from rag.types import Page
 
 OnProgress = Callable[[int, int], object]
@@ -64,11 +64,11 @@ def export_library(
     counts = {"pages": 0, "chunks": 0, "versions": 0}
     with ArchiveWriter(Path(path)) as archive:
         for at in range(0, len(hashes), _PAGES):
-            with library.held(hashes[at : at + _PAGES]):
+            with library.lock_pages(hashes[at : at + _PAGES]):
                 export_pages(library, hashes[at : at + _PAGES], archive, counts)
             on_progress(min(at + _PAGES, len(hashes)), len(hashes))
         info = LibraryInfo(library.name, library.embedding_model, library.dimension, now())
-        archive.manifest({**asdict(info), "format": FORMAT, "version": VERSION, "counts": counts})
+        archive.write_manifest({**asdict(info), "format": FORMAT, "version": VERSION, "counts": counts})
     return counts
 
 
@@ -90,7 +90,7 @@ def import_library(
     Raises StoreError if the name is taken, or the file is not a library, damaged, or of a newer version.
     """
     with ArchiveReader(Path(path), called) as archive:
-        info, counts = _info(archive)
+        info, counts = _read_info(archive)
         if embedding_model and (embedding_model, dimension) != (info.embedding_model, info.dimension):
             raise ModelMismatchError(
                 "exchange_model",
@@ -102,11 +102,13 @@ def import_library(
             )
         if library_info(client, name) is not None:
             raise StoreError("library_exists", library=name)
-        with importing(client, replace(info, name=name, title=title)) as (library, alive):
-            found = _Parts(archive, library, counts, lambda done, total: (alive(), on_progress(done, total))).run()
+        with importing(client, replace(info, name=name, title=title)) as (library, heartbeat):
+            imported = _Import(
+                archive, library, counts, lambda done, total: (heartbeat(), on_progress(done, total))
+            ).run()
             stored = {"pages": library.page_count(), "chunks": client.count(library.chunks_collection).count}
-            if found != counts or any(counts[kind] != number for kind, number in stored.items()):
-                raise archive.damaged("parts are missing")
+            if imported != counts or any(counts[kind] != number for kind, number in stored.items()):
+                raise archive.damage_error("parts are missing")
     return counts
 
 
@@ -119,25 +121,25 @@ def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Library
     """
     check_library_name(info.name)
     ensure_registry(client)
-    with library_locks(client, info.name).everything():
+    with library_locks(client, info.name).lock_all():
         if library_info(client, info.name) is not None:
             raise StoreError("library_exists", library=info.shown)
         check_free(client, info.name)
-        arrival = Arrival(client, info)
-        arrival.begin()
-        done = False
+        reservation = ImportReservation(client, info)
+        reservation.begin()
+        is_complete = False
         try:
             ensure_library(client, info.name, info.embedding_model, info.dimension)
-            yield Library(client, info), arrival.alive
-            arrival.end()
-            done = True
+            yield Library(client, info), reservation.renew
+            reservation.end()
+            is_complete = True
         finally:
-            if not done:
-                arrival.abandon()
+            if not is_complete:
+                reservation.abandon()
 
 
-def _info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
-    data = archive.manifest()
+def _read_info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
+    data = archive.read_manifest()
     if data.get("format") != FORMAT or type(data.get("version")) is not int:
         raise StoreError("exchange_unreadable", name=archive.name)
     if data["version"] > VERSION:
@@ -146,16 +148,16 @@ def _info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
         info = LibraryInfo(*(data[key] for key in ("name", "embedding_model", "dimension", "created_at")))
         counts = {key: _length(data["counts"][key]) for key in ("pages", "chunks", "versions")}
     except (KeyError, TypeError, ValueError) as error:
-        raise archive.damaged("manifest") from error
-    words = (info.name, info.embedding_model, info.created_at)
-    if not all(isinstance(word, str) for word in words) or type(info.dimension) is not int:
-        raise archive.damaged("manifest")
+        raise archive.damage_error("manifest") from error
+    texts = (info.name, info.embedding_model, info.created_at)
+    if not all(isinstance(text, str) for text in texts) or type(info.dimension) is not int:
+        raise archive.damage_error("manifest")
     if not 0 < info.dimension <= 65_536:
-        raise archive.damaged("manifest")
+        raise archive.damage_error("manifest")
     return info, counts
 
 
-class _Parts:
+class _Import:
     """One import: the parts in order, into a library that is still hidden."""
 
     def __init__(
@@ -170,41 +172,41 @@ class _Parts:
     def run(self) -> dict[str, int]:
         """Import all parts; return the numbers of pages, chunks and versions."""
         counts = {"pages": 0, "chunks": 0, "versions": 0}
-        take = {"pages": self._take_pages, "versions": self._take_versions, "chunks": self._take_chunks}
+        importers = {"pages": self._import_pages, "versions": self._import_versions, "chunks": self._import_chunks}
         for number, kind in self._archive.parts():
             try:
-                counts[kind] += take[kind](number)
+                counts[kind] += importers[kind](number)
             except AddressError as error:
-                raise self._archive.damaged(f"part {number}: no page can have the address {error}") from error
+                raise self._archive.damage_error(f"part {number}: no page can have the address {error}") from error
             except (KeyError, TypeError, ValueError, OverflowError) as error:
-                raise self._archive.damaged(f"part {number}") from error
+                raise self._archive.damage_error(f"part {number}") from error
             self._on_progress(counts["pages"], self._total)
         return counts
 
     def _texts(self, number: str, kind: str) -> Iterator[tuple[dict[str, Any], str]]:
-        rows = list(self._archive.rows(number, kind))
-        data = self._archive.array(number, "texts.u1", "u1", sum(_length(row["bytes"]) for row in rows)).tobytes()
+        rows = list(self._archive.read_rows(number, kind))
+        data = self._archive.read_array(number, "texts.u1", "u1", sum(_length(row["bytes"]) for row in rows)).tobytes()
         at = 0
         for row in rows:
             yield row, data[at : at + row["bytes"]].decode("utf-8", "surrogatepass")
             at += row["bytes"]
 
-    def _take_pages(self, number: str) -> int:
+    def _import_pages(self, number: str) -> int:
         self._pages = {}
         points = []
         for row, text in self._texts(number, "pages"):
-            page, left_out = addressed(checked_page(row, text)), row.get("left_out") is True
+            page, left_out = check_address(parse_page(row, text)), row.get("left_out") is True
             self._pages[page.url_hash] = (page, left_out)
-            claim = checked_claim(row)
+            claim = parse_claim(row)
             mark = Mark(time.time_ns() // 1_000_000)
             points.append(page_point(page, signature_from(row), mark, left_out=left_out, claim=claim))
         self._upsert(self._library.pages_collection, points)
         return len(points)
 
-    def _take_versions(self, number: str) -> int:
+    def _import_versions(self, number: str) -> int:
         points = []
         for row, text in self._texts(number, "versions"):
-            version = checked_version(row, text)
+            version = parse_version(row, text)
             page, _ = self._pages[version.url_hash]
             if not 0 < version.number < page.version:
                 raise ValueError(version.number)
@@ -215,21 +217,23 @@ class _Parts:
         self._upsert(self._library._versions.collection, points)
         return len(points)
 
-    def _take_chunks(self, number: str) -> int:
-        rows = [checked_chunk(row, self._pages) for row in self._archive.rows(number, "chunks")]
-        wide = self._library.dimension
-        dense = self._archive.array(number, "dense.f4", "<f4", wide * sum(row.dense for row in rows)).reshape(-1, wide)
-        terms = self._archive.array(number, "terms.u4", "<u4", sum(row.terms for row in rows))
-        weights = self._archive.array(number, "weights.f4", "<f4", len(terms))
-        points, at, place = [], 0, 0
+    def _import_chunks(self, number: str) -> int:
+        rows = [parse_chunk(row, self._pages) for row in self._archive.read_rows(number, "chunks")]
+        size = self._library.dimension
+        dense = self._archive.read_array(number, "dense.f4", "<f4", size * sum(row.dense for row in rows)).reshape(
+            -1, size
+        )
+        terms = self._archive.read_array(number, "terms.u4", "<u4", sum(row.terms for row in rows))
+        weights = self._archive.read_array(number, "weights.f4", "<f4", len(terms))
+        points, dense_at, at = [], 0, 0
         for row in rows:
-            vector: dict[str, Any] = {DENSE: dense[at].tolist()} if row.dense else {}
+            vector: dict[str, Any] = {DENSE: dense[dense_at].tolist()} if row.dense else {}
             if row.terms:
-                vector[SPARSE] = _sparse(terms[place : place + row.terms], weights[place : place + row.terms])
-            at, place = at + row.dense, place + row.terms
-            identity = chunk_id(row.page.url_hash, row.page.generation, row.chunk.index)
+                vector[SPARSE] = _sparse(terms[at : at + row.terms], weights[at : at + row.terms])
+            dense_at, at = dense_at + row.dense, at + row.terms
+            point_id = chunk_id(row.page.url_hash, row.page.generation, row.chunk.index)
             payload = row.payload(time.time())
-            points.append(models.PointStruct.model_construct(id=identity, vector=vector, payload=payload))
+            points.append(models.PointStruct.model_construct(id=point_id, vector=vector, payload=payload))
         self._upsert(self._library.chunks_collection, points)
         return len(points)
 
@@ -238,10 +242,10 @@ class _Parts:
             self._library.client.upsert(collection, points[at : at + _BATCH], wait=True)
 
 
-def _length(given: Any) -> int:
-    if type(given) is not int or given < 0:
-        raise ValueError(given)
-    return given
+def _length(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(value)
+    return value
 
 
 def _sparse(terms: NDArray[Any], weights: NDArray[Any]) -> models.SparseVector:

@@ -24,7 +24,7 @@ class LibraryVectorStore(QdrantVectorStore):
         *args: Any,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        return super().similarity_search_with_score(query, k, _active(filter), *args, **kwargs)
+        return super().similarity_search_with_score(query, k, _add_active(filter), *args, **kwargs)
 
     def similarity_search_with_score_by_vector(
         self,
@@ -34,7 +34,7 @@ class LibraryVectorStore(QdrantVectorStore):
         *args: Any,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        return super().similarity_search_with_score_by_vector(embedding, k, _active(filter), *args, **kwargs)
+        return super().similarity_search_with_score_by_vector(embedding, k, _add_active(filter), *args, **kwargs)
 
     def max_marginal_relevance_search_with_score_by_vector(
         self,
@@ -51,7 +51,7 @@ class LibraryVectorStore(QdrantVectorStore):
         The parent passes `lambda_mult` on as Qdrant's `diversity`, which has the opposite meaning.
         """
         return super().max_marginal_relevance_search_with_score_by_vector(
-            embedding, k, fetch_k, 1.0 - lambda_mult, _active(filter), *args, **kwargs
+            embedding, k, fetch_k, 1.0 - lambda_mult, _add_active(filter), *args, **kwargs
         )
 
     def add_texts(self, *_: Any, **__: Any) -> NoReturn:
@@ -78,5 +78,5 @@ def library_vector_store(
     )
 
 
-def _active(given: models.Filter | None) -> models.Filter:
-    return models.Filter(must=[match("metadata.active", True), *([given] if given else [])])
+def _add_active(condition: models.Filter | None) -> models.Filter:
+    return models.Filter(must=[match("metadata.active", True), *([condition] if condition else [])])

@@ -16,7 +16,7 @@ from qdrant_client import QdrantClient, models
 from rag.store.qdrant.records import match, match_any, version_id, walk
 from rag.types import Page, PageVersion
 
-KEPT = 20
+MAX_VERSIONS = 20
 """Maximum number of versions of a page, including the current one."""
 
 
@@ -27,30 +27,30 @@ class Versions:
         self.collection = collection
         self._client = client
 
-    def keep(self, before: Page, moment: str) -> None:
+    def save(self, page: Page, moment: str) -> None:
         """Save `before`, with its text, which a commit at `moment` (ISO 8601) is about to replace."""
         payload = {
-            "url_hash": before.url_hash,
-            "number": before.version,
-            "title": before.title,
-            "text": before.text,
-            "text_hash": before.text_hash,
-            "since": self._since(before),
+            "url_hash": page.url_hash,
+            "number": page.version,
+            "title": page.title,
+            "text": page.text,
+            "text_hash": page.text_hash,
+            "since": self._text_since(page),
             "until": moment,
             "written": time.time(),
             "settled": False,
         }
-        point = models.PointStruct(id=version_id(before.url_hash, before.version), vector={}, payload=payload)
+        point = models.PointStruct(id=version_id(page.url_hash, page.version), vector={}, payload=payload)
         self._client.upsert(self.collection, [point], wait=True)
 
     def settle_new(self, replaced: Sequence[tuple[str, int]]) -> None:
         """Settle versions after their commits, by page and number; delete the oldest if there are too many."""
         if not replaced:
             return
-        ids: list[Any] = [version_id(*one) for one in replaced]
-        here = models.Filter(must=[models.HasIdCondition(has_id=ids)])
-        self._client.set_payload(self.collection, {"settled": True}, points=here)
-        surplus: list[Any] = [version_id(one, number + 1 - KEPT) for one, number in replaced if number >= KEPT]
+        ids: list[Any] = [version_id(*version) for version in replaced]
+        condition = models.Filter(must=[models.HasIdCondition(has_id=ids)])
+        self._client.set_payload(self.collection, {"settled": True}, points=condition)
+        surplus: list[Any] = [version_id(key, n + 1 - MAX_VERSIONS) for key, n in replaced if n >= MAX_VERSIONS]
         if surplus:
             self._client.delete(self.collection, surplus)
 
@@ -59,40 +59,45 @@ class Versions:
         if current is None:
             self.delete([url_hash])
             return
-        ours = models.Filter(must=[match("url_hash", url_hash)])
-        numbers = [_number(record) for record in walk(self._client, self.collection, ours, payload=["number"])]
-        surplus: list[Any] = [version_id(url_hash, n) for n in numbers if not current - KEPT < n < current]
+        scope = models.Filter(must=[match("url_hash", url_hash)])
+        numbers = [_number(record) for record in walk(self._client, self.collection, scope, payload=["number"])]
+        surplus: list[Any] = [version_id(url_hash, n) for n in numbers if not current - MAX_VERSIONS < n < current]
         if surplus:
             self._client.delete(self.collection, surplus)
-        self._client.set_payload(self.collection, {"settled": True}, points=models.FilterSelector(filter=ours))
+        self._client.set_payload(self.collection, {"settled": True}, points=models.FilterSelector(filter=scope))
 
     def delete(self, url_hashes: Sequence[str]) -> None:
         """Delete all versions of these pages."""
-        only = models.Filter(must=[match_any("url_hash", list(url_hashes))])
-        self._client.delete(self.collection, models.FilterSelector(filter=only))
+        scope = models.Filter(must=[match_any("url_hash", list(url_hashes))])
+        self._client.delete(self.collection, models.FilterSelector(filter=scope))
 
-    def unsettled(self, before: float | None) -> set[str]:
+    def unsettled_pages(self, before: float | None) -> set[str]:
         """Return hashes of pages with versions of an interrupted commit, `before` as in `sweep`."""
-        only = models.Filter(must=[match("settled", False)])
-        found = [r.payload or {} for r in walk(self._client, self.collection, only, payload=["url_hash", "written"])]
-        return {data["url_hash"] for data in found if before is None or data["written"] <= before}
+        scope = models.Filter(must=[match("settled", False)])
+        payloads = [
+            r.payload or {} for r in walk(self._client, self.collection, scope, payload=["url_hash", "written"])
+        ]
+        return {data["url_hash"] for data in payloads if before is None or data["written"] <= before}
 
-    def of(self, page: Page) -> list[PageVersion]:
+    def list_versions(self, page: Page) -> list[PageVersion]:
         """Return the versions of `page`, which has its text, oldest first; the last is the current one."""
-        only = models.Filter(must=[match("url_hash", page.url_hash)])
-        payloads = [record.payload or {} for record in walk(self._client, self.collection, only)]
-        past = sorted((p for p in payloads if p["number"] < page.version), key=lambda p: int(p["number"]))
-        since = past[-1]["until"] if past else page.added_at
-        present = PageVersion(page.url_hash, page.version, page.title, page.text, page.text_hash, since)
-        return [*map(_version, past), present]
+        scope = models.Filter(must=[match("url_hash", page.url_hash)])
+        rows = [record.payload or {} for record in walk(self._client, self.collection, scope)]
+        earlier = sorted(
+            (row for row in rows if row["number"] < page.version),
+            key=lambda row: int(row["number"]),
+        )
+        since = earlier[-1]["until"] if earlier else page.added_at
+        current = PageVersion(page.url_hash, page.version, page.title, page.text, page.text_hash, since)
+        return [*map(_version, earlier), current]
 
-    def _since(self, page: Page) -> str:
+    def _text_since(self, page: Page) -> str:
         """Return since when the page has had its current text."""
         if page.version == 1:
             return page.added_at
-        before = [version_id(page.url_hash, page.version - 1)]
-        found = self._client.retrieve(self.collection, before, with_payload=["until"])
-        return str((found[0].payload or {})["until"]) if found else page.added_at
+        ids = [version_id(page.url_hash, page.version - 1)]
+        points = self._client.retrieve(self.collection, ids, with_payload=["until"])
+        return str((points[0].payload or {})["until"]) if points else page.added_at
 
 
 def _number(record: models.Record) -> int:

@@ -112,7 +112,7 @@ class ConversationTable(Table):
         self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(waits), turn_id)
 
     def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
-        """Let a process resume a waiting or interrupted turn; return False if it is neither, or another one resumed it."""
+        """Let a process resume a waiting or interrupted turn; return False if it is neither, or was resumed already."""
         return self._file.write(
             "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
             " WHERE id = ? AND (waits <> '' OR state = 'interrupted')",

@@ -37,8 +37,7 @@ class Database:
     def __init__(self, place: Path | str) -> None:
         """Open or create the SQLite file at a path, or the tables in Postgres at a URL.
 
-        Raises StoreError if another version of the program created them, ConfigError if the Postgres packages are
-        missing.
+        Raises StoreError if another version of the program created them, ConfigError if Postgres packages are missing.
         """
         self.postgres = _postgres(place) if isinstance(place, str) else None
         file = self.postgres or SqliteFile(Path(place))

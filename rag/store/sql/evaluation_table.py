@@ -35,7 +35,7 @@ class KeptSet:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The numbers of cases and drafts in a set, and of cases whose evidence was reworded (`moved`) or is gone (`lost`)."""
+    """The numbers of cases and drafts in a set, and of cases whose evidence was reworded (`moved`) or lost (`lost`)."""
 
     cases: int = 0
     drafts: int = 0

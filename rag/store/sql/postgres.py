@@ -36,10 +36,7 @@ _NUL_IN_JSON: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class Postgres:
-    """A connection pool, safe to share between threads and processes.
-
-    Methods raise StoreError, or StoreAwayError if the server is down.
-    """
+    """A connection pool, shared by threads. Methods raise StoreError, or StoreAwayError if the server is down."""
 
     def __init__(self, url: str) -> None:
         """Connect, and create the tables in an empty database.

@@ -67,7 +67,7 @@ class SqliteFile:
 
 
 def _keep_log(db: sqlite3.Connection) -> None:
-    """Use a write-ahead log, so that others can read meanwhile. SQLite itself does not wait if another process does so."""
+    """Use a write-ahead log, so that others can read meanwhile. SQLite does not wait if another process does so too."""
     end = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:

@@ -31,7 +31,7 @@ class SummaryTable(Table):
         return made
 
     def find(self, library: str, url_hash: str, text_hash: str, language: str, by: str = "") -> dict[str, Any] | None:
-        """Return the newest summary of this text and language, by this author or any: `data`, `author`, `created_at`."""
+        """Return the newest summary of a text and language, by this author or any: `data`, `author`, `created_at`."""
         rows = self._file.rows(
             "SELECT * FROM summaries WHERE library = ? AND url_hash = ? AND text_hash = ? AND language = ?"
             " AND (? = '' OR author = ?) ORDER BY created_at DESC, rowid DESC LIMIT 1",

@@ -27,19 +27,19 @@ from rag.store.qdrant.edge.config import (
     index_type,
     to_payload_selector,
     to_points,
-    unsupported,
+    unsupported_error,
 )
 from rag.store.qdrant.edge.folder import CollectionFolder, FolderLock, clear_leftovers, collection_names
 from rag.store.qdrant.edge.queries import id_batches, operations, plain_id, to_filter, to_request
 from rag.store.qdrant.edge.shard import IndexBuilder, Shard
 
 BATCH = 128  # points per call; the engine holds the GIL for a whole call
-_MODES = {
+_UPDATE_MODES = {
     models.UpdateMode.UPSERT: edge.UpdateMode.Upsert,
     models.UpdateMode.INSERT_ONLY: edge.UpdateMode.InsertOnly,
     models.UpdateMode.UPDATE_ONLY: edge.UpdateMode.UpdateOnly,
 }
-_DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)
+_COMPLETED = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)
 
 
 class EdgeBackend(QdrantBase):
@@ -60,7 +60,7 @@ class EdgeBackend(QdrantBase):
 
     def get_collections(self, **_: Any) -> models.CollectionsResponse:
         names = collection_names(self.folder)
-        return models.CollectionsResponse(collections=[models.CollectionDescription(name=n) for n in names])
+        return models.CollectionsResponse(collections=[models.CollectionDescription(name=name) for name in names])
 
     def get_collection(self, collection_name: str, **_: Any) -> models.CollectionInfo:
         shard = self.shard(collection_name)
@@ -88,7 +88,7 @@ class EdgeBackend(QdrantBase):
             if not self.collection_exists(collection_name):
                 return False
             folder = self.shard(collection_name).folder
-            self._shut(collection_name)
+            self._close_collection(collection_name)
             folder.remove()
         return True
 
@@ -103,18 +103,18 @@ class EdgeBackend(QdrantBase):
         **_: Any,
     ) -> models.UpdateResult:
         translated, condition = to_points(points), to_filter(update_filter)
-        mode = None if update_mode is None else _MODES[update_mode]
+        mode = None if update_mode is None else _UPDATE_MODES[update_mode]
         for at in range(0, len(translated), BATCH):
             batch = translated[at : at + BATCH]
             operation = edge.UpdateOperation.upsert_points(batch, condition, mode)
             self._write(collection_name, "upsert", operation, 0 if mode is edge.UpdateMode.UpdateOnly else len(batch))
-        return _DONE
+        return _COMPLETED
 
     def delete(self, collection_name: str, points_selector: Any, **_: Any) -> models.UpdateResult:
         by_id, by_filter = edge.UpdateOperation.delete_points, edge.UpdateOperation.delete_points_by_filter
         for operation in operations(points_selector, by_id, by_filter):
             self._write(collection_name, "delete", operation)
-        return _DONE
+        return _COMPLETED
 
     def set_payload(
         self, collection_name: str, payload: models.Payload, points: Any, key: str | None = None, **_: Any
@@ -122,31 +122,31 @@ class EdgeBackend(QdrantBase):
         def by_id(ids: list[Any]) -> edge.UpdateOperation:
             return edge.UpdateOperation.set_payload(ids, check_depth(payload), key)
 
-        def by_filter(given: edge.Filter) -> edge.UpdateOperation:
-            return edge.UpdateOperation.set_payload_by_filter(given, check_depth(payload), key)
+        def by_filter(condition: edge.Filter) -> edge.UpdateOperation:
+            return edge.UpdateOperation.set_payload_by_filter(condition, check_depth(payload), key)
 
         for operation in operations(points, by_id, by_filter):
             self._write(collection_name, "set_payload", operation)
-        return _DONE
+        return _COMPLETED
 
     def batch_update_points(
         self, collection_name: str, update_operations: Sequence[Any], **_: Any
     ) -> list[models.UpdateResult]:
-        """Apply upserts, deletions and payloads in order; stop at the first that fails, without undoing earlier ones."""
-        for given in update_operations:
-            if isinstance(given, models.UpsertOperation):
-                one = given.upsert
-                points = one.points if isinstance(one, models.PointsList) else one.batch
-                self.upsert(collection_name, points, update_filter=one.update_filter, update_mode=one.update_mode)
-            elif isinstance(given, models.DeleteOperation):
-                self.delete(collection_name, given.delete)
-            elif isinstance(given, models.SetPayloadOperation):
-                change = given.set_payload
-                which = change.filter if change.points is None else change.points
-                self.set_payload(collection_name, change.payload, which, change.key)
+        """Apply upserts, deletions and payloads in order; stop at the first failure, without undoing earlier ones."""
+        for operation in update_operations:
+            if isinstance(operation, models.UpsertOperation):
+                upsert = operation.upsert
+                points = upsert.points if isinstance(upsert, models.PointsList) else upsert.batch
+                self.upsert(collection_name, points, update_filter=upsert.update_filter, update_mode=upsert.update_mode)
+            elif isinstance(operation, models.DeleteOperation):
+                self.delete(collection_name, operation.delete)
+            elif isinstance(operation, models.SetPayloadOperation):
+                change = operation.set_payload
+                selector = change.filter if change.points is None else change.points
+                self.set_payload(collection_name, change.payload, selector, change.key)
             else:
-                raise unsupported(f"a batch with {type(given).__name__}")
-        return [_DONE] * len(update_operations)
+                raise unsupported_error(f"a batch with {type(operation).__name__}")
+        return [_COMPLETED] * len(update_operations)
 
     def create_payload_index(
         self,
@@ -159,7 +159,7 @@ class EdgeBackend(QdrantBase):
         kind = index_type(field_schema if field_schema is not None else field_type)
         operation = edge.UpdateOperation.create_field_index(field_name, kind)
         self._write(collection_name, "create_payload_index", operation)
-        return _DONE
+        return _COMPLETED
 
     # Reads
 
@@ -201,10 +201,10 @@ class EdgeBackend(QdrantBase):
         idf = shard.folder.params.idf_vectors
         ghosts = bool(idf) and shard.has_ghosts()
         batch = edge.QueryBatchRequest([to_request(request, idf, ghosts=ghosts) for request in requests])
-        found = shard.read("query_points", lambda engine: engine.query_batch(batch))
+        results = shard.read("query_points", lambda engine: engine.query_batch(batch))
         return [
-            QueryResponse.model_construct(points=[from_scored(p, request.with_vector or False) for p in points])
-            for request, points in zip(requests, found, strict=True)
+            QueryResponse.model_construct(points=[from_scored(point, request.with_vector or False) for point in points])
+            for request, points in zip(requests, results, strict=True)
         ]
 
     def retrieve(
@@ -218,8 +218,8 @@ class EdgeBackend(QdrantBase):
         shard, payload, vectors = self.shard(collection_name), to_payload_selector(with_payload), with_vectors or False
         records: list[models.Record] = []
         for batch in id_batches(ids):
-            found = shard.read("retrieve", lambda engine, ids=batch: engine.retrieve(ids, payload, vectors))  # type: ignore[misc]
-            records.extend(from_record(record) for record in found)
+            batch_records = shard.read("retrieve", lambda engine, ids=batch: engine.retrieve(ids, payload, vectors))  # type: ignore[misc]
+            records.extend(from_record(record) for record in batch_records)
         return records
 
     def scroll(
@@ -241,8 +241,8 @@ class EdgeBackend(QdrantBase):
             with_payload=to_payload_selector(with_payload),
             with_vector=with_vectors or False,
         )
-        found, after = self.shard(collection_name).read("scroll", lambda engine: engine.scroll(request))
-        return [from_record(record) for record in found], plain_id(after)
+        records, next_offset = self.shard(collection_name).read("scroll", lambda engine: engine.scroll(request))
+        return [from_record(record) for record in records], plain_id(next_offset)
 
     def count(
         self, collection_name: str, count_filter: models.Filter | None = None, exact: bool = True, **_: Any
@@ -253,28 +253,28 @@ class EdgeBackend(QdrantBase):
     # The shards
 
     def shard(self, collection_name: str) -> Shard:
-        return self._opened(collection_name)[0]
+        return self._get(collection_name)[0]
 
     def builder(self, collection_name: str) -> IndexBuilder:
-        return self._opened(collection_name)[1]
+        return self._get(collection_name)[1]
 
-    def rest(self, idle: float) -> int:
+    def unload_idle(self, idle: float) -> int:
         """Unload shards without a call for `idle` seconds; the next call reloads them. Return their number."""
-        return sum(shard.rest(idle) for shard, _ in list(self._open.values()))
+        return sum(shard.unload_idle(idle) for shard, _ in list(self._open.values()))
 
     def close(self, **_: Any) -> None:
         """Flush and close every shard, and release the folder."""
         with self._opening:
             for name in list(self._open):
-                self._shut(name)
+                self._close_collection(name)
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
 
-    def _opened(self, name: str) -> tuple[Shard, IndexBuilder]:
-        opened = self._open.get(name)
-        if opened is not None:
-            return opened
+    def _get(self, name: str) -> tuple[Shard, IndexBuilder]:
+        entry = self._open.get(name)
+        if entry is not None:
+            return entry
         with self._opening:
             if self._lock is None:
                 raise StoreError("store_closed")
@@ -287,30 +287,30 @@ class EdgeBackend(QdrantBase):
             raise StoreError("collection_missing", name=name)
         shard = Shard(CollectionFolder(self.folder, name))
         builder = IndexBuilder(shard)
-        if builder.due():
+        if builder.is_due():
             builder.start()
         return shard, builder
 
-    def _shut(self, name: str) -> None:
+    def _close_collection(self, name: str) -> None:
         shard, builder = self._open.pop(name)
         builder.stop()
         shard.close()
 
     def _write(self, name: str, call: str, operation: edge.UpdateOperation, points: int = 0) -> None:
-        shard, builder = self._opened(name)
+        shard, builder = self._get(name)
         shard.write(call, operation, points=points)
-        builder.wrote(points)
+        builder.note_write(points)
 
 
 def _refuse(options: dict[str, Any], *names: str) -> None:
     for name in names:
         if options.get(name) is not None:
-            raise unsupported(f"the option {name}")
+            raise unsupported_error(f"the option {name}")
 
 
 def _refuser(call: str) -> Callable[..., NoReturn]:
     def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise unsupported(call)
+        raise unsupported_error(call)
 
     return refuse
 
@@ -346,15 +346,15 @@ class EdgeClient(QdrantClient):
         return self._client.query_batch_points(collection_name, requests, **options)
 
 
-def _said(call: str, ask: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(ask)
-    def said(*args: Any, **options: Any) -> Any:
+def _with_argument_faults(call: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def wrapper(*args: Any, **options: Any) -> Any:
         with argument_faults(call):
-            return ask(*args, **options)
+            return method(*args, **options)
 
-    return said
+    return wrapper
 
 
 for _call in vars(EdgeBackend):
     if not _call.startswith("_") and hasattr(QdrantClient, _call):
-        setattr(EdgeClient, _call, _said(_call, getattr(EdgeClient, _call)))
+        setattr(EdgeClient, _call, _with_argument_faults(_call, getattr(EdgeClient, _call)))

@@ -28,7 +28,7 @@ from rag.errors import RagError, StoreBusyError, StoreError
 _FULL = ("no space left", "os error 28", "disk quota", "os error 122", "not enough space")
 _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os error 30")
 _BUSY = ("wouldblock", "resource temporarily unavailable", "already locked")
-_MISREAD = (TypeError, AttributeError, ValueError, ArithmeticError, AssertionError, RecursionError)
+_ARGUMENT_ERRORS = (TypeError, AttributeError, ValueError, ArithmeticError, AssertionError, RecursionError)
 """Errors that qdrant-client, its models and the engine's binding raise for values of the wrong type."""
 TO_ADD = 64 << 20  # free bytes needed to add points: batches of several threads, and logs
 TO_CHANGE = 16 << 20  # to delete and to flag; less, because deleting frees space
@@ -56,7 +56,7 @@ def engine_faults(call: str, path: Path) -> Iterator[None]:
     except (RagError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # panics of the engine derive from BaseException
-        raise _sentence(call, path, error) from error
+        raise _store_error(call, path, error) from error
 
 
 @contextmanager
@@ -64,11 +64,11 @@ def argument_faults(call: str) -> Iterator[None]:
     """Turn exceptions for values of the wrong type in the block into StoreError; `call` names the operation."""
     try:
         yield
-    except _MISREAD as error:
-        raise _misread(call, error) from error
+    except _ARGUMENT_ERRORS as error:
+        raise _argument_error(call, error) from error
 
 
-def unsupported(call: str) -> StoreError:
+def unsupported_error(call: str) -> StoreError:
     """Return the error for something that the embedded engine, or this adapter, does not support."""
     return StoreError("store_unsupported", call=call)
 
@@ -82,7 +82,7 @@ def os_fault(path: Path, error: OSError) -> StoreError:
     return StoreError("store_damaged", path=str(path), detail=error.strerror or type(error).__name__)
 
 
-def _sentence(call: str, path: Path, error: BaseException) -> StoreError:
+def _store_error(call: str, path: Path, error: BaseException) -> StoreError:
     text = str(error).lower()
     if any(mark in text for mark in _FULL):
         return StoreError("store_disk_full", path=str(path))
@@ -92,8 +92,8 @@ def _sentence(call: str, path: Path, error: BaseException) -> StoreError:
         return StoreBusyError("store_busy", path=str(path))
     if _is_damage(call, text) or not isinstance(error, Exception):
         return StoreError("store_damaged", path=str(path), detail=_detail(error))
-    if isinstance(error, _MISREAD):
-        return _misread(call, error)
+    if isinstance(error, _ARGUMENT_ERRORS):
+        return _argument_error(call, error)
     return StoreError("store_failed", call=call, detail=_detail(error))
 
 
@@ -102,7 +102,7 @@ def _is_damage(call: str, text: str) -> bool:
     return call == "open" or ("service runtime error" in text and call != "create_collection")
 
 
-def _misread(call: str, error: BaseException) -> StoreError:
+def _argument_error(call: str, error: BaseException) -> StoreError:
     return StoreError("store_argument", call=call, detail=_detail(error).partition(" - variant ")[0])
 
 
@@ -120,7 +120,7 @@ def require_space(path: Path, needed: int) -> None:
         raise StoreError("store_disk_low", path=str(path), needed=-(-needed // (1 << 20)))
 
 
-def occupied(folder: Path) -> int:
+def disk_use(folder: Path) -> int:
     """Return the bytes that files below `folder` occupy on disk, far less than the sum of their lengths."""
     total = 0.0
     for path, _, names in os.walk(folder):
@@ -141,15 +141,15 @@ class CollectionParams:
     @property
     def idf_vectors(self) -> frozenset[str]:
         """The names of sparse vectors with the IDF modifier."""
-        named = self.sparse_vectors.items()
-        return frozenset(name for name, given in named if given.modifier == models.Modifier.IDF)
+        items = self.sparse_vectors.items()
+        return frozenset(name for name, params in items if params.modifier == models.Modifier.IDF)
 
     def to_json(self) -> str:
         return json.dumps(
             {
-                "vectors": {n: p.model_dump(mode="json", exclude_none=True) for n, p in self.vectors.items()},
+                "vectors": {name: p.model_dump(mode="json", exclude_none=True) for name, p in self.vectors.items()},
                 "sparse_vectors": {
-                    n: p.model_dump(mode="json", exclude_none=True) for n, p in self.sparse_vectors.items()
+                    name: p.model_dump(mode="json", exclude_none=True) for name, p in self.sparse_vectors.items()
                 },
                 "metadata": dict(self.metadata),
             }
@@ -159,15 +159,15 @@ class CollectionParams:
     def from_json(cls, text: str) -> CollectionParams:
         data = json.loads(text)
         return cls(
-            {n: models.VectorParams(**p) for n, p in data["vectors"].items()},
-            {n: models.SparseVectorParams(**p) for n, p in data["sparse_vectors"].items()},
+            {name: models.VectorParams(**params) for name, params in data["vectors"].items()},
+            {name: models.SparseVectorParams(**params) for name, params in data["sparse_vectors"].items()},
             data["metadata"],
         )
 
     def engine_config(self) -> edge.EdgeConfig:
         return edge.EdgeConfig(
-            vectors={name: _dense(given) for name, given in self.vectors.items()} or None,
-            sparse_vectors={name: _sparse(given) for name, given in self.sparse_vectors.items()} or None,
+            vectors={name: _dense_params(params) for name, params in self.vectors.items()} or None,
+            sparse_vectors={name: _sparse_params(params) for name, params in self.sparse_vectors.items()} or None,
         )
 
     def describe(self, info: edge.ShardInfo) -> models.CollectionInfo:
@@ -180,8 +180,8 @@ class CollectionParams:
             indexed_vectors_count=info.indexed_vectors_count,
             points_count=info.points_count,
             segments_count=info.segments_count,
-            payload_schema={name: _schema(one) for name, one in info.payload_schema.items()},
-            config=_description(vectors, dict(self.sparse_vectors), dict(self.metadata)),
+            payload_schema={name: _index_info(index) for name, index in info.payload_schema.items()},
+            config=_collection_config(vectors, dict(self.sparse_vectors), dict(self.metadata)),
         )
 
 
@@ -195,44 +195,44 @@ def collection_params(
     return CollectionParams(named, dict(sparse or {}), dict(metadata or {}))
 
 
-def _dense(given: models.VectorParams) -> edge.EdgeVectorParams:
-    for name in ("quantization_config", "multivector_config", "datatype", "hnsw_config"):
-        if getattr(given, name) is not None:
-            raise unsupported(f"the vector parameter {name}")
-    return edge.EdgeVectorParams(size=given.size, distance=_DISTANCES[given.distance], on_disk=given.on_disk)
+def _dense_params(params: models.VectorParams) -> edge.EdgeVectorParams:
+    for option in ("quantization_config", "multivector_config", "datatype", "hnsw_config"):
+        if getattr(params, option) is not None:
+            raise unsupported_error(f"the vector parameter {option}")
+    return edge.EdgeVectorParams(size=params.size, distance=_DISTANCES[params.distance], on_disk=params.on_disk)
 
 
-def _sparse(given: models.SparseVectorParams) -> edge.EdgeSparseVectorParams:
-    idf = given.modifier == models.Modifier.IDF
-    return edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if idf else None)
+def _sparse_params(params: models.SparseVectorParams) -> edge.EdgeSparseVectorParams:
+    has_idf = params.modifier == models.Modifier.IDF
+    return edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if has_idf else None)
 
 
-def layout(params: CollectionParams, *, quantised: bool) -> str:
+def layout_json(params: CollectionParams, *, quantised: bool) -> str:
     """Return the collection's configuration for `optimize_child`, as JSON."""
-    dense = {name: [given.size, given.distance.value] for name, given in params.vectors.items()}
+    dense = {name: [vector_params.size, vector_params.distance.value] for name, vector_params in params.vectors.items()}
     sparse = {name: name in params.idf_vectors for name in params.sparse_vectors}
     return json.dumps({"dense": dense, "sparse": sparse, "quantised": quantised})
 
 
-def index_type(given: Any) -> Any:
+def index_type(schema: Any) -> Any:
     """Return the engine's index for a payload key, from a schema type, its name, or parameters with a `type`.
 
     It is read through the page cache: loading it into the process takes a third of the time to open a shard.
     """
-    kind = getattr(given, "type", given)
+    kind = getattr(schema, "type", schema)
     try:
-        _, make = _INDEXES[models.PayloadSchemaType(getattr(kind, "value", kind))]
+        _, index_params = _INDEXES[models.PayloadSchemaType(getattr(kind, "value", kind))]
     except (KeyError, ValueError):
-        raise unsupported(f"a payload index of type {kind}") from None
-    return make(memory=edge.Memory.Cached)
+        raise unsupported_error(f"a payload index of type {kind}") from None
+    return index_params(memory=edge.Memory.Cached)
 
 
-def _schema(given: edge.PayloadIndexInfo) -> models.PayloadIndexInfo:
-    kinds = {theirs: ours for ours, (theirs, _) in _INDEXES.items()}
-    return models.PayloadIndexInfo(data_type=kinds[given.data_type], points=given.points)
+def _index_info(info: edge.PayloadIndexInfo) -> models.PayloadIndexInfo:
+    kinds = {engine_type: schema_type for schema_type, (engine_type, _) in _INDEXES.items()}
+    return models.PayloadIndexInfo(data_type=kinds[info.data_type], points=info.points)
 
 
-def _description(vectors: Any, sparse: Any, metadata: dict[str, Any]) -> models.CollectionConfig:
+def _collection_config(vectors: Any, sparse: Any, metadata: dict[str, Any]) -> models.CollectionConfig:
     return models.CollectionConfig(
         params=models.CollectionParams(vectors=vectors, sparse_vectors=sparse or None),
         hnsw_config=models.HnswConfig(m=16, ef_construct=100, full_scan_threshold=10_000),
@@ -248,41 +248,41 @@ def _description(vectors: Any, sparse: Any, metadata: dict[str, Any]) -> models.
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_DEEPEST = 100  # levels of a payload; the engine can't read back deeper ones, and crashes at thousands
+_MAX_DEPTH = 100  # levels of a payload; the engine can't read back deeper ones, and crashes at thousands
 
 
-def to_points(given: Any) -> list[edge.Point]:
+def to_points(points: Any) -> list[edge.Point]:
     """Translate a Batch or a sequence of PointStruct; raise StoreError if the engine cannot store it.
 
     The engine would accept a vector with NaN silently and never find it again, hence the check.
     """
-    if isinstance(given, models.Batch):
-        return [_point(i, _vectors(i, v), p) for i, v, p in _rows(given)]
-    return [_point(_id(p.id), _vectors(p.id, p.vector), p.payload) for p in given]
+    if isinstance(points, models.Batch):
+        return [_to_point(i, _to_vectors(i, vector), payload) for i, vector, payload in _batch_rows(points)]
+    return [_to_point(_point_id(point.id), _to_vectors(point.id, point.vector), point.payload) for point in points]
 
 
-def _point(given: Any, vectors: Any, payload: Any) -> edge.Point:
+def _to_point(point_id: Any, vectors: Any, payload: Any) -> edge.Point:
     check_depth(payload)
     try:
-        return edge.Point(given, vectors, payload)
+        return edge.Point(point_id, vectors, payload)
     except (TypeError, ValueError) as error:
-        raise ValueError(what_json_has_not(payload) or error) from error
+        raise ValueError(json_fault(payload) or error) from error
 
 
 def check_depth(payload: Any) -> Any:
     """Return the payload; raise ValueError with the key if it is too deep for the engine to read again."""
     for key, value in payload.items() if isinstance(payload, Mapping) else ():
-        if isinstance(value, (dict, list, tuple)) and _is_deeper(value, _DEEPEST):
-            raise ValueError(f"the payload's {key!r} is more than {_DEEPEST} levels deep")
+        if isinstance(value, (dict, list, tuple)) and _is_deeper(value, _MAX_DEPTH):
+            raise ValueError(f"the payload's {key!r} is more than {_MAX_DEPTH} levels deep")
     return payload
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    inside = value.values() if isinstance(value, dict) else value
-    return not levels or any(_is_deeper(one, levels - 1) for one in inside if isinstance(one, (dict, list, tuple)))
+    values = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(item, levels - 1) for item in values if isinstance(item, (dict, list, tuple)))
 
 
-def what_json_has_not(payload: Any) -> str:
+def json_fault(payload: Any) -> str:
     """Describe the first key of a payload whose value is not valid JSON for the engine; "" if there is none."""
     for key, value in payload.items() if isinstance(payload, Mapping) else ():
         try:
@@ -292,106 +292,106 @@ def what_json_has_not(payload: Any) -> str:
     return ""
 
 
-def _rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:
-    for at, given in enumerate(batch.ids):
+def _batch_rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:
+    for index, point_id in enumerate(batch.ids):
         columns: Any = batch.vectors
-        named = isinstance(columns, dict)
-        vector = {name: column[at] for name, column in columns.items()} if named else columns[at]
-        yield _id(given), vector, batch.payloads[at] if batch.payloads else None
+        is_named = isinstance(columns, dict)
+        vector = {name: column[index] for name, column in columns.items()} if is_named else columns[index]
+        yield _point_id(point_id), vector, batch.payloads[index] if batch.payloads else None
 
 
-def _id(given: Any) -> Any:
-    return str(given) if isinstance(given, UUID) else given
+def _point_id(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else value
 
 
-def _vectors(point: Any, given: Any) -> Any:
-    if not isinstance(given, dict):
-        return to_vector(given, point)
-    return {name: to_vector(vector, point) for name, vector in given.items() if vector is not None}
+def _to_vectors(point_id: Any, vectors: Any) -> Any:
+    if not isinstance(vectors, dict):
+        return to_vector(vectors, point_id)
+    return {name: to_vector(vector, point_id) for name, vector in vectors.items() if vector is not None}
 
 
-def to_vector(given: Any, point: Any = None) -> Any:
+def to_vector(vector: Any, point_id: Any = None) -> Any:
     """Translate a dense or sparse vector of a query or point; raise StoreError if it has NaN or infinity."""
-    if isinstance(given, models.SparseVector):
-        _check_finite(given.values, point)
-        if len(given.values) != len(set(given.indices)):
+    if isinstance(vector, models.SparseVector):
+        _check_finite(vector.values, point_id)
+        if len(vector.values) != len(set(vector.indices)):
             raise ValueError("a sparse vector needs a value for each of its indices, and each index once")
-        return edge.SparseVector(given.indices, given.values)
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
-    if not isinstance(given, list):
-        raise TypeError(f"a vector is a list of numbers or a SparseVector, not {type(given).__name__}")
-    _check_finite(given, point)
-    return given
+        return edge.SparseVector(vector.indices, vector.values)
+    if isinstance(vector, np.ndarray):
+        vector = vector.tolist()
+    if not isinstance(vector, list):
+        raise TypeError(f"a vector is a list of numbers or a SparseVector, not {type(vector).__name__}")
+    _check_finite(vector, point_id)
+    return vector
 
 
-def _check_finite(values: Sequence[Any], point: Any) -> None:
+def _check_finite(values: Sequence[Any], point_id: Any) -> None:
     if np.isfinite(np.asarray(values, dtype=np.float32)).all():
         return
-    if point is None:
+    if point_id is None:
         raise ValueError("the vector holds a value that is not a finite number")
-    raise StoreError("vector_invalid", point=str(point))
+    raise StoreError("vector_invalid", point=str(point_id))
 
 
-def to_payload_selector(given: Any) -> Any:
+def to_payload_selector(selector: Any) -> Any:
     """Return the payload selector: all, nothing, some keys, or all but some."""
-    if isinstance(given, models.PayloadSelectorInclude):
-        return edge.PayloadSelector.Include(given.include)
-    if isinstance(given, models.PayloadSelectorExclude):
-        return edge.PayloadSelector.Exclude(given.exclude)
-    if isinstance(given, dict):
+    if isinstance(selector, models.PayloadSelectorInclude):
+        return edge.PayloadSelector.Include(selector.include)
+    if isinstance(selector, models.PayloadSelectorExclude):
+        return edge.PayloadSelector.Exclude(selector.exclude)
+    if isinstance(selector, dict):
         raise TypeError("a dict does not tell which keys to return; PayloadSelectorInclude or a list does")
-    return given if isinstance(given, bool) else list(given or [])
+    return selector if isinstance(selector, bool) else list(selector or [])
 
 
-def from_record(given: edge.Record) -> models.Record:
-    return _bare(
+def from_record(record: edge.Record) -> models.Record:
+    return _construct(
         models.Record,
-        id=_out_id(given.id),
-        payload=given.payload,
-        vector=_out_vector(given.vector),
+        id=_from_id(record.id),
+        payload=record.payload,
+        vector=_from_vector(record.vector),
         shard_key=None,
-        order_value=given.order_value,
+        order_value=record.order_value,
     )
 
 
-def from_scored(given: edge.ScoredPoint, wanted: bool | Sequence[str]) -> models.ScoredPoint:
+def from_scored(point: edge.ScoredPoint, wanted: bool | Sequence[str]) -> models.ScoredPoint:
     """Return a hit with the `wanted` vectors only: for MMR the engine returns those it compared, too."""
-    vector = _out_vector(given.vector) if wanted else None
+    vector = _from_vector(point.vector) if wanted else None
     if isinstance(vector, dict) and not isinstance(wanted, bool):
-        vector = {name: one for name, one in vector.items() if name in wanted}
-    return _bare(
+        vector = {name: values for name, values in vector.items() if name in wanted}
+    return _construct(
         models.ScoredPoint,
-        id=_out_id(given.id),
-        version=given.version,
-        score=given.score,
-        payload=given.payload,
+        id=_from_id(point.id),
+        version=point.version,
+        score=point.score,
+        payload=point.payload,
         vector=vector,
         shard_key=None,
-        order_value=given.order_value,
+        order_value=point.order_value,
     )
 
 
-def _bare(kind: type[Model], **values: Any) -> Model:
+def _construct(kind: type[Model], **values: Any) -> Model:
     """Construct a model from all its fields, unchecked: checking the engine's results costs more than the query.
 
     `model_construct` handles fields one by one and takes six times as long, for a hundred points per search.
     """
-    made = kind.__new__(kind)
-    object.__setattr__(made, "__dict__", values)
-    object.__setattr__(made, "__pydantic_fields_set__", set(values))
-    object.__setattr__(made, "__pydantic_extra__", None)
-    object.__setattr__(made, "__pydantic_private__", None)
-    return made
+    instance = kind.__new__(kind)
+    object.__setattr__(instance, "__dict__", values)
+    object.__setattr__(instance, "__pydantic_fields_set__", set(values))
+    object.__setattr__(instance, "__pydantic_extra__", None)
+    object.__setattr__(instance, "__pydantic_private__", None)
+    return instance
 
 
-def _out_id(given: Any) -> Any:
-    return given if isinstance(given, int) else str(given)
+def _from_id(value: Any) -> Any:
+    return value if isinstance(value, int) else str(value)
 
 
-def _out_vector(given: Any) -> Any:
-    if isinstance(given, dict):
-        return {name: _out_vector(vector) for name, vector in given.items()}
-    if isinstance(given, edge.SparseVector):
-        return models.SparseVector.model_construct(indices=given.indices, values=given.values)
-    return given
+def _from_vector(vector: Any) -> Any:
+    if isinstance(vector, dict):
+        return {name: _from_vector(item) for name, item in vector.items()}
+    if isinstance(vector, edge.SparseVector):
+        return models.SparseVector.model_construct(indices=vector.indices, values=vector.values)
+    return vector

@@ -26,20 +26,20 @@ from urllib.parse import quote, unquote
 import qdrant_edge as edge
 
 from rag.errors import StoreBusyError, StoreError
-from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, engine_faults, occupied, os_fault, require_space
+from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, disk_use, engine_faults, os_fault, require_space
 
 _BLOCK = 1 << 20
 _BY_POINT = frozenset({"payload_storage", "vector_storage-sparse"})  # read at random, when a point is requested
-_MOST = 256 << 20  # bytes of these that are read ahead; most of more would go unused
+_MAX_READ_AHEAD = 256 << 20  # bytes of these that are read ahead; most of more would go unused
 
 
 def copy_folder(source: Path, target: Path) -> None:
     """Copy a folder of files to a new path; raises OSError."""
     for folder, _, names in os.walk(source):
-        made = target / Path(folder).relative_to(source)
-        made.mkdir(parents=True)
+        target_folder = target / Path(folder).relative_to(source)
+        target_folder.mkdir(parents=True)
         for name in names:
-            copy_file(Path(folder) / name, made / name)
+            copy_file(Path(folder) / name, target_folder / name)
 
 
 def sync_folder(folder: Path) -> None:
@@ -69,10 +69,10 @@ def read_ahead(folder: Path) -> None:
     """
     buffer = bytearray(_BLOCK)
     for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != "wal" and not _is_too_much(Path(path) / name)]
+        folders[:] = [name for name in folders if name != "wal" and not _is_too_large(Path(path) / name)]
         for name in names:
             with contextlib.suppress(OSError), (Path(path) / name).open("rb", buffering=0) as file:
-                for start, end in _data(file.fileno(), os.fstat(file.fileno()).st_size):
+                for start, end in _data_spans(file.fileno(), os.fstat(file.fileno()).st_size):
                     if _is_cached(file.fileno(), start, end):
                         continue
                     file.seek(start)
@@ -86,19 +86,19 @@ def _is_cached(file: int, start: int, end: int) -> bool:
         return False
     byte = bytearray(1)
     try:
-        return all(os.preadv(file, [byte], at, os.RWF_NOWAIT) for at in range(start, end, _BLOCK))
+        return all(os.preadv(file, [byte], position, os.RWF_NOWAIT) for position in range(start, end, _BLOCK))
     except OSError:  # reading would block
         return False
 
 
-def _is_too_much(folder: Path) -> bool:
-    return folder.name in _BY_POINT and occupied(folder) > _MOST
+def _is_too_large(folder: Path) -> bool:
+    return folder.name in _BY_POINT and disk_use(folder) > _MAX_READ_AHEAD
 
 
 def copy_file(source: Path, target: Path) -> None:
     with source.open("rb") as reader, target.open("wb") as writer:
         size = os.fstat(reader.fileno()).st_size
-        for start, end in _data(reader.fileno(), size):
+        for start, end in _data_spans(reader.fileno(), size):
             reader.seek(start)
             writer.seek(start)
             while start < end and (block := reader.read(min(_BLOCK, end - start))):
@@ -107,40 +107,40 @@ def copy_file(source: Path, target: Path) -> None:
         writer.truncate(size)
 
 
-def _data(file: int, size: int) -> Iterator[tuple[int, int]]:
+def _data_spans(file: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of a file that hold data; the whole file if the system cannot tell."""
     if not hasattr(os, "SEEK_DATA"):
         yield 0, size
         return
-    at = 0
-    while at < size:
+    position = 0
+    while position < size:
         try:
-            start = os.lseek(file, at, os.SEEK_DATA)
+            start = os.lseek(file, position, os.SEEK_DATA)
         except OSError as error:
             if error.errno == errno.ENXIO:  # only a hole is left
                 return
-            yield at, size
+            yield position, size
             return
-        at = os.lseek(file, start, os.SEEK_HOLE)
-        yield start, at
+        position = os.lseek(file, start, os.SEEK_HOLE)
+        yield start, position
 
 
 _PARAMS = "collection.json"
 _CURRENT = "current.json"
-_NEW = ".new-"
-_GONE = ".gone-"
+_NEW_PREFIX = ".new-"
+_DELETED_PREFIX = ".gone-"
 _TEMPORARY = "temp_segments"  # leftovers of a killed optimize()
-_NAME = "in-use.lock"
+_LOCK_FILE = "in-use.lock"
 
 
 def collection_names(root: Path) -> list[str]:
-    found = [path for path in root.iterdir() if (path / _PARAMS).is_file() and not path.name.startswith(".")]
-    return sorted(unquote(path.name) for path in found)
+    paths = [path for path in root.iterdir() if (path / _PARAMS).is_file() and not path.name.startswith(".")]
+    return sorted(unquote(path.name) for path in paths)
 
 
 def clear_leftovers(root: Path) -> None:
     """Remove collections that were partly created or deleted when the process ended."""
-    for path in [*root.glob(f"{_NEW}*"), *root.glob(f"{_GONE}*")]:
+    for path in [*root.glob(f"{_NEW_PREFIX}*"), *root.glob(f"{_DELETED_PREFIX}*")]:
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -162,14 +162,14 @@ class CollectionFolder:
     def create(cls, root: Path, name: str, params: CollectionParams) -> CollectionFolder:
         """Create the folder and its empty shard, atomically."""
         require_space(root, TO_ADD)
-        draft = root / f"{_NEW}{uuid.uuid4().hex}"
+        draft = root / f"{_NEW_PREFIX}{uuid.uuid4().hex}"
         shard = draft / _shard_name()
         try:
             shard.mkdir(parents=True)
             with engine_faults("create_collection", shard):
                 edge.EdgeShard.create(str(shard), params.engine_config()).close()
-            _write(draft / _PARAMS, params.to_json())
-            _write(draft / _CURRENT, json.dumps({"shard": shard.name, "indexed": 0}))
+            _write_file(draft / _PARAMS, params.to_json())
+            _write_file(draft / _CURRENT, json.dumps({"shard": shard.name, "indexed": 0}))
             draft.rename(root / _file_name(name))
             sync_names(root)
         except OSError as error:
@@ -185,18 +185,18 @@ class CollectionFolder:
     def make_current(self, shard: Path, indexed: int) -> None:
         """Make `shard` the live one, atomically."""
         try:
-            _write(self.path / _CURRENT, json.dumps({"shard": shard.name, "indexed": indexed}))
+            _write_file(self.path / _CURRENT, json.dumps({"shard": shard.name, "indexed": indexed}))
         except OSError as error:
             raise os_fault(self.path, error) from error
         self.shard, self.indexed = shard, indexed
 
     def remove(self) -> None:
-        gone = self.path.with_name(f"{_GONE}{uuid.uuid4().hex}")
+        trash = self.path.with_name(f"{_DELETED_PREFIX}{uuid.uuid4().hex}")
         try:
-            self.path.rename(gone)
+            self.path.rename(trash)
         except OSError as error:
             raise os_fault(self.path, error) from error
-        shutil.rmtree(gone, ignore_errors=True)
+        shutil.rmtree(trash, ignore_errors=True)
 
     def _recover(self) -> None:
         for path in self.path.glob("shard-*"):
@@ -215,7 +215,7 @@ def _shard_name() -> str:
     return f"shard-{uuid.uuid4().hex[:12]}"
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     """Write a small file atomically, safe against a power cut too."""
     draft = path.with_name(path.name + ".draft")
     with draft.open("w", encoding="utf-8") as file:
@@ -235,7 +235,7 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(folder / _NAME, os.O_RDWR | os.O_CREAT, 0o600)
+            self._file = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise StoreError("store_unwritable", path=str(folder)) from error
         try:

@@ -21,7 +21,7 @@ import qdrant_edge as edge
 _PR_SET_PDEATHSIG = 1
 _NICENESS = 19
 _QUANTILE = 0.99  # of the values; the rest is clipped
-_M, _EF_CONSTRUCT, _SCANNED = 16, 100, 10_000  # the engine's defaults; the last in KB of vectors
+_M, _EF_CONSTRUCT, _FULL_SCAN = 16, 100, 10_000  # the engine's defaults; the last in KB of vectors
 
 
 def main(path: str, layout: str) -> int:
@@ -39,8 +39,8 @@ def main(path: str, layout: str) -> int:
 def _config(layout: dict[str, Any]) -> edge.EdgeConfig:
     """Return the configuration, all in the page cache: pinned data is copied, cold data evicted, at opening."""
     cached = edge.Memory.Cached
-    bytes_ = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=cached)
-    quantisation = bytes_ if layout["quantised"] else None
+    scalar = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=cached)
+    quantisation = scalar if layout["quantised"] else None
     return edge.EdgeConfig(
         vectors={
             name: edge.EdgeVectorParams(
@@ -52,7 +52,7 @@ def _config(layout: dict[str, Any]) -> edge.EdgeConfig:
             name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if idf else None, memory=cached)
             for name, idf in layout["sparse"].items()
         },
-        hnsw_config=edge.HnswIndexConfig(_M, _EF_CONSTRUCT, _SCANNED, memory=cached),
+        hnsw_config=edge.HnswIndexConfig(_M, _EF_CONSTRUCT, _FULL_SCAN, memory=cached),
         id_tracker_memory=cached,
     )
 

@@ -14,101 +14,101 @@ import numpy as np
 import qdrant_edge as edge
 from qdrant_client import models
 
-from rag.store.qdrant.edge.config import to_payload_selector, to_vector, unsupported
+from rag.store.qdrant.edge.config import to_payload_selector, to_vector, unsupported_error
 
 _LIMIT = 10
 _RRF_K = 2  # Qdrant's default, on the server too
 _OVERSAMPLING = 2.0  # quantised candidates for each one that is rescored
-_IDS = 1000  # per call; the engine holds the GIL for a whole call
+_ID_BATCH = 1000  # per call; the engine holds the GIL for a whole call
 
 
-def to_request(given: models.QueryRequest, idf_vectors: Collection[str], *, ghosts: bool = True) -> edge.QueryRequest:
+def to_request(request: models.QueryRequest, idf_vectors: Collection[str], *, ghosts: bool = True) -> edge.QueryRequest:
     """Translate one query request; `idf_vectors` names the vectors with the IDF modifier.
 
     `ghosts` says whether the engine counts many deleted points, see `_idf`. Raises StoreError with the name of an
     unsupported option.
     """
-    _refuse_lookup(given)
-    limit = _LIMIT if given.limit is None else given.limit
+    _refuse_lookup(request)
+    limit = _LIMIT if request.limit is None else request.limit
     return edge.QueryRequest(
         limit=limit,
-        offset=given.offset,
-        query=_query(given.query, given.using, limit),
-        prefetches=_prefetches(given.prefetch, idf_vectors, ghosts),
-        with_vector=given.with_vector or False,
-        with_payload=to_payload_selector(given.with_payload),
-        filter=to_filter(given.filter),
-        score_threshold=given.score_threshold,
-        params=_params(given.params, given.using in idf_vectors, ghosts),
+        offset=request.offset,
+        query=_query(request.query, request.using, limit),
+        prefetches=_prefetches(request.prefetch, idf_vectors, ghosts),
+        with_vector=request.with_vector or False,
+        with_payload=to_payload_selector(request.with_payload),
+        filter=to_filter(request.filter),
+        score_threshold=request.score_threshold,
+        params=_params(request.params, request.using in idf_vectors, ghosts),
     )
 
 
-def _prefetches(given: Any, idf_vectors: Collection[str], ghosts: bool) -> list[edge.Prefetch]:
-    if given is None:
+def _prefetches(prefetch: Any, idf_vectors: Collection[str], ghosts: bool) -> list[edge.Prefetch]:
+    if prefetch is None:
         return []
-    return [_prefetch(one, idf_vectors, ghosts) for one in (given if isinstance(given, list) else [given])]
+    return [_prefetch(item, idf_vectors, ghosts) for item in (prefetch if isinstance(prefetch, list) else [prefetch])]
 
 
-def _prefetch(given: models.Prefetch, idf_vectors: Collection[str], ghosts: bool) -> edge.Prefetch:
-    _refuse_lookup(given)
-    limit = _LIMIT if given.limit is None else given.limit
+def _prefetch(prefetch: models.Prefetch, idf_vectors: Collection[str], ghosts: bool) -> edge.Prefetch:
+    _refuse_lookup(prefetch)
+    limit = _LIMIT if prefetch.limit is None else prefetch.limit
     return edge.Prefetch(
         limit=limit,
-        query=_query(given.query, given.using, limit),
-        prefetches=_prefetches(given.prefetch, idf_vectors, ghosts),
-        params=_params(given.params, given.using in idf_vectors, ghosts),
-        filter=to_filter(given.filter),
-        score_threshold=given.score_threshold,
+        query=_query(prefetch.query, prefetch.using, limit),
+        prefetches=_prefetches(prefetch.prefetch, idf_vectors, ghosts),
+        params=_params(prefetch.params, prefetch.using in idf_vectors, ghosts),
+        filter=to_filter(prefetch.filter),
+        score_threshold=prefetch.score_threshold,
     )
 
 
-def _refuse_lookup(given: models.QueryRequest | models.Prefetch) -> None:
-    if given.lookup_from is not None:
-        raise unsupported("lookup_from")
+def _refuse_lookup(request: models.QueryRequest | models.Prefetch) -> None:
+    if request.lookup_from is not None:
+        raise unsupported_error("lookup_from")
 
 
-def _query(given: Any, using: str | None, limit: int) -> Any:
+def _query(query: Any, using: str | None, limit: int) -> Any:
     """Translate a scoring query. A bare vector means its nearest neighbours, as on the server."""
-    if given is None:
+    if query is None:
         return None
-    if isinstance(given, (list, models.SparseVector)):
-        return edge.Query.Nearest(to_vector(given), using)
-    if isinstance(given, models.NearestQuery):
-        return _nearest(given, using, limit)
-    if isinstance(given, models.FusionQuery):
-        return _fusion(given.fusion)
-    raise unsupported(f"the query {type(given).__name__}")
+    if isinstance(query, (list, models.SparseVector)):
+        return edge.Query.Nearest(to_vector(query), using)
+    if isinstance(query, models.NearestQuery):
+        return _nearest(query, using, limit)
+    if isinstance(query, models.FusionQuery):
+        return _fusion(query.fusion)
+    raise unsupported_error(f"the query {type(query).__name__}")
 
 
-def _nearest(given: models.NearestQuery, using: str | None, limit: int) -> Any:
-    if isinstance(given.nearest, (str, int)):
-        raise unsupported("a query by point id")
-    vector = to_vector(given.nearest)
-    if given.mmr is None:
+def _nearest(query: models.NearestQuery, using: str | None, limit: int) -> Any:
+    if isinstance(query.nearest, (str, int)):
+        raise unsupported_error("a query by point id")
+    vector = to_vector(query.nearest)
+    if query.mmr is None:
         return edge.Query.Nearest(vector, using)
-    diversity = 0.5 if given.mmr.diversity is None else given.mmr.diversity
-    candidates = limit if given.mmr.candidates_limit is None else given.mmr.candidates_limit
+    diversity = 0.5 if query.mmr.diversity is None else query.mmr.diversity
+    candidates = limit if query.mmr.candidates_limit is None else query.mmr.candidates_limit
     return edge.Mmr(vector, lambda_=1.0 - diversity, candidates_limit=candidates, using=using)
 
 
-def _fusion(given: models.Fusion) -> Any:
-    return edge.Fusion.Rrf(k=_RRF_K) if given == models.Fusion.RRF else edge.Fusion.Dbsf()
+def _fusion(fusion: models.Fusion) -> Any:
+    return edge.Fusion.Rrf(k=_RRF_K) if fusion == models.Fusion.RRF else edge.Fusion.Dbsf()
 
 
-def _params(given: models.SearchParams | None, with_idf: bool, ghosts: bool) -> edge.SearchParams:
-    if given is not None and not isinstance(given, models.SearchParams):
-        raise TypeError(f"search parameters are a SearchParams, not {type(given).__name__}")
-    given = given or models.SearchParams()
+def _params(params: models.SearchParams | None, has_idf: bool, ghosts: bool) -> edge.SearchParams:
+    if params is not None and not isinstance(params, models.SearchParams):
+        raise TypeError(f"search parameters are a SearchParams, not {type(params).__name__}")
+    params = params or models.SearchParams()
     for name in ("quantization", "acorn", "idf"):
-        if getattr(given, name) is not None:
-            raise unsupported(f"the search parameter {name}")
+        if getattr(params, name) is not None:
+            raise unsupported_error(f"the search parameter {name}")
     return edge.SearchParams(
-        hnsw_ef=given.hnsw_ef,
-        exact=bool(given.exact),
-        indexed_only=bool(given.indexed_only),
-        idf=_idf(ghosts) if with_idf else None,
+        hnsw_ef=params.hnsw_ef,
+        exact=bool(params.exact),
+        indexed_only=bool(params.indexed_only),
+        idf=_idf(ghosts) if has_idf else None,
         quantization=None
-        if with_idf or given.exact
+        if has_idf or params.exact
         else edge.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING),
     )
 
@@ -135,84 +135,84 @@ def operations(
         yield by_filter(to_filter(selector) or edge.Filter())
         return
     if not isinstance(selector, (list, tuple)):
-        raise unsupported(f"a selection by {type(selector).__name__}")
+        raise unsupported_error(f"a selection by {type(selector).__name__}")
     for batch in id_batches(selector):
         yield by_id(batch)
 
 
 def id_batches(ids: Any) -> Iterator[list[Any]]:
     """Yield point ids in the engine's form, a limited number at a time."""
-    plain = [plain_id(one) for one in ids]
-    for at in range(0, len(plain), _IDS):
-        yield plain[at : at + _IDS]
+    plain_ids = [plain_id(point_id) for point_id in ids]
+    for at in range(0, len(plain_ids), _ID_BATCH):
+        yield plain_ids[at : at + _ID_BATCH]
 
 
-def plain_id(given: Any) -> Any:
-    return str(given) if isinstance(given, UUID) else given
+def plain_id(point_id: Any) -> Any:
+    return str(point_id) if isinstance(point_id, UUID) else point_id
 
 
-def to_filter(given: models.Filter | None) -> edge.Filter | None:
+def to_filter(condition: models.Filter | None) -> edge.Filter | None:
     """Translate a filter; raise StoreError with the name of an unsupported condition."""
-    if given is None:
+    if condition is None:
         return None
-    if not isinstance(given, models.Filter):
-        raise TypeError(f"a filter is a Filter, not {type(given).__name__}")
-    least = given.min_should
+    if not isinstance(condition, models.Filter):
+        raise TypeError(f"a filter is a Filter, not {type(condition).__name__}")
+    minimum = condition.min_should
     return edge.Filter(
-        must=_conditions(given.must),
-        should=_conditions(given.should),
-        must_not=_conditions(given.must_not),
-        min_should=edge.MinShould(_conditions(least.conditions) or [], least.min_count) if least else None,
+        must=_conditions(condition.must),
+        should=_conditions(condition.should),
+        must_not=_conditions(condition.must_not),
+        min_should=edge.MinShould(_conditions(minimum.conditions) or [], minimum.min_count) if minimum else None,
     )
 
 
-def _conditions(given: Any) -> list[Any] | None:
-    if given is None:
+def _conditions(conditions: Any) -> list[Any] | None:
+    if conditions is None:
         return None
-    return [_condition(one) for one in (given if isinstance(given, list) else [given])]
+    return [_condition(condition) for condition in (conditions if isinstance(conditions, list) else [conditions])]
 
 
-def _condition(given: Any) -> Any:
-    if isinstance(given, models.Filter):
-        return to_filter(given)
-    if isinstance(given, models.FieldCondition):
-        return _field(given)
-    if isinstance(given, models.HasIdCondition):
-        return edge.HasIdCondition(set(given.has_id))
-    if isinstance(given, models.IsEmptyCondition):
-        return edge.IsEmptyCondition(given.is_empty.key)
-    if isinstance(given, models.IsNullCondition):
-        return edge.IsNullCondition(given.is_null.key)
-    if isinstance(given, models.HasVectorCondition):
-        return edge.HasVectorCondition(given.has_vector)
-    raise unsupported(f"the filter {type(given).__name__}")
+def _condition(condition: Any) -> Any:
+    if isinstance(condition, models.Filter):
+        return to_filter(condition)
+    if isinstance(condition, models.FieldCondition):
+        return _field(condition)
+    if isinstance(condition, models.HasIdCondition):
+        return edge.HasIdCondition(set(condition.has_id))
+    if isinstance(condition, models.IsEmptyCondition):
+        return edge.IsEmptyCondition(condition.is_empty.key)
+    if isinstance(condition, models.IsNullCondition):
+        return edge.IsNullCondition(condition.is_null.key)
+    if isinstance(condition, models.HasVectorCondition):
+        return edge.HasVectorCondition(condition.has_vector)
+    raise unsupported_error(f"the filter {type(condition).__name__}")
 
 
-def _field(given: models.FieldCondition) -> edge.FieldCondition:
+def _field(condition: models.FieldCondition) -> edge.FieldCondition:
     for name in ("geo_bounding_box", "geo_radius", "geo_polygon"):
-        if getattr(given, name) is not None:
-            raise unsupported(f"the filter {name}")
-    counts = given.values_count
+        if getattr(condition, name) is not None:
+            raise unsupported_error(f"the filter {name}")
+    counts = condition.values_count
     return edge.FieldCondition(
-        given.key,
-        match=None if given.match is None else _match(given.match),
-        range=None if given.range is None else _range(given.range),
+        condition.key,
+        match=None if condition.match is None else _match(condition.match),
+        range=None if condition.range is None else _range(condition.range),
         values_count=None if counts is None else edge.ValuesCount(counts.lt, counts.gt, counts.lte, counts.gte),
-        is_empty=given.is_empty,
-        is_null=given.is_null,
+        is_empty=condition.is_empty,
+        is_null=condition.is_null,
     )
 
 
-def _match(given: Any) -> Any:
-    translate = _MATCHES.get(type(given))
+def _match(match: Any) -> Any:
+    translate = _MATCHES.get(type(match))
     if translate is None:
-        raise unsupported(f"the filter {type(given).__name__}")
-    return translate(given)
+        raise unsupported_error(f"the filter {type(match).__name__}")
+    return translate(match)
 
 
-def _match_value(given: models.MatchValue) -> edge.MatchValue:
+def _match_value(match: models.MatchValue) -> edge.MatchValue:
     # The binding takes Python's True for the integer 1, which matches nothing; numpy's bool works.
-    value: Any = np.bool_(given.value) if isinstance(given.value, bool) else given.value
+    value: Any = np.bool_(match.value) if isinstance(match.value, bool) else match.value
     return edge.MatchValue(value)
 
 
@@ -223,12 +223,12 @@ _MATCHES: dict[type, Callable[[Any], Any]] = {
 }
 
 
-def _range(given: models.Range | models.DatetimeRange) -> edge.RangeFloat | edge.RangeDateTime:
-    if isinstance(given, models.Range):
-        return edge.RangeFloat(gte=given.gte, gt=given.gt, lte=given.lte, lt=given.lt)
-    bounds = (_moment(given.gte), _moment(given.gt), _moment(given.lte), _moment(given.lt))
-    return edge.RangeDateTime(gte=bounds[0], gt=bounds[1], lte=bounds[2], lt=bounds[3])
+def _range(bounds: models.Range | models.DatetimeRange) -> edge.RangeFloat | edge.RangeDateTime:
+    if isinstance(bounds, models.Range):
+        return edge.RangeFloat(gte=bounds.gte, gt=bounds.gt, lte=bounds.lte, lt=bounds.lt)
+    moments = (_moment(bounds.gte), _moment(bounds.gt), _moment(bounds.lte), _moment(bounds.lt))
+    return edge.RangeDateTime(gte=moments[0], gt=moments[1], lte=moments[2], lt=moments[3])
 
 
-def _moment(given: datetime | date | str | None) -> str | None:
-    return given.isoformat() if isinstance(given, date) else given
+def _moment(moment: datetime | date | str | None) -> str | None:
+    return moment.isoformat() if isinstance(moment, date) else moment

@@ -20,12 +20,20 @@ from typing import TypeVar
 import qdrant_edge as edge
 
 from rag.errors import StoreError
-from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, engine_faults, layout, occupied, os_fault, require_space
+from rag.store.qdrant.edge.config import (
+    TO_ADD,
+    TO_CHANGE,
+    disk_use,
+    engine_faults,
+    layout_json,
+    os_fault,
+    require_space,
+)
 from rag.store.qdrant.edge.folder import CollectionFolder, copy_folder, read_ahead, sync_folder
 
 T = TypeVar("T")
 _FLUSH_EVERY = 400  # writes; each flush blocks for 20-40 ms; a short replay after a kill
-_FEW = 0.005  # of the points; this share changes a score in its third digit
+_GHOST_SHARE = 0.005  # of the points; this share changes a score in its third digit
 
 
 class Shard:
@@ -38,30 +46,30 @@ class Shard:
 
     def __init__(self, folder: CollectionFolder) -> None:
         self.folder = folder
-        self._writing = RLock()
-        self._engine = RLock()
+        self._write_lock = RLock()
+        self._engine_lock = RLock()
         self._journal: list[edge.UpdateOperation] | None = None
         self._unflushed = 0
         self._closed = False
-        self._used = 0.0
-        self._seen = 0
+        self._used_at = 0.0
+        self._counted_points = 0
         self._has_ghosts: bool | None = False
         self._shard: edge.EdgeShard | None = None
-        with self._engine:
-            self._live()
+        with self._engine_lock:
+            self._get_engine()
 
     def read(self, call: str, ask: Callable[[edge.EdgeShard], T]) -> T:
         """Run one read-only call; `call` names it in errors."""
-        with self._engine, engine_faults(call, self.folder.path):
-            return ask(self._live())
+        with self._engine_lock, engine_faults(call, self.folder.path):
+            return ask(self._get_engine())
 
     def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
         """Apply one operation, which adds `points`, if there is space; it survives a kill once this returns."""
         require_space(self.folder.path, TO_ADD if points else TO_CHANGE)
-        with self._writing:
-            with self._engine, engine_faults(call, self.folder.path):
-                self._live().update(operation)
-                self._seen += points
+        with self._write_lock:
+            with self._engine_lock, engine_faults(call, self.folder.path):
+                self._get_engine().update(operation)
+                self._counted_points += points
                 self._has_ghosts = None
             if self._journal is not None:
                 self._journal.append(operation)
@@ -70,8 +78,8 @@ class Shard:
                 self.flush()
 
     def flush(self) -> None:
-        with self._engine, engine_faults("flush", self.folder.path):
-            self._live().flush()
+        with self._engine_lock, engine_faults("flush", self.folder.path):
+            self._get_engine().flush()
             self._unflushed = 0
 
     def points(self) -> int:
@@ -84,19 +92,19 @@ class Shard:
         return self._has_ghosts
 
     def _count_ghosts(self, shard: edge.EdgeShard) -> bool:
-        there = shard.info().points_count
-        return self._seen - there > _FEW * there
+        existing = shard.info().points_count
+        return self._counted_points - existing > _GHOST_SHARE * existing
 
     def branch(self) -> tuple[Path, int]:
         """Copy the shard's files and journal every write from here on.
 
         Returns the copy's path and its number of points. End with `adopt` or `abandon`.
         """
-        with self._writing:
+        with self._write_lock:
             if self._journal is not None:  # a second journal would lose the writes of the first
                 raise RuntimeError("this shard is being copied already")
             self.flush()
-            require_space(self.folder.path, 2 * occupied(self.folder.shard) + TO_ADD)
+            require_space(self.folder.path, 2 * disk_use(self.folder.shard) + TO_ADD)
             points, copy = self.points(), self.folder.new_shard()
             try:
                 copy_folder(self.folder.shard, copy)
@@ -108,20 +116,20 @@ class Shard:
 
     def adopt(self, copy: Path, indexed: int) -> None:
         """Bring the copy up to date from the journal and make it the live shard, once all of it is on disk."""
-        _sync(copy)
-        with self._writing:
+        _sync_files(copy)
+        with self._write_lock:
             replacement = _load(copy)
             try:
                 with engine_faults("replay", copy):
                     for operation in self._journal or []:
                         replacement.update(operation)
                     replacement.flush()
-                _sync(copy)  # only what the journal added, so that writers wait briefly
-                with self._engine:
-                    old, old_path = self._live(), self.folder.shard
+                _sync_files(copy)  # only what the journal added, so that writers wait briefly
+                with self._engine_lock:
+                    old, old_path = self._get_engine(), self.folder.shard
                     self.folder.make_current(copy, indexed)
                     self._shard = replacement
-                    self._seen = replacement.info().points_count
+                    self._counted_points = replacement.info().points_count
                     self._has_ghosts = False
             except StoreError:
                 replacement.close()
@@ -129,35 +137,35 @@ class Shard:
             self._journal = None
             old.close()
             del old
-        _give_back()
+        _trim_memory()
         shutil.rmtree(old_path, ignore_errors=True)
 
     def abandon(self, copy: Path) -> None:
-        with self._writing:
+        with self._write_lock:
             self._journal = None
         shutil.rmtree(copy, ignore_errors=True)
 
     def close(self) -> None:
-        with self._writing, self._engine:
+        with self._write_lock, self._engine_lock:
             self._closed = True
-            self._let_go()
+            self._unload()
 
-    def rest(self, idle: float) -> bool:
+    def unload_idle(self, idle: float) -> bool:
         """Release the engine's threads and memory if idle for so many seconds; return False while in use."""
-        if not self._writing.acquire(blocking=False):
+        if not self._write_lock.acquire(blocking=False):
             return False
         try:
-            with self._engine:
-                due = self._shard is not None and self._journal is None and time.monotonic() - self._used >= idle
-                if due:
-                    self._let_go()
+            with self._engine_lock:
+                is_idle = self._shard is not None and self._journal is None and time.monotonic() - self._used_at >= idle
+                if is_idle:
+                    self._unload()
         finally:
-            self._writing.release()
-        if due:
-            _give_back()
-        return due
+            self._write_lock.release()
+        if is_idle:
+            _trim_memory()
+        return is_idle
 
-    def _let_go(self) -> None:
+    def _unload(self) -> None:
         with engine_faults("close", self.folder.path):
             if self._shard is not None:
                 shard, self._shard = self._shard, None
@@ -166,26 +174,26 @@ class Shard:
                     self._unflushed = 0
                 shard.close()
 
-    def _live(self) -> edge.EdgeShard:
+    def _get_engine(self) -> edge.EdgeShard:
         """Return the engine, loaded if needed. The caller must hold `_engine_lock`."""
         if self._closed:
             raise StoreError("store_closed")
-        self._used = time.monotonic()
+        self._used_at = time.monotonic()
         if self._shard is None:
             self._shard = _load(self.folder.shard)
-            self._seen = self._shard.info().points_count
+            self._counted_points = self._shard.info().points_count
             self._has_ghosts = False
         return self._shard
 
 
-def _sync(folder: Path) -> None:
+def _sync_files(folder: Path) -> None:
     try:
         sync_folder(folder)
     except OSError as error:
         raise os_fault(folder.parent, error) from error
 
 
-def _give_back() -> None:
+def _trim_memory() -> None:
     """Return freed memory to the system, if the allocator supports it."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -215,39 +223,39 @@ class IndexBuilder:
         self._quiet = quiet
         self._points = shard.points()
         self._last_write = time.monotonic()
-        self._held = False
+        self._is_paused = False
         self._stop = Event()
-        self._starting = Lock()
-        self._building = Lock()
+        self._start_lock = Lock()
+        self._build_lock = Lock()
         self._thread: Thread | None = None
         self._child: subprocess.Popen[bytes] | None = None
 
-    def wrote(self, points: int) -> None:
+    def note_write(self, points: int) -> None:
         """Note a write of `points` points; start a build when enough are outside the index."""
         self._points += points
         self._last_write = time.monotonic()
-        if self.due():
+        if self.is_due():
             self._points = self._shard.points()  # the sum counts rewritten points twice
-            if self.due():
+            if self.is_due():
                 self.start()
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Return whether enough points changed since the last build to justify another."""
-        if self._held or not self._shard.folder.params.vectors:
+        if self._is_paused or not self._shard.folder.params.vectors:
             return False
         indexed = self._shard.folder.indexed
         return abs(self._points - indexed) >= max(self._threshold, GROWTH * indexed)
 
     def start(self) -> None:
-        with self._starting:
+        with self._start_lock:
             if self._stop.is_set() or (self._thread and self._thread.is_alive()):
                 return
             self._thread = Thread(target=self._run, name="index-builder", daemon=True)
             self._thread.start()
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Stop automatic builds; `build` still works."""
-        self._held = True
+        self._is_paused = True
 
     def wait(self, timeout: float | None = None) -> None:
         if self._thread:
@@ -262,45 +270,45 @@ class IndexBuilder:
 
     def _run(self) -> None:
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and (left := self._quiet - self._idle()) > 0:
-            if self._stop.wait(left):
+        while time.monotonic() < deadline and (remaining := self._quiet - self._idle_seconds()) > 0:
+            if self._stop.wait(remaining):
                 return
         try:
             self.build()
         except StoreError as error:
             log.warning("Index not built: %s", error)
 
-    def _idle(self) -> float:
+    def _idle_seconds(self) -> float:
         return time.monotonic() - self._last_write
 
     def build(self) -> bool:
         """Build now and wait; return False if it was stopped or the child failed."""
-        with self._building:
+        with self._build_lock:
             return self._build()
 
     def _build(self) -> bool:
-        started = time.monotonic()
+        start = time.monotonic()
         copy, points = self._shard.branch()
         try:
-            built = not self._stop.is_set() and self._optimize(copy, points)
-            if built:
+            is_built = not self._stop.is_set() and self._optimize(copy, points)
+            if is_built:
                 self._shard.adopt(copy, points)
                 self._points = self._shard.points()
-                log.info("Index built over %d points in %.1f s", points, time.monotonic() - started)
+                log.info("Index built over %d points in %.1f s", points, time.monotonic() - start)
         finally:
             if self._shard.folder.shard != copy:
                 self._shard.abandon(copy)
-        return built
+        return is_built
 
     def _optimize(self, copy: Path, points: int) -> bool:
-        given = layout(self._shard.folder.params, quantised=points >= QUANTISED)
-        command = [sys.executable, "-m", "rag.store.qdrant.edge.optimize_child", str(copy), given]
+        config = layout_json(self._shard.folder.params, quantised=points >= QUANTISED)
+        command = [sys.executable, "-m", "rag.store.qdrant.edge.optimize_child", str(copy), config]
         root = Path(__file__).resolve().parents[4]
         child = subprocess.Popen(command, cwd=root, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self._child = child
         if self._stop.is_set():
             child.kill()
-        _, complaint = child.communicate()
+        _, stderr = child.communicate()
         if child.returncode != 0 and not self._stop.is_set():
-            log.warning("Index builder ended with %d: %s", child.returncode, complaint[-300:])
+            log.warning("Index builder ended with %d: %s", child.returncode, stderr[-300:])
         return child.returncode == 0
