@@ -13,7 +13,7 @@ _GZIP_WINDOW = 31
 _DEFLATE_WINDOWS = (15, -15)  # servers send "deflate" with and without the zlib header
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, and early in compressed data
 _SNIFFED = 1024
-_STEP = 4096  # small, because zlib copies the rest after each gzip member
+_CHUNK_SIZE = 4096  # small, because zlib copies the rest after each gzip member
 
 
 class TooLargeError(Exception):
@@ -28,17 +28,17 @@ class CorruptError(Exception):
     """The compressed data is damaged or ends early."""
 
 
-def decode_body(received: bytes, encoding: str, limit: int) -> bytes:
-    """Decode a body `received` with the Content-Encoding `encoding` to at most `limit` bytes.
+def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
+    """Decode a `body` received with the Content-Encoding `encoding` to at most `limit` bytes.
 
     Undoes at most one compression, and none that is declared but was not applied. Raises TooLargeError,
     UnknownEncodingError or CorruptError.
     """
     declared = [name for name in map(str.strip, encoding.lower().split(",")) if name in _CODINGS]
-    if not declared or _is_uncompressed(received, declared[-1]):
-        if len(received) > limit:
+    if not declared or _is_uncompressed(body, declared[-1]):
+        if len(body) > limit:
             raise TooLargeError
-        return received
+        return body
     if len(declared) > 1:
         raise UnknownEncodingError(encoding)
     if declared[0] in _GZIP:
@@ -50,31 +50,31 @@ def decode_body(received: bytes, encoding: str, limit: int) -> bytes:
     failure = zlib.error()
     for window in windows:
         try:
-            return _inflate(received, window, limit)
+            return _inflate(body, window, limit)
         except zlib.error as error:
             failure = error
     raise CorruptError from failure
 
 
-def _is_uncompressed(received: bytes, coding: str) -> bool:
+def _is_uncompressed(body: bytes, coding: str) -> bool:
     """Return whether the bytes show that the declared coding was not applied."""
-    is_other = coding in _GZIP and not received.startswith(_GZIP_MAGIC)
-    return is_other or not _BINARY.search(received, 0, _SNIFFED)
+    is_other_format = coding in _GZIP and not body.startswith(_GZIP_MAGIC)
+    return is_other_format or not _BINARY.search(body, 0, _SNIFFED)
 
 
-def _inflate(packed: bytes, window: int, limit: int) -> bytes:
-    """Decompress all members of `packed`. Raises zlib.error if it is damaged or ends early."""
+def _inflate(data: bytes, window: int, limit: int) -> bytes:
+    """Decompress all members of `data`. Raises zlib.error if it is damaged or ends early."""
     body = bytearray()
     stream = zlib.decompressobj(window)
-    place = 0
-    while place < len(packed):
-        piece = packed[place : place + _STEP]
-        body += stream.decompress(piece, limit - len(body) + 1)
+    position = 0
+    while position < len(data):
+        chunk = data[position : position + _CHUNK_SIZE]
+        body += stream.decompress(chunk, limit - len(body) + 1)
         if len(body) > limit:
             raise TooLargeError
-        place += len(piece) - len(stream.unused_data)
+        position += len(chunk) - len(stream.unused_data)
         if stream.eof:
-            if not packed.startswith(_GZIP_MAGIC, place):
+            if not data.startswith(_GZIP_MAGIC, position):
                 return bytes(body)  # like browsers, ignore trailing data
             stream = zlib.decompressobj(_GZIP_WINDOW)
     raise zlib.error("it ends early")

@@ -29,8 +29,8 @@ LIMIT = 2
 DELAY = 0.1
 MAX_DELAY = 30.0
 MAX_PAUSE = 10.0
-_LOOK_AGAIN = 0.25  # seconds between a waiting request's checks for cancellation
-_KNOWN_HOSTS = 500
+_CHECK_SECONDS = 0.25  # seconds between a waiting request's checks for cancellation
+_MAX_HOSTS = 500
 
 
 class HostGates:
@@ -57,12 +57,12 @@ class HostGates:
         `redirected` needs a place but no delay: the server itself caused this request. Raises FetchError("cancelled")
         if `stopped` returns True or the gates close first.
         """
-        began = time.monotonic()
+        start = time.monotonic()
         gate = self._gate(host)
         try:
             gate.wait_turn(url, lambda: self.is_closed or stopped(), free=redirected)
             try:
-                yield time.monotonic() - began
+                yield time.monotonic() - start
             finally:
                 gate.leave()
         finally:
@@ -71,18 +71,18 @@ class HostGates:
 
     def slow_down(self, host: Host, delay: float) -> None:
         """Keep at least `delay` seconds between requests to `host`, at most MAX_DELAY."""
-        with self._used(host) as gate:
+        with self._use_gate(host) as gate:
             gate.delay = max(gate.delay, min(delay, MAX_DELAY))
 
     def delay_of(self, host: Host) -> float:
         """Return the seconds between two requests to `host`."""
-        with self._used(host) as gate:
+        with self._use_gate(host) as gate:
             return gate.delay
 
     def pause(self, host: Host, seconds: float) -> None:
         """Start no request to `host` for `seconds`, at most MAX_PAUSE, because it reported overload."""
-        with self._used(host) as gate:
-            gate.hold(min(seconds, MAX_PAUSE))
+        with self._use_gate(host) as gate:
+            gate.delay_start(min(seconds, MAX_PAUSE))
 
     def close(self) -> None:
         """Cancel all waiting requests."""
@@ -93,7 +93,7 @@ class HostGates:
             gate.wake()
 
     @contextmanager
-    def _used(self, host: Host) -> Iterator[_Gate]:
+    def _use_gate(self, host: Host) -> Iterator[_Gate]:
         gate = self._gate(host)
         try:
             yield gate
@@ -104,8 +104,10 @@ class HostGates:
     def _gate(self, host: Host) -> _Gate:
         """Return the gate of `host`, counted as in use, so that it is not dropped meanwhile."""
         with self._lock:
-            if host not in self._gates and len(self._gates) >= _KNOWN_HOSTS:
-                self._gates = {key: one for key, one in self._gates.items() if one.users or one.matters(self._delay)}
+            if host not in self._gates and len(self._gates) >= _MAX_HOSTS:
+                self._gates = {
+                    key: gate for key, gate in self._gates.items() if gate.users or gate.has_state(self._delay)
+                }
             gate = self._gates.setdefault(host, _Gate(self.limit, self._delay))
             gate.users += 1
             return gate
@@ -123,15 +125,15 @@ class _Gate:
         self._queue: deque[object] = deque()
         self._changed = threading.Condition()
 
-    def wait_turn(self, url: str, unwanted: Callable[[], bool], *, free: bool) -> None:
+    def wait_turn(self, url: str, is_cancelled: Callable[[], bool], *, without_delay: bool) -> None:
         ticket = object()
         with self._changed:
             self._queue.append(ticket)
             try:
-                while (left := self._left(ticket, free)) > 0:
-                    if unwanted():
+                while (remaining := self._wait_seconds(ticket, without_delay)) > 0:
+                    if is_cancelled():
                         raise FetchError("cancelled", url=url)
-                    self._changed.wait(min(left, _LOOK_AGAIN))
+                    self._changed.wait(min(remaining, _CHECK_SECONDS))
                 self._open += 1
                 self._next_start = max(self._next_start, time.monotonic() + self.delay)
             finally:
@@ -143,7 +145,7 @@ class _Gate:
             self._open -= 1
             self._changed.notify_all()
 
-    def hold(self, seconds: float) -> None:
+    def delay_start(self, seconds: float) -> None:
         with self._changed:
             self._next_start = max(self._next_start, time.monotonic() + seconds)
 
@@ -151,7 +153,7 @@ class _Gate:
         with self._changed:
             return bool(self._queue) or self._open >= self._limit or self._next_start > time.monotonic()
 
-    def matters(self, delay: float) -> bool:
+    def has_state(self, delay: float) -> bool:
         """Return whether the gate has more state than a new one with this `delay`."""
         return self.delay > delay or self.is_busy()
 
@@ -159,17 +161,17 @@ class _Gate:
         with self._changed:
             self._changed.notify_all()
 
-    def _left(self, ticket: object, free: bool) -> float:
+    def _wait_seconds(self, ticket: object, without_delay: bool) -> float:
         """Return the seconds until `ticket` may start, as far as known: infinite while others are first."""
         if self._queue[0] is not ticket or self._open >= self._limit:
             return float("inf")
-        return 0.0 if free else self._next_start - time.monotonic()
+        return 0.0 if without_delay else self._next_start - time.monotonic()
 
 
 IDLE_SECONDS = 15.0
 MAX_AGE = 120.0
-MAX_KEPT = 32
-_SMALL = 16 * 1024
+MAX_IDLE = 32
+_MAX_DRAIN = 16 * 1024
 _DRAIN_SECONDS = 0.5
 
 Origin = tuple[str, str, int]
@@ -182,7 +184,7 @@ class Connections:
     def __init__(self, open_backend: OpenBackend, tls: Callable[[], ssl.SSLContext]) -> None:
         self._open_backend = open_backend
         self._tls = tls
-        self._idle: deque[_Kept] = deque()
+        self._idle: deque[_Entry] = deque()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -191,69 +193,69 @@ class Connections:
 
         An idle connection that its server has closed meanwhile is replaced by a new one.
         """
-        kept, response = self._ask(url, _request(url, headers), budget)
+        entry, response = self._send(url, _request(url, headers), budget)
         try:
             yield response
         finally:
             _finish(response, budget)
             response.close()
-            self._give_back(kept)
+            self._release(entry)
 
     def close(self) -> None:
         """Close idle connections."""
         with self._lock:
             idle, self._idle = list(self._idle), deque()
-        for kept in idle:
-            kept.connection.close()
+        for entry in idle:
+            entry.connection.close()
 
-    def _ask(self, url: CheckedUrl, request: httpcore.Request, budget: Budget) -> tuple[_Kept, httpcore.Response]:
-        old = self._take(url)
-        if old is not None:
-            old.backend.budget = budget
+    def _send(self, url: CheckedUrl, request: httpcore.Request, budget: Budget) -> tuple[_Entry, httpcore.Response]:
+        idle = self._take_idle(url)
+        if idle is not None:
+            idle.backend.budget = budget
             try:
-                return old, old.connection.handle_request(request)
+                return idle, idle.connection.handle_request(request)
             except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
-                old.connection.close()
-        new = self._open(url, budget)
+                idle.connection.close()
+        opened = self._open(url, budget)
         try:
-            return new, new.connection.handle_request(request)
+            return opened, opened.connection.handle_request(request)
         except BaseException:
-            new.connection.close()
+            opened.connection.close()
             raise
 
-    def _open(self, url: CheckedUrl, budget: Budget) -> _Kept:
+    def _open(self, url: CheckedUrl, budget: Budget) -> _Entry:
         backend = self._open_backend(url, budget)
         origin = httpcore.Origin(url.scheme.encode(), url.host.encode(), url.port)
         context = self._tls() if url.scheme == "https" else None
         connection = httpcore.HTTPConnection(
             origin, ssl_context=context, keepalive_expiry=IDLE_SECONDS, network_backend=backend
         )
-        return _Kept(_origin(url), connection, backend)
+        return _Entry(_origin(url), connection, backend)
 
-    def _take(self, url: CheckedUrl) -> _Kept | None:
+    def _take_idle(self, url: CheckedUrl) -> _Entry | None:
         """Return the most recently used idle connection to the origin of `url`, if one is alive."""
-        wanted = _origin(url)
+        origin = _origin(url)
         with self._lock:
-            dead = [kept for kept in self._idle if kept.is_dead()]
-            alive = [kept for kept in self._idle if kept not in dead]
-            found = next((kept for kept in reversed(alive) if kept.origin == wanted), None)
-            self._idle = deque(kept for kept in alive if kept is not found)
-        for kept in dead:
-            kept.connection.close()
-        return found
+            dead = [entry for entry in self._idle if entry.is_dead()]
+            alive = [entry for entry in self._idle if entry not in dead]
+            match = next((entry for entry in reversed(alive) if entry.origin == origin), None)
+            self._idle = deque(entry for entry in alive if entry is not match)
+        for entry in dead:
+            entry.connection.close()
+        return match
 
-    def _give_back(self, kept: _Kept) -> None:
-        if not kept.connection.is_idle():
-            kept.connection.close()
+    def _release(self, entry: _Entry) -> None:
+        if not entry.connection.is_idle():
+            entry.connection.close()
             return
         with self._lock:
-            self._idle.append(kept)
-            surplus = self._idle.popleft() if len(self._idle) > MAX_KEPT else None
+            self._idle.append(entry)
+            surplus = self._idle.popleft() if len(self._idle) > MAX_IDLE else None
         if surplus:
             surplus.connection.close()
 
 
-class _Kept:
+class _Entry:
     """An open connection with its origin and backend."""
 
     def __init__(self, origin: Origin, connection: httpcore.HTTPConnection, backend: GuardedBackend) -> None:
@@ -299,4 +301,4 @@ def _is_small(response: httpcore.Response) -> bool:
     if response.status == 304:
         return True
     lengths = [value for name, value in response.headers if name.lower() == b"content-length"]
-    return len(lengths) == 1 and lengths[0].isdigit() and int(lengths[0]) <= _SMALL
+    return len(lengths) == 1 and lengths[0].isdigit() and int(lengths[0]) <= _MAX_DRAIN

@@ -30,8 +30,8 @@ _IN_CONTENT = re.compile(
     rb"charset\s*+=\s*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>[^\s;\"'][^\s;]*+))", re.IGNORECASE
 )
 _XML = re.compile(rb"\s*+<\?xml[^>]{0,200}?encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
-_SNIFFED = 8192
-_MAX_WRONG = 0.002
+_SAMPLE_BYTES = 8192
+_MAX_ERROR_SHARE = 0.002
 
 
 def codec_of(label: str) -> str | None:
@@ -39,8 +39,8 @@ def codec_of(label: str) -> str | None:
 
     "utf-16" may have either byte order. Dangerous (utf-7) and undetectable (ISO-2022-KR) charsets are None.
     """
-    found = webencodings.lookup(label) if label.isascii() else None
-    name: str = found.name if found else "replacement"
+    encoding = webencodings.lookup(label) if label.isascii() else None
+    name: str = encoding.name if encoding else "replacement"
     if name == "replacement":
         return None
     if name == "utf-16le" and not label.strip().lower().endswith("le"):
@@ -51,13 +51,13 @@ def codec_of(label: str) -> str | None:
 def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
     """Return the codec of a body declared as UTF-16 without a byte order mark; None if its bytes disagree."""
     codec = codec_of(declared or "") or ""
-    sample = body[: min(len(body) // 2 * 2, _SNIFFED)]
+    sample = body[: min(len(body) // 2 * 2, _SAMPLE_BYTES)]
     if not codec.startswith("utf-16") or b"\x00" not in sample:
         return None
     if codec == "utf-16":
         codec = "utf-16-be" if sample[0::2].count(0) > sample[1::2].count(0) else "utf-16-le"
     text = sample.decode(codec, "replace")
-    return codec if text.count("\ufffd") + text.count("\x00") <= _MAX_WRONG * len(text) else None
+    return codec if text.count("\ufffd") + text.count("\x00") <= _MAX_ERROR_SHARE * len(text) else None
 
 
 def declared_in(head: bytes) -> str | None:
@@ -68,23 +68,23 @@ def declared_in(head: bytes) -> str | None:
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8"
     for tag in tags(head):
-        if tag.name == b"meta" and (label := _named(tag.attributes)):
+        if tag.name == b"meta" and (label := _meta_charset(tag.attributes)):
             return label
     declaration = _XML.match(head)
-    return _usable(declaration[1]) if declaration else None
+    return _check_label(declaration[1]) if declaration else None
 
 
-def _named(attributes: dict[bytes, bytes]) -> str | None:
+def _meta_charset(attributes: dict[bytes, bytes]) -> str | None:
     """Return the encoding of a meta element."""
     if b"charset" in attributes:
-        return _usable(attributes[b"charset"])
+        return _check_label(attributes[b"charset"])
     match = _IN_CONTENT.search(attributes.get(b"content", b""))
     if not match or attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return None
-    return _usable(match["a"] or match["b"] or match["c"] or b"")
+    return _check_label(match["a"] or match["b"] or match["c"] or b"")
 
 
-def _usable(label: bytes) -> str | None:
+def _check_label(label: bytes) -> str | None:
     """Return the label if it is known; UTF-8 for UTF-16, which could not have been parsed so far."""
     text = label.decode("ascii", "replace").strip()
     codec = codec_of(text)

@@ -30,14 +30,14 @@ from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, shown
 from rag.web.http_headers import FetchCookies, conditions, entity_tag, header, header_text, http_date, retry_after
 from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
 from rag.web.refresh import meta_target, parse_refresh, target_of
-from rag.web.refusals import body_errors, led_to_refusal, plain_errors, status_cause, too_large
+from rag.web.refusals import body_errors, plain_errors, redirect_refusal, status_cause, too_large
 from rag.web.url_key import join_location
 
 logger = logging.getLogger(__name__)
 
 USER_AGENT = "Pagelight/0.1 (+page reader; fetches the pages its user asks for)"
 MAX_REDIRECTS = 5
-_HEADER_ROOM = 1024 * 1024
+_MAX_HEADER_BYTES = 1024 * 1024
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
 _PERMANENT = frozenset([301, 308])
 _BUSY = frozenset([429, 503])
@@ -133,16 +133,16 @@ class Fetcher:
         seconds.
         """
         start = time.monotonic()
-        given = url.strip()
-        first = check_url(given, self._allow)
-        budget = transport.Budget(self._deadline, _HEADER_ROOM)
-        with span(first.host, "fetch", url=shown(given)) as done, plain_errors(given, first, budget):
+        address = url.strip()
+        checked = check_url(address, self._allow)
+        budget = transport.Budget(self._deadline, _MAX_HEADER_BYTES)
+        with span(checked.host, "fetch", url=shown(address)) as trace, plain_errors(address, checked, budget):
             headers = [*_HEADERS, *conditions(etag, last_modified)]
-            run = _Run(self._connections, self.gates, self._allow, given, headers, budget, raw, stopped)
-            fetched = run.follow(first)
-            done.attributes.update(status=fetched.status, bytes=len(fetched.body))
+            run = _Run(self._connections, self.gates, self._allow, address, headers, budget, raw, stopped)
+            fetched = run.follow(checked)
+            trace.attributes.update(status=fetched.status, bytes=len(fetched.body))
         seconds = time.monotonic() - start - run.waited
-        logger.info("fetched %s: %d, %d bytes in %.2f s", shown(given), fetched.status, len(fetched.body), seconds)
+        logger.info("fetched %s: %d, %d bytes in %.2f s", shown(address), fetched.status, len(fetched.body), seconds)
         return replace(fetched, seconds=seconds)
 
     def _backend(self, url: CheckedUrl, budget: transport.Budget) -> transport.GuardedBackend:
@@ -162,7 +162,7 @@ class _Hop(NamedTuple):
     cookies: list[tuple[bytes, bytes]]
 
 
-class _Moved(NamedTuple):
+class _Redirect(NamedTuple):
     """A redirect: its target, whether it is permanent, and the redirecting page if it was read."""
 
     target: str
@@ -205,45 +205,45 @@ class _Run:
             page = answer.page
             self.permanent = self.permanent and answer.permanent
             self.refreshed = self.refreshed or answer.refreshed
-            self.path.append(self._next(answer.target))
+            self.path.append(self._next_hop(answer.target))
 
-    def _request(self, hop: _Hop) -> Fetched | _Moved:
+    def _request(self, hop: _Hop) -> Fetched | _Redirect:
         url, headers = hop.url, [*self.headers, *hop.cookies]
-        again = len(self.path) > 1 and url.pair == self.path[-2].url.pair
-        with self.gates.enter((url.host, url.port), self.given, self.stopped, redirected=again) as spent:
-            self.budget.extend(spent)
-            self.waited += spent
-            with self._led_to(url), self.connections.get(url, headers, self.budget) as response:
+        is_same_host = len(self.path) > 1 and url.pair == self.path[-2].url.pair
+        with self.gates.enter((url.host, url.port), self.given, self.stopped, redirected=is_same_host) as wait:
+            self.budget.extend(wait)
+            self.waited += wait
+            with self._name_redirect(url), self.connections.get(url, headers, self.budget) as response:
                 self.cookies.keep(url, response.headers)
                 if response.status not in _REDIRECTS:
                     return self._receive(response, url)
                 if not (location := header_text(response.headers, b"location")):
-                    self._astray("no_target")
-                return _Moved(join_location(url.raw, location), response.status in _PERMANENT, refreshed=False)
+                    self._raise_redirects("no_target")
+                return _Redirect(join_location(url.raw, location), response.status in _PERMANENT, refreshed=False)
 
-    def _receive(self, response: httpcore.Response, url: CheckedUrl) -> Fetched | _Moved:
+    def _receive(self, response: httpcore.Response, url: CheckedUrl) -> Fetched | _Redirect:
         if response.status == 304 and len(self.headers) > len(_HEADERS):
-            return self._fetched(response)
+            return self._build_result(response)
         if not 200 <= response.status < 300:
-            self._refused(response, url)
+            self._raise_status(response, url)
         essence, charset = parse_content_type(header(response.headers, b"content-type").decode("latin-1"))
         if self.raw:
-            return self._fetched(response, essence, charset, self._read(response, self.raw))
+            return self._build_result(response, essence, charset, self._read(response, self.raw))
         refresh = parse_refresh(header_text(response.headers, b"refresh"))
-        if target := self._further(target_of(refresh, url.raw)):
-            return _Moved(target)
+        if target := self._new_target(target_of(refresh, url.raw)):
+            return _Redirect(target)
         check_declared(essence, self.given)
         body = self._read(response, byte_limit(essence))
         kind = media_type(body, essence, url.raw, charset)
         if len(body) > byte_limit(kind):
             too_large(self.given, byte_limit(kind))
-        page = self._fetched(response, kind, charset, body)
+        page = self._build_result(response, kind, charset, body)
         if kind != "text/html" or refresh:
             return page
-        target = self._further(meta_target(body, charset, url.raw))
-        return _Moved(target, page=page) if target else page
+        target = self._new_target(meta_target(body, charset, url.raw))
+        return _Redirect(target, page=page) if target else page
 
-    def _fetched(
+    def _build_result(
         self, response: httpcore.Response, kind: str = "", charset: str | None = None, body: bytes = b""
     ) -> Fetched:
         url, redirects = self.path[-1].url.raw, tuple(hop.url.raw for hop in self.path[1:])
@@ -254,63 +254,63 @@ class _Run:
         moved = url if redirects and self.permanent else ""
         return Fetched(self.given, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved)
 
-    def _further(self, target: str) -> str:
+    def _new_target(self, target: str) -> str:
         """Return the `target` of a refresh if it is another page, or the same one with a first cookie; else ""."""
         hop = self.path[-1]
         try:
-            is_same = bool(target) and _place(check_url(target, self.allow)) == _place(hop.url)
+            is_same_page = bool(target) and _location(check_url(target, self.allow)) == _location(hop.url)
         except FetchError:
-            is_same = False  # the request to it reports the error
-        is_same = is_same and (bool(hop.cookies) or not self.cookies.header(hop.url))
-        return "" if is_same else target
+            is_same_page = False  # the request to it reports the error
+        is_same_page = is_same_page and (bool(hop.cookies) or not self.cookies.header(hop.url))
+        return "" if is_same_page else target
 
-    def _refused(self, response: httpcore.Response, url: CheckedUrl) -> NoReturn:
+    def _raise_status(self, response: httpcore.Response, url: CheckedUrl) -> NoReturn:
         """Raise the error for an unsuccessful status; requests to a busy server pause for a while."""
-        wait = retry_after(response.headers) if response.status in _BUSY else None
-        if wait is not None:
-            self.gates.pause((url.host, url.port), wait)
+        pause = retry_after(response.headers) if response.status in _BUSY else None
+        if pause is not None:
+            self.gates.pause((url.host, url.port), pause)
         raise FetchError(
             "http_error",
             url=shown(self.given),
             status=response.status,
-            **({} if wait is None else {"retry_after": wait}),
+            **({} if pause is None else {"retry_after": pause}),
             **because(status_cause(response.status), status=response.status),
         )
 
     def _read(self, response: httpcore.Response, limit: int) -> bytes:
-        room = self.budget.admit_body(limit)
+        allowance = self.budget.admit_body(limit)
         encoding = header(response.headers, b"content-encoding").decode("latin-1")
         with body_errors(self.given, limit, encoding):
-            body = decode_body(b"".join(response.iter_stream()), encoding, room)
+            body = decode_body(b"".join(response.iter_stream()), encoding, allowance)
         self.budget.count_body(len(body))
         return body
 
-    def _next(self, target: str) -> _Hop:
+    def _next_hop(self, target: str) -> _Hop:
         if len(self.path) > MAX_REDIRECTS:
-            self._astray("too_many_redirects", limit=MAX_REDIRECTS)
+            self._raise_redirects("too_many_redirects", limit=MAX_REDIRECTS)
         try:
             checked = check_url(target, self.allow)
         except FetchError as error:
-            raise led_to_refusal(self.given, target, error) from error
+            raise redirect_refusal(self.given, target, error) from error
         hop = _Hop(checked, self.cookies.header(checked))
-        before = [step.cookies for step in self.path if _place(step.url) == _place(checked)]
-        if len(before) > 1 or hop.cookies in before:  # retry the same page only with a new cookie
-            self._astray("redirect_loop")
+        earlier = [step.cookies for step in self.path if _location(step.url) == _location(checked)]
+        if len(earlier) > 1 or hop.cookies in earlier:  # retry the same page only with a new cookie
+            self._raise_redirects("redirect_loop")
         return hop
 
-    def _astray(self, cause: str, **params: int) -> NoReturn:
+    def _raise_redirects(self, cause: str, **params: int) -> NoReturn:
         raise FetchError("redirects", url=shown(self.given), **because(cause, **params))
 
     @contextmanager
-    def _led_to(self, url: CheckedUrl) -> Iterator[None]:
+    def _name_redirect(self, url: CheckedUrl) -> Iterator[None]:
         """Make a refusal at connection time name the entered address, and its redirect."""
         try:
             yield
         except FetchError as error:
             if error.code != "blocked" or url.raw == self.given:
                 raise
-            raise led_to_refusal(self.given, url.raw, error) from error
+            raise redirect_refusal(self.given, url.raw, error) from error
 
 
-def _place(url: CheckedUrl) -> tuple[str, str, int, str]:
+def _location(url: CheckedUrl) -> tuple[str, str, int, str]:
     return url.scheme, url.host, url.port, url.target

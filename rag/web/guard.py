@@ -86,10 +86,10 @@ def is_metadata(address: Address) -> bool:
     """Return whether `address`, or an IPv4 address embedded in it, is a cloud's metadata service."""
     if isinstance(address, IPv4Address):
         return any(address in block for block in _METADATA_4)
-    return any(address in block for block in _METADATA_6) or any(map(is_metadata, _carried(address)))
+    return any(address in block for block in _METADATA_6) or any(map(is_metadata, _embedded_ipv4(address)))
 
 
-def _carried(address: IPv6Address) -> Iterator[IPv4Address]:
+def _embedded_ipv4(address: IPv6Address) -> Iterator[IPv4Address]:
     if any(address in block for block in (_MAPPED, _NAT64, _COMPATIBLE, _LOCAL_NAT64)):
         yield _last_32_bits(address)
     if address.sixtofour:
@@ -180,7 +180,7 @@ def check_addresses(url: CheckedUrl, addresses: Sequence[str]) -> None:
 
 def allow_list(pairs: Iterable[Pair]) -> frozenset[Pair]:
     """Return host and port pairs as `check_url` compares them, without invalid hosts."""
-    return frozenset((host, port) for host, port in ((_spell(h), p) for h, p in pairs) if host)
+    return frozenset((host, port) for host, port in ((_normalise_host(name), number) for name, number in pairs) if host)
 
 
 def is_literal(host: str) -> bool:
@@ -200,8 +200,8 @@ def is_web_address(url: str) -> bool:
     It may still be blocked.
     """
     parts = split_url(url)
-    is_written_out = parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= MAX_LENGTH
-    return is_written_out and without_surrogates(plain(url)) == url.strip() and browser_url(url) is not None
+    is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= MAX_LENGTH
+    return is_absolute and without_surrogates(plain(url)) == url.strip() and browser_url(url) is not None
 
 
 def _check_text(raw: str) -> None:
@@ -217,7 +217,7 @@ def _host_and_port(raw: str, authority: str, scheme: str) -> tuple[str, int]:
     match = _AUTHORITY.fullmatch(authority)
     if not match or "%" in authority:
         _refuse(raw, "host", host=shown(authority, 80))
-    host = _spell(match["host"])
+    host = _normalise_host(match["host"])
     port = int(match["port"] or _DEFAULT_PORTS[scheme])
     if not host or port > 65535:
         _refuse(raw, "host", host=shown(authority, 80))
@@ -230,38 +230,38 @@ def _target(raw: str, host: str, port: int) -> str:
     if parsed is None or int(parsed.port or _DEFAULT_PORTS[parsed.protocol.rstrip(":")]) != port:
         _refuse(raw, "host", host=shown(host, 80))
     name = parsed.hostname.strip("[]").removesuffix(".")
-    if name != host and _spell_ipv6(name) != host:
+    if name != host and _normalise_ipv6(name) != host:
         _refuse(raw, "host", host=shown(host, 80))
     return parsed.pathname + parsed.search
 
 
-def _spell(host: str) -> str:
+def _normalise_host(host: str) -> str:
     """Return the canonical form of a host that may be looked up, else ""."""
     if host.startswith("[") or host.count(":") > 1:
-        return _spell_ipv6(host.strip("[]"))
+        return _normalise_ipv6(host.strip("[]"))
     try:
         name = ascii_host(host)
     except ValueError:
         return ""
     if _NUMBER.fullmatch(name.removesuffix(".").rpartition(".")[2]):
         return name if _IPV4.fullmatch(name) else ""
-    return _spell_name(name.removesuffix("."))
+    return _normalise_name(name.removesuffix("."))
 
 
-def _spell_ipv6(text: str) -> str:
+def _normalise_ipv6(text: str) -> str:
     try:
         return "" if "%" in text else IPv6Address(text).compressed
     except ValueError:
         return ""
 
 
-def _spell_name(name: str) -> str:
+def _normalise_name(name: str) -> str:
     labels = name.split(".")
-    good = len(name) <= 253 and all(_LABEL.fullmatch(label) and _good_punycode(label) for label in labels)
-    return name if good and "_" not in labels[-1] else ""
+    is_valid = len(name) <= 253 and all(_LABEL.fullmatch(label) and _is_valid_punycode(label) for label in labels)
+    return name if is_valid and "_" not in labels[-1] else ""
 
 
-def _good_punycode(label: str) -> bool:
+def _is_valid_punycode(label: str) -> bool:
     if not label.startswith("xn--"):
         return True
     import idna
@@ -277,8 +277,8 @@ def _check_host(url: CheckedUrl) -> None:
         check_addresses(url, [url.host])
         return
     labels = url.host.split(".")
-    internal = len(labels) < 2 or labels[-1] in _INTERNAL_SUFFIXES
-    if internal and not url.allowed:
+    is_internal = len(labels) < 2 or labels[-1] in _INTERNAL_SUFFIXES
+    if is_internal and not url.allowed:
         _refuse(url.raw, "internal_name", host=url.host, pair=url.pair)
 
 

@@ -51,8 +51,8 @@ def http_date(value: str) -> str:
 
 def conditions(etag: str, last_modified: str) -> list[tuple[bytes, bytes]]:
     """Return the headers that request a page only if it no longer matches these validators."""
-    asked = ((b"If-None-Match", entity_tag(etag)), (b"If-Modified-Since", http_date(last_modified)))
-    return [(name, value.encode("ascii")) for name, value in asked if value]
+    candidates = ((b"If-None-Match", entity_tag(etag)), (b"If-Modified-Since", http_date(last_modified)))
+    return [(name, value.encode("ascii")) for name, value in candidates if value]
 
 
 def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
@@ -63,10 +63,10 @@ def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
     try:
         date = parsedate_to_datetime(value)
         aware = date if date.tzinfo else date.replace(tzinfo=UTC)
-        left = (aware - (now or datetime.now(UTC))).total_seconds()
+        seconds = (aware - (now or datetime.now(UTC))).total_seconds()
     except (ValueError, OverflowError):  # the latter for years of many digits
         return None
-    return max(0, min(round(left), MAX_RETRY_AFTER))
+    return max(0, min(round(seconds), MAX_RETRY_AFTER))
 
 
 class FetchCookies:
@@ -77,12 +77,12 @@ class FetchCookies:
 
     def keep(self, url: CheckedUrl, headers: Headers) -> None:
         """Store the cookies set by the response of `url`."""
-        answer = Message()
+        message = Message()
         for name, value in headers:
             if name.lower() == b"set-cookie":
-                answer["Set-Cookie"] = value.decode("latin-1")
-        if answer:
-            response = cast(Any, SimpleNamespace(info=lambda: answer))  # the only method that the jar calls
+                message["Set-Cookie"] = value.decode("latin-1")
+        if message:
+            response = cast(Any, SimpleNamespace(info=lambda: message))  # the only method that the jar calls
             self._jars[url.scheme, url.authority].extract_cookies(response, _request(url))
 
     def header(self, url: CheckedUrl) -> list[tuple[bytes, bytes]]:

@@ -39,33 +39,33 @@ class Tag(NamedTuple):
 
 def tags(markup: bytes, *, opaque: bool = False) -> Iterator[Tag]:
     """Yield the tags of `markup` in order; with `opaque`, none from inside the elements of OPAQUE."""
-    place = 0
-    while match := _TAG.search(markup, place):
+    position = 0
+    while match := _TAG.search(markup, position):
         name, attributes = (match["name"] or b"!").lower(), dict[bytes, bytes]()
         if match["comment"]:
-            last = markup.find(b"-->", match.start() + 2) + 2
+            end_position = markup.find(b"-->", match.start() + 2) + 2
         elif match["name"]:
-            attributes, last = _attributes(markup, match.end())
+            attributes, end_position = _attributes(markup, match.end())
         else:
-            last = markup.find(b">", match.end())
-        if last < match.start() + 2:
+            end_position = markup.find(b">", match.end())
+        if end_position < match.start() + 2:
             return
-        place = last + 1
-        yield Tag(name, attributes, match.start(), place)
+        position = end_position + 1
+        yield Tag(name, attributes, match.start(), position)
         if opaque and name in OPAQUE:
-            end = _ENDS[name].search(markup, place)
-            place = end.start() if end else len(markup)
+            end = _ENDS[name].search(markup, position)
+            position = end.start() if end else len(markup)
 
 
-def _attributes(markup: bytes, place: int) -> tuple[dict[bytes, bytes], int]:
+def _attributes(markup: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
     """Return the attributes of a tag from `place` on, and the position of its last byte: -1 if truncated."""
-    found: dict[bytes, bytes] = {}
-    while (match := _NAME.match(markup, place)) and not match["end"] and match["name"]:
-        place, text = match.end(), b""
+    attributes: dict[bytes, bytes] = {}
+    while (match := _NAME.match(markup, position)) and not match["end"] and match["name"]:
+        position, text = match.end(), b""
         if match["equals"]:
-            value = _VALUE.match(markup, place)
+            value = _VALUE.match(markup, position)
             if not value or value.end() == len(markup):
-                return found, -1
-            place, text = value.end(), value["a"] or value["b"] or value["c"] or b""
-        found.setdefault(match["name"].lower(), text)
-    return found, match.start("end") if match and match["end"] else -1
+                return attributes, -1
+            position, text = value.end(), value["a"] or value["b"] or value["c"] or b""
+        attributes.setdefault(match["name"].lower(), text)
+    return attributes, match.start("end") if match and match["end"] else -1

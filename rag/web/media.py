@@ -127,9 +127,9 @@ ENDINGS: dict[str, MediaType] = {
 }
 """Types of documents by file extension."""
 
-_MISSING = frozenset(["", "unknown/unknown", "application/unknown", "*/*"])
+_NO_TYPE = frozenset(["", "unknown/unknown", "application/unknown", "*/*"])
 # Types that servers use for unknown files, PDF included; the first bytes or the name decide.
-_UNSAID = frozenset(
+_UNSPECIFIC = frozenset(
     "application/octet-stream binary/octet-stream application/x-download application/force-download application/zip "
     "application/vnd.ms-excel".split()
 )
@@ -137,8 +137,8 @@ _TYPE = re.compile(r"\s*([!#$&^_.+\w-]+/[!#$&^_.+\w-]+)\s*(?:;|$)", re.ASCII)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
 # One item before the first element. Repeating it inside the expression would backtrack exponentially:
 # a few dozen comments would take forever.
-_ASIDE = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?xml[^>]*(?:>|\Z)", re.IGNORECASE | re.DOTALL)
-_LIST_ASIDE = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
+_SKIPPED = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?xml[^>]*(?:>|\Z)", re.IGNORECASE | re.DOTALL)
+_LIST_SKIPPED = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
 _MARKUP = re.compile(
     rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|link|h[1-6]"
     rb"|div|p|a|b|br|table|ul|ol|article|section|main|header)\b",
@@ -159,10 +159,10 @@ _BINARY_SIGNATURES = (b"\x89PNG", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"7z\xb
 _PICTURES = re.compile(rb"\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP|II\*\x00|MM\x00\*|BM.{4}\x00{4}", re.DOTALL)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Types that only a name distinguishes; except those with markup, they are often served as text/plain.
-_TOLD_BY_BYTES = (*PACKAGES.values(), XLS, RTF, PICTURE, "text/plain")
-_BY_NAME = {end: kind for end, kind in ENDINGS.items() if kind not in _TOLD_BY_BYTES}
+_DETECTED_BY_BYTES = (*PACKAGES.values(), XLS, RTF, PICTURE, "text/plain")
+_BY_NAME = {end: kind for end, kind in ENDINGS.items() if kind not in _DETECTED_BY_BYTES}
 _NAMED_PLAIN = frozenset(end for end, kind in _BY_NAME.items() if kind != "text/html")
-_SNIFFED = 4096
+_SAMPLE_BYTES = 4096
 
 
 def parse_content_type(value: str) -> tuple[str, str | None]:
@@ -170,7 +170,7 @@ def parse_content_type(value: str) -> tuple[str, str | None]:
     match = _TYPE.match(value)
     essence = match[1].lower() if match else ""
     charset = _CHARSET.search(value)
-    return ("" if essence in _MISSING else essence), (charset[1] if charset else None)
+    return ("" if essence in _NO_TYPE else essence), (charset[1] if charset else None)
 
 
 def byte_limit(essence: str) -> int:
@@ -179,14 +179,14 @@ def byte_limit(essence: str) -> int:
     An unspecific type has a document's limit; the limit of the detected type is checked later.
     """
     kind = KINDS.get(essence)
-    if essence in DOCUMENTS or essence in _UNSAID:
+    if essence in DOCUMENTS or essence in _UNSPECIFIC:
         return 25 * MEGABYTE
     return 2 * MEGABYTE if kind == "text/html" else 5 * MEGABYTE
 
 
 def check_declared(essence: str, url: str) -> None:
     """Raise FetchError("content_type") for a declared type that is not supported."""
-    if essence and essence not in KINDS and essence not in _UNSAID:
+    if essence and essence not in KINDS and essence not in _UNSPECIFIC:
         _refuse(url, "other_type", type=essence)
 
 
@@ -197,19 +197,19 @@ def media_type(body: bytes, essence: str, url: str, charset: str | None = None) 
     declared type; gzip only where it is expected. Raises FetchError("content_type") for unsupported types.
     """
     check_declared(essence, url)
-    certain = _by_signature(body, essence, url)
-    if certain:
-        return certain
+    detected = _by_signature(body, essence, url)
+    if detected:
+        return detected
     check_is_text(body, url, charset)
     kind = KINDS.get(essence)
     if essence in PACKAGES or kind == GZIP:
         _refuse(url, "not_as_declared", type=essence)
-    name = _extension(url)
+    extension = _extension(url)
     if kind == XML:
         return "text/html" if _by_markup(body) == "text/html" else XML
-    if kind and not (kind == "text/plain" and name in _NAMED_PLAIN):
+    if kind and not (kind == "text/plain" and extension in _NAMED_PLAIN):
         return kind
-    return _BY_NAME.get(name) or _by_markup(body)
+    return _BY_NAME.get(extension) or _by_markup(body)
 
 
 def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
@@ -228,60 +228,60 @@ def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
 def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
     if body[:1024].lstrip(b"\xef\xbb\xbf\x00 \t\r\n").startswith(b"%PDF-"):
         return PDF
-    if body.startswith(_ZIP) and (package := _package(body) or _named_package(url)):
-        return package
-    if body.startswith(_OLD_OFFICE) and (compound := _compound(body, url)):
-        return compound
+    if body.startswith(_ZIP) and (package_type := _package_type(body) or _package_by_name(url)):
+        return package_type
+    if body.startswith(_OLD_OFFICE) and (compound_type := _compound_type(body, url)):
+        return compound_type
     if body.startswith(b"{\\rtf"):
         return RTF
     if _PICTURES.match(body) and not essence and not url.startswith(("http://", "https://")):
         return PICTURE
-    may_be_packed = KINDS.get(essence) == GZIP or ((not essence or essence in _UNSAID) and _extension(url) == ".gz")
+    may_be_packed = KINDS.get(essence) == GZIP or ((not essence or essence in _UNSPECIFIC) and _extension(url) == ".gz")
     return GZIP if may_be_packed and body.startswith(_GZIP) else None
 
 
-def _package(body: bytes) -> MediaType | None:
+def _package_type(body: bytes) -> MediaType | None:
     """Return the type of a zip package, by its declaration or by the last name of a part."""
     if body[30:38] == _MIMETYPE:
-        said = body[38:].split(b"PK", 1)[0].decode("latin-1")
-        return next((kind for kind in (EPUB, ODT, ODS, ODP) if said.startswith(kind)), None)
-    place, kind = max((body.rfind(part), kind) for part, kind in _PARTS.items())
-    return kind if place >= 0 else None
+        declared = body[38:].split(b"PK", 1)[0].decode("latin-1")
+        return next((kind for kind in (EPUB, ODT, ODS, ODP) if declared.startswith(kind)), None)
+    position, kind = max((body.rfind(part), kind) for part, kind in _PARTS.items())
+    return kind if position >= 0 else None
 
 
-def _named_package(url: str) -> MediaType | None:
+def _package_by_name(url: str) -> MediaType | None:
     """Return the expected type of a damaged package, so that its reader reports the damage."""
     kind = ENDINGS.get(_extension(url))
     return kind if kind in PACKAGES.values() else None
 
 
-def _compound(body: bytes, url: str) -> MediaType | None:
+def _compound_type(body: bytes, url: str) -> MediaType | None:
     """Return the type of a supported file in the old Office format, by the names in it."""
-    if _wide("EncryptedPackage") in body:
+    if _utf16("EncryptedPackage") in body:
         _refuse(url, "locked")
-    if _wide("__properties_version1.0") in body:
+    if _utf16("__properties_version1.0") in body:
         return MSG
-    is_other = _wide("WordDocument") in body or _wide("PowerPoint Document") in body
-    return XLS if (_wide("Workbook") in body or _wide("Book") in body) and not is_other else None
+    is_other_document = _utf16("WordDocument") in body or _utf16("PowerPoint Document") in body
+    return XLS if (_utf16("Workbook") in body or _utf16("Book") in body) and not is_other_document else None
 
 
-def _wide(name: str) -> bytes:
+def _utf16(name: str) -> bytes:
     return name.encode("utf-16-le")
 
 
 def _by_markup(body: bytes) -> MediaType:
-    head = body[:_SNIFFED].replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
-    if _LIST_MARKUP.match(head, _first_element(head, _LIST_ASIDE)):
+    head = body[:_SAMPLE_BYTES].replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
+    if _LIST_MARKUP.match(head, _first_element(head, _LIST_SKIPPED)):
         return XML
-    return "text/html" if _MARKUP.match(head, _first_element(head, _ASIDE)) else "text/plain"
+    return "text/html" if _MARKUP.match(head, _first_element(head, _SKIPPED)) else "text/plain"
 
 
-def _first_element(head: bytes, aside: re.Pattern[bytes]) -> int:
+def _first_element(head: bytes, skipped: re.Pattern[bytes]) -> int:
     """Return the position in `head` after its leading comments and declarations."""
-    at = 0
-    while match := aside.match(head, at):
-        at = match.end()
-    return at
+    position = 0
+    while match := skipped.match(head, position):
+        position = match.end()
+    return position
 
 
 def _extension(url: str) -> str:

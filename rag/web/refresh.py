@@ -15,8 +15,8 @@ from rag.web.url_key import join_location, web_address
 MAX_DELAY = 15.0
 """Maximum delay in seconds; a page shown for longer is meant to be read."""
 
-_SHORT = 500  # maximum bytes of text on a page that only redirects
-_HEAD = 8192
+_MAX_TEXT = 500  # maximum bytes of text on a page that only redirects
+_HEAD_BYTES = 8192
 _HINT = re.compile(rb"http-equiv\s*+=\s*+[\"']?refresh", re.IGNORECASE)
 _SPACE = r"[\t\n\f\r ]*+"
 _REFRESH = re.compile(
@@ -47,8 +47,8 @@ def parse_refresh(value: str) -> Refresh | None:
     match = _REFRESH.fullmatch(value)
     if not match:
         return None
-    found = _REFERENCE.fullmatch(match["rest"] or "")
-    reference = "" if not found else found["url"].partition(found["quote"])[0] if found["quote"] else found["url"]
+    parts = _REFERENCE.fullmatch(match["rest"] or "")
+    reference = "" if not parts else parts["url"].partition(parts["quote"])[0] if parts["quote"] else parts["url"]
     return Refresh(float(match["seconds"] or 0), reference.strip("\t\n\f\r "))
 
 
@@ -70,39 +70,39 @@ def meta_target(page: bytes, charset: str | None, url: str) -> str:
         page, charset = page.decode("utf-16", "replace").encode(), "utf-8"
     if not _HINT.search(page):
         return ""
-    codec = codec_of(charset or declared_in(page[:_HEAD]) or "") or "utf-8"
-    spare = ""
-    for content, base, is_spare in _refreshes(page, url):
-        refresh = parse_refresh(_text(content, codec))
-        if refresh and not is_spare:
+    codec = codec_of(charset or declared_in(page[:_HEAD_BYTES]) or "") or "utf-8"
+    fallback = ""
+    for content, base, in_noscript in _refreshes(page, url):
+        refresh = parse_refresh(_decode(content, codec))
+        if refresh and not in_noscript:
             return target_of(refresh, base)
-        spare = spare or target_of(refresh, base)
-    return spare if spare and _length(page) < _SHORT else ""
+        fallback = fallback or target_of(refresh, base)
+    return fallback if fallback and _text_length(page) < _MAX_TEXT else ""
 
 
 def _refreshes(page: bytes, url: str) -> Iterator[tuple[bytes, str, bool]]:
     """Yield the content of each meta refresh, the base of its address, and whether it is inside a noscript."""
-    base, is_spare = url, False
+    base, in_noscript = url, False
     for tag in tags(page, opaque=True):
         if tag.name in (b"noscript", b"/noscript"):
-            is_spare = tag.name == b"noscript"
+            in_noscript = tag.name == b"noscript"
         elif tag.name == b"base" and b"href" in tag.attributes and base == url:
-            base = web_address(url, _text(tag.attributes[b"href"], "utf-8").strip()) or url
+            base = web_address(url, _decode(tag.attributes[b"href"], "utf-8").strip()) or url
         elif tag.name == b"meta" and tag.attributes.get(b"http-equiv", b"").lower() == b"refresh":
-            yield tag.attributes.get(b"content", b""), base, is_spare
+            yield tag.attributes.get(b"content", b""), base, in_noscript
 
 
-def _length(page: bytes) -> int:
+def _text_length(page: bytes) -> int:
     """Count the bytes of text between the tags of a page, without surrounding whitespace."""
-    total, end, is_read = 0, 0, True
+    total, end, is_text = 0, 0, True
     for tag in tags(page, opaque=True):
-        total += len(page[end : tag.start].strip()) if is_read else 0
-        is_read = tag.name not in OPAQUE and tag.name != b"noscript"
+        total += len(page[end : tag.start].strip()) if is_text else 0
+        is_text = tag.name not in OPAQUE and tag.name != b"noscript"
         end = tag.end
-    return total + (len(page[end:].strip()) if is_read else 0)
+    return total + (len(page[end:].strip()) if is_text else 0)
 
 
-def _text(value: bytes, codec: str) -> str:
+def _decode(value: bytes, codec: str) -> str:
     """Decode the value of an attribute; an entity without a semicolon is left alone, as part of an address."""
     try:
         text = value.decode(codec)

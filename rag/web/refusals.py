@@ -18,10 +18,10 @@ from rag.web.guard import CheckedUrl, shown
 MEGABYTE = 1024 * 1024
 
 
-def led_to_refusal(given: str, target: str, error: FetchError) -> FetchError:
+def redirect_refusal(entered: str, target: str, error: FetchError) -> FetchError:
     """Return the error for a blocked redirect target, naming the entered address."""
     reason = error.notice.params["reason"]
-    return FetchError("blocked", url=shown(given), **because("led_to", target=shown(target), reason=reason))
+    return FetchError("blocked", url=shown(entered), **because("led_to", target=shown(target), reason=reason))
 
 
 def status_cause(status: int) -> str:
@@ -54,9 +54,9 @@ def body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
 
 
 @contextmanager
-def plain_errors(given: str, first: CheckedUrl, budget: transport.Budget) -> Iterator[None]:
+def plain_errors(entered: str, checked: CheckedUrl, budget: transport.Budget) -> Iterator[None]:
     """Turn network errors into FetchError."""
-    url = shown(given)
+    url = shown(entered)
     try:
         yield
     except httpcore.TimeoutException as error:
@@ -64,9 +64,9 @@ def plain_errors(given: str, first: CheckedUrl, budget: transport.Budget) -> Ite
     except transport.NameNotFoundError as error:
         raise FetchError("unresolved", url=url, host=str(error)) from error
     except transport.WireLimitError:
-        too_large(given, MEGABYTE)  # outside a body, only headers are read
+        too_large(entered, MEGABYTE)  # outside a body, only headers are read
     except httpcore.ConnectError as error:
         cause = "tls" if any(isinstance(inner, ssl.SSLError) for inner in error.args) else "refused"
-        raise FetchError("unreachable", url=url, **because(cause, host=first.host)) from error
+        raise FetchError("unreachable", url=url, **because(cause, host=checked.host)) from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise FetchError("unreachable", url=url, **because("broken_off", host=first.host)) from error
+        raise FetchError("unreachable", url=url, **because("broken_off", host=checked.host)) from error

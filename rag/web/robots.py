@@ -24,7 +24,7 @@ RETRY_SECONDS = 300.0
 MAX_PARSED = 512 * 1024  # RFC 9309, section 2.5, wants 500 KiB at least
 _MAX_FETCHED = 5 * 1024 * 1024
 _MAX_SITES = 1000
-_TOLD_AS_THEY_ARE = frozenset(["blocked", "unresolved", "unreachable"])
+_PASSED_CODES = frozenset(["blocked", "unresolved", "unreachable"])
 
 Site = tuple[str, str, int]
 _TOKEN = re.compile(r"[a-z_-]*", re.ASCII | re.IGNORECASE)
@@ -36,8 +36,8 @@ _NUMBER = re.compile(r"\d{1,6}(?:\.\d{0,3})?", re.ASCII)
 _ESCAPE = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 _DISALLOW = frozenset(["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"])
 _SITEMAP = frozenset(["sitemap", "site-map"])
-_EVERYBODY = "*"
-_NOTHING = "\n"  # in no address
+_ANY_AGENT = "*"
+_NO_MATCH = "\n"  # in no address
 
 
 class Robots:
@@ -70,7 +70,7 @@ class Robots:
         checked = self._fetcher.check(url)
         site = self._site(checked)
         if site.rules is None:
-            raise _unreadable(site.failure, url, checked.host)
+            raise _unreadable_error(site.failure, url, checked.host)
         spellings = {checked.target, normalise_escapes(checked.target)}
         if not all(site.rules.can_fetch(f"//{checked.authority}{target}", AGENT) for target in spellings):
             raise IngestError("robots_refused", url=shown(url), host=checked.host)
@@ -110,8 +110,8 @@ class Robots:
                 return error
             body = b""
         site.rules = parse_rules(body)
-        if wanted := site.rules.delay(AGENT):
-            self._fetcher.gates.slow_down((url.host, url.port), wanted)
+        if delay := site.rules.delay(AGENT):
+            self._fetcher.gates.slow_down((url.host, url.port), delay)
         return None
 
 
@@ -130,8 +130,8 @@ def parse_rules(body: bytes) -> RobotsRules:
     return parse_robots(body[:MAX_PARSED].decode("utf-8-sig", "replace"))
 
 
-def _unreadable(failure: FetchError | None, url: str, host: str) -> IngestError:
-    if failure and failure.code in _TOLD_AS_THEY_ARE:
+def _unreadable_error(failure: FetchError | None, url: str, host: str) -> IngestError:
+    if failure and failure.code in _PASSED_CODES:
         return FetchError(failure.code, **failure.notice.params)
     return IngestError("robots_unreadable", url=shown(url), host=host)
 
@@ -154,19 +154,19 @@ class _Rule:
     length: int
 
     def matches(self, path: str) -> bool:
-        first, *rest = self.parts
-        place, end = len(first), len(path)
+        first, *others = self.parts
+        position, end = len(first), len(path)
         if not path.startswith(first):
             return False
         if self.at_end:
-            if not rest:
-                return place == end
-            end -= len(rest[-1])
-            if end < place or not path.endswith(rest.pop()):
+            if not others:
+                return position == end
+            end -= len(others[-1])
+            if end < position or not path.endswith(others.pop()):
                 return False
-        for part in rest:
-            place = path.find(part, place, end) + len(part)
-            if place < len(part):
+        for part in others:
+            position = path.find(part, position, end) + len(part)
+            if position < len(part):
                 return False
         return True
 
@@ -188,7 +188,7 @@ class RobotsRules:
 
     def can_fetch(self, url: str, agent: str) -> bool:
         """Return whether `agent` may read `url`, spelled as it is sent. The longest rule decides."""
-        path = _path(url)
+        path = _path_of(url)
         rules = (rule for group in self._groups(agent) for rule in group.rules)
         return max(((rule.length, rule.allows) for rule in rules if rule.matches(path)), default=(0, True))[1]
 
@@ -197,26 +197,26 @@ class RobotsRules:
         return max((group.delay for group in self._groups(agent)), default=0.0)
 
     def _groups(self, agent: str) -> list[_Group]:
-        return self.groups.get(agent.lower()) or self.groups.get(_EVERYBODY) or []
+        return self.groups.get(agent.lower()) or self.groups.get(_ANY_AGENT) or []
 
 
 def parse_robots(text: str) -> RobotsRules:
     """Parse the text of a robots.txt; invalid lines are skipped."""
-    found = RobotsRules()
+    rules = RobotsRules()
     group = _Group()
     for key, value in _lines(text):
         if key == "user-agent":
             group = _Group() if group.rules else group
-            named = found.groups[_agent(value)]
-            if not named or named[-1] is not group:
-                named.append(group)
+            groups = rules.groups[_agent(value)]
+            if not groups or groups[-1] is not group:
+                groups.append(group)
         elif key == "allow" or key in _DISALLOW:
             group.rules.extend(_rules(value, key == "allow"))
         elif key in _SITEMAP:
-            found.sitemaps.append(value)
+            rules.sitemaps.append(value)
         else:
             group.delay = max(group.delay, _delay(key, value))
-    return found
+    return rules
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
@@ -229,10 +229,10 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 def _agent(value: str) -> str:
     """Return the product token: "Pagelight/1.0" and "Pagelight bot" both mean Pagelight."""
-    if value.split(maxsplit=1)[:1] == [_EVERYBODY]:
-        return _EVERYBODY
-    token = _TOKEN.match(value)
-    return token[0].lower() if token else ""
+    if value.split(maxsplit=1)[:1] == [_ANY_AGENT]:
+        return _ANY_AGENT
+    match = _TOKEN.match(value)
+    return match[0].lower() if match else ""
 
 
 def _rules(value: str, allows: bool) -> list[_Rule]:
@@ -241,15 +241,15 @@ def _rules(value: str, allows: bool) -> list[_Rule]:
     A rule that allows a folder's index also allows the folder; one that blocks a path blocks it in any escaping.
     """
     folder, slash, page = value.rpartition("/")
-    also = f"{folder}/$" if allows and slash and page.startswith("index.htm") else value
-    spelled = {value, also, *([] if allows else [normalise_escapes(value)])}
-    return [_rule(one, allows) for one in sorted(spelled)]
+    extra = f"{folder}/$" if allows and slash and page.startswith("index.htm") else value
+    spellings = {value, extra, *([] if allows else [normalise_escapes(value)])}
+    return [_rule(spelling, allows) for spelling in sorted(spellings)]
 
 
 def _rule(value: str, allows: bool) -> _Rule:
     pattern = _ESCAPE.sub(lambda match: match[0].upper(), quote(value, safe="".join(map(chr, range(33, 127)))))
     at_end = pattern.endswith("$")
-    parts = pattern.removesuffix("$").split("*") if pattern else [_NOTHING]
+    parts = pattern.removesuffix("$").split("*") if pattern else [_NO_MATCH]
     return _Rule(allows, tuple(parts), at_end, len(pattern))
 
 
@@ -263,8 +263,8 @@ def _delay(key: str, value: str) -> float:
     return int(rate["count"]) * _SECONDS[rate["unit"].lower()] / int(rate["pages"])
 
 
-def _path(url: str) -> str:
+def _path_of(url: str) -> str:
     """Return the part after the host, from the first slash or question mark."""
     rest = url.partition("#")[0].partition("//")[2]
-    start = min((place for place in (rest.find("/"), rest.find("?")) if place >= 0), default=len(rest))
+    start = min((position for position in (rest.find("/"), rest.find("?")) if position >= 0), default=len(rest))
     return rest[start:]

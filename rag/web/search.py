@@ -67,8 +67,8 @@ class SearXNG:
         self._seconds = seconds
 
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
-        asked = {"q": query[:_MAX_QUERY], "format": "json"}  # in the body, to keep it out of access logs
-        reply = _reply(self.name, self._seconds, "POST", f"{self._address}/search", data=asked)
+        parameters = {"q": query[:_MAX_QUERY], "format": "json"}  # in the body, to keep it out of access logs
+        reply = _request(self.name, self._seconds, "POST", f"{self._address}/search", data=parameters)
         return _hits(reply, limit, self.name)
 
 
@@ -83,22 +83,22 @@ class Tavily:
         self._seconds = seconds
 
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
-        asked = {"query": query[:_MAX_QUERY], "max_results": min(limit, MAX_HITS)}
-        key = {"authorization": f"Bearer {self._key}"}
-        reply = _reply(self.name, self._seconds, "POST", f"{self._address}/search", json=asked, headers=key)
+        parameters = {"query": query[:_MAX_QUERY], "max_results": min(limit, MAX_HITS)}
+        headers = {"authorization": f"Bearer {self._key}"}
+        reply = _request(self.name, self._seconds, "POST", f"{self._address}/search", json=parameters, headers=headers)
         return _hits(reply, limit, self.name)
 
 
-def _reply(name: str, seconds: float, method: str, address: str, **asked: Any) -> Any:
+def _request(name: str, seconds: float, method: str, address: str, **options: Any) -> Any:
     """Return the service's JSON reply; `seconds` limits each step as well as the whole reply."""
     import httpx2
 
-    ends = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     client = httpx2.Client(trust_env=False, follow_redirects=False, timeout=seconds, headers=_HEADERS)
     try:
-        with client, client.stream(method, address, **asked) as response:
+        with client, client.stream(method, address, **options) as response:
             _check_status(name, response.status_code)
-            return json.loads(b"".join(_bounded(name, response, ends)))
+            return json.loads(b"".join(_read_bounded(name, response, deadline)))
     except httpx2.TimeoutException as error:
         raise WebSearchError("web_search_slow", name=name) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -107,15 +107,15 @@ def _reply(name: str, seconds: float, method: str, address: str, **asked: Any) -
         raise WebSearchError("web_search_unreadable", name=name) from error
 
 
-def _bounded(name: str, response: httpx2.Response, ends: float) -> Iterator[bytes]:
+def _read_bounded(name: str, response: httpx2.Response, deadline: float) -> Iterator[bytes]:
     size = 0
-    for piece in response.iter_bytes():
-        size += len(piece)
+    for chunk in response.iter_bytes():
+        size += len(chunk)
         if size > MAX_REPLY_BYTES:
             raise WebSearchError("web_search_unreadable", name=name)
-        if time.monotonic() > ends:
+        if time.monotonic() > deadline:
             raise WebSearchError("web_search_slow", name=name)
-        yield piece
+        yield chunk
 
 
 def _check_status(name: str, status: int) -> None:
@@ -132,13 +132,13 @@ def _hits(reply: Any, limit: int, name: str) -> list[WebHit]:
     rows = reply.get("results") if isinstance(reply, Mapping) else None
     if not isinstance(rows, list):
         raise WebSearchError("web_search_unreadable", name=name)
-    found: dict[str, WebHit] = {}
+    hits: dict[str, WebHit] = {}
     for row in rows:
         if isinstance(row, Mapping) and (address := browser_url(str(row.get("url") or ""))) is not None:
             hit = WebHit(address.href, _line(row.get("title"), _MAX_TITLE), _line(row.get("content"), _MAX_SNIPPET))
-            found.setdefault(url_key(hit.url), hit)
-    return list(found.values())[: max(1, min(limit, MAX_HITS))]
+            hits.setdefault(url_key(hit.url), hit)
+    return list(hits.values())[: max(1, min(limit, MAX_HITS))]
 
 
-def _line(said: object, longest: int) -> str:
-    return " ".join(without_controls(said if isinstance(said, str) else "").split())[:longest]
+def _line(value: object, limit: int) -> str:
+    return " ".join(without_controls(value if isinstance(value, str) else "").split())[:limit]

@@ -25,7 +25,7 @@ _LONG_HEX = re.compile(r"[0-9a-f]{16,}", re.IGNORECASE | re.ASCII)
 # Parameters of links that act instead of navigating: reply, share, buy, edit.
 _ACTIONS = frozenset(["replytocom", "add-to-cart", "add_to_cart", "share", "oldid", "diff"])
 _ACTION_VALUES = frozenset(["edit", "history", "login", "logout", "register", "submit", "delete", "raw", "print"])
-_UNREAD = frozenset(
+_UNREADABLE = frozenset(
     "jpg jpeg png gif webp avif svg ico bmp tif tiff heic psd mp3 mp4 m4a m4v webm avi mov mkv wav ogg ogv flac wmv "
     "zip gz tgz bz2 xz 7z rar tar iso dmg exe msi apk deb rpm jar war bin dll so whl css js mjs map json wasm woff "
     "woff2 ttf otf eot swf xls ppt doc ods odp mobi ics vcf torrent sqlite db parquet".split()
@@ -61,15 +61,15 @@ class SiteScope:
     def holds(self, url: str) -> bool:
         """Return whether `url` has the right host and path; redirects must stay within them too."""
         parts = split_url(url_key(url))
-        site, folder = _place(self.start, self.prefix)
+        site, root = _site_and_folder(self.start, self.prefix)
         if parts.scheme not in ("http", "https") or _site(parts.netloc) != site:
             return False
-        return parts.path == folder or parts.path.startswith(folder if folder.endswith("/") else folder + "/")
+        return parts.path == root or parts.path.startswith(root if root.endswith("/") else root + "/")
 
     @property
     def folder(self) -> str:
         """The path prefix of all pages, in the spelling of a page's key."""
-        return _place(self.start, self.prefix)[1]
+        return _site_and_folder(self.start, self.prefix)[1]
 
 
 def same_site(first: str, second: str) -> bool:
@@ -80,15 +80,15 @@ def same_site(first: str, second: str) -> bool:
 def is_page_name(url: str) -> bool:
     """Return whether the extension of an address may be that of a readable document."""
     name = split_url(url).path.rpartition("/")[2].lower()
-    return "." not in name or name.rpartition(".")[2] not in _UNREAD
+    return "." not in name or name.rpartition(".")[2] not in _UNREADABLE
 
 
 def page_address(url: str) -> str:
     """Return one spelling for a page that links spell in many ways: no fragment, session or tracking."""
     bare = _SESSION_PATH.sub("", url.partition("#")[0])
     path, mark, query = url_key(bare).partition("?")
-    kept = [part for part in query.split("&") if part and not _is_session(part)]
-    return path + (mark + "&".join(kept) if kept else "")
+    remaining = [part for part in query.split("&") if part and not _is_session(part)]
+    return path + (mark + "&".join(remaining) if remaining else "")
 
 
 def is_trap(url: str) -> bool:
@@ -107,11 +107,11 @@ def is_trap(url: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _place(start: str, prefix: str) -> tuple[str, str]:
+def _site_and_folder(start: str, prefix: str) -> tuple[str, str]:
     """Return the site and the folder of a scope."""
     parts = split_url(url_key(start))
-    given = split_url(url_key(f"http://x/{prefix.lstrip('/')}")).path
-    return _site(parts.netloc), given if prefix else parts.path.rpartition("/")[0] + "/"
+    path = split_url(url_key(f"http://x/{prefix.lstrip('/')}")).path
+    return _site(parts.netloc), path if prefix else parts.path.rpartition("/")[0] + "/"
 
 
 def _site(netloc: str) -> str:

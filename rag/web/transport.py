@@ -125,7 +125,7 @@ class GuardedBackend(httpcore.NetworkBackend):
             raise httpcore.ConnectError("not the host that was checked")
         addresses = [host] if is_literal(host) else self._look_up(host, port)
         check_addresses(url, addresses)
-        return BudgetStream(self._first_that_answers(addresses, port), self)
+        return BudgetStream(self._connect_first(addresses, port), self)
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
@@ -134,17 +134,17 @@ class GuardedBackend(httpcore.NetworkBackend):
 
     def _look_up(self, host: str, port: int) -> Sequence[str]:
         """Resolve in a separate thread, because a look-up has no timeout."""
-        answer: queue.SimpleQueue[Sequence[str] | OSError] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[Sequence[str] | OSError] = queue.SimpleQueue()
 
-        def work() -> None:
+        def resolve() -> None:
             try:
-                answer.put(self._resolve(host, port))
+                answers.put(self._resolve(host, port))
             except OSError as error:
-                answer.put(error)
+                answers.put(error)
 
-        threading.Thread(target=work, name="dns", daemon=True).start()
+        threading.Thread(target=resolve, name="dns", daemon=True).start()
         try:
-            addresses = answer.get(timeout=self.budget.left())
+            addresses = answers.get(timeout=self.budget.left())
         except queue.Empty:
             raise httpcore.ConnectTimeout("the name was not resolved in time") from None
         if isinstance(addresses, OSError):
@@ -153,7 +153,7 @@ class GuardedBackend(httpcore.NetworkBackend):
             raise NameNotFoundError(host)
         return addresses
 
-    def _first_that_answers(self, addresses: Sequence[str], port: int) -> httpcore.NetworkStream:
+    def _connect_first(self, addresses: Sequence[str], port: int) -> httpcore.NetworkStream:
         failure: Exception | None = None
         for address in addresses:
             try:

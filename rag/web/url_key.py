@@ -31,7 +31,7 @@ def url_key(url: str) -> str:
     parsed = browser_url(text)
     if parsed is None:
         return text
-    query = _without_tracking(normalise_escapes(parsed.search.removeprefix("?")))
+    query = _strip_tracking(normalise_escapes(parsed.search.removeprefix("?")))
     fragment = parsed.hash.removeprefix("#")
     route = normalise_escapes(fragment) if fragment.startswith(("!", "/")) else ""
     key = f"{parsed.protocol}//{_authority(parsed)}{normalise_escapes(parsed.pathname)}"
@@ -40,11 +40,11 @@ def url_key(url: str) -> str:
 
 def without_tracking(url: str) -> str:
     """Return a web address without tracking parameters, else unchanged."""
-    whole, mark, fragment = url.strip().partition("#")
-    path, _, query = whole.partition("?")
-    kept = _without_tracking(query)
-    short = path + (f"?{kept}" if kept else "") + mark + fragment
-    return short if kept != query and url_key(short) == url_key(url) else url
+    address, mark, fragment = url.strip().partition("#")
+    path, _, query = address.partition("?")
+    rest = _strip_tracking(query)
+    stripped = path + (f"?{rest}" if rest else "") + mark + fragment
+    return stripped if rest != query and url_key(stripped) == url_key(url) else url
 
 
 def url_hash(url: str) -> str:
@@ -56,7 +56,7 @@ def url_hash(url: str) -> str:
 def browser_url(text: str, base: str = "") -> can_ada.URL | None:
     """Parse a web address as a browser does, relative to `base`; None if it is invalid."""
     try:
-        parsed = can_ada.parse(_whole(base)) + _whole(text) if base else can_ada.parse(_whole(text))
+        parsed = can_ada.parse(_clean(base)) + _clean(text) if base else can_ada.parse(_clean(text))
     except ValueError:
         return None
     return parsed if parsed.protocol in _WEB else None
@@ -79,11 +79,11 @@ def join_url(base: str, reference: str) -> str:
     if joined is None:
         return ""
     try:
-        written = urljoin(base, reference.strip())
+        plain = urljoin(base, reference.strip())
     except ValueError:
         return joined.href
-    read = browser_url(written)
-    return written if read is not None and read.href == joined.href else joined.href
+    parsed = browser_url(plain)
+    return plain if parsed is not None and parsed.href == joined.href else joined.href
 
 
 def join_location(base: str, reference: str) -> str:
@@ -92,10 +92,10 @@ def join_location(base: str, reference: str) -> str:
     Spaces and invisible characters are percent-encoded, as in the URL standard. Text with control characters or
     backslashes, which browsers silently drop or replace, is returned unchanged for `check_url` to reject.
     """
-    if any(character < " " or character in "\\\x7f" for character in reference):
+    if any(c < " " or c in "\\\x7f" for c in reference):
         return reference
-    written = "".join(quote(one) if one == " " or unicodedata.category(one)[0] in "CZ" else one for one in reference)
-    return join_url(base, written) or written
+    encoded = "".join(quote(c) if c == " " or unicodedata.category(c)[0] in "CZ" else c for c in reference)
+    return join_url(base, encoded) or encoded
 
 
 def web_address(base: str, text: str) -> str:
@@ -108,12 +108,12 @@ def web_address(base: str, text: str) -> str:
 def normalise_escapes(text: str) -> str:
     """Percent-encode all but the ASCII that browsers send unchanged, upper-case escapes, decode unreserved ones."""
 
-    def spell(match: re.Match[str]) -> str:
+    def normalise(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))
         return character if character in _UNRESERVED else match[0].upper()
 
-    whole = _BARE_PERCENT.sub("%25", text)
-    return _ESCAPE.sub(spell, quote(whole, safe=SENT_AS_IS, errors="replace"))
+    escaped = _BARE_PERCENT.sub("%25", text)
+    return _ESCAPE.sub(normalise, quote(escaped, safe=SENT_AS_IS, errors="replace"))
 
 
 def ascii_host(host: str) -> str:
@@ -126,16 +126,16 @@ def _ascii_label(label: str) -> str:
         return label.lower()
     import idna
 
-    lower = unicodedata.normalize("NFC", label.lower())
-    if lower.isascii():  # a look-alike such as the Kelvin sign turned into a letter
+    lowered = unicodedata.normalize("NFC", label.lower())
+    if lowered.isascii():  # a look-alike such as the Kelvin sign turned into a letter
         raise ValueError(f"no IDNA 2008 form: {label!r}")
     try:
-        return idna.alabel(lower).decode("ascii")
+        return idna.alabel(lowered).decode("ascii")
     except idna.IDNAError as error:
         raise ValueError(f"no IDNA 2008 form: {label!r}") from error
 
 
-def _whole(text: str) -> str:
+def _clean(text: str) -> str:
     """Return `text` as browsers handle it: lone surrogates, which cannot be encoded, are replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -148,9 +148,9 @@ def _authority(parsed: can_ada.URL) -> str:
     return f"{user}{host or parsed.hostname}{port}"
 
 
-def _without_tracking(query: str) -> str:
-    kept = [part for part in query.split("&") if not _is_tracking(normalise_escapes(part.partition("=")[0]))]
-    return "&".join(kept)
+def _strip_tracking(query: str) -> str:
+    remaining = [part for part in query.split("&") if not _is_tracking(normalise_escapes(part.partition("=")[0]))]
+    return "&".join(remaining)
 
 
 def _is_tracking(name: str) -> bool:

@@ -31,7 +31,7 @@ def test_a_place_comes_back_from_a_process_that_died(database: Database, monkeyp
 
 
 def test_hosts_of_long_ago_are_forgotten(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_table, "_FORGET", -1.0)
+    monkeypatch.setattr(host_table, "_KEEP_SECONDS", -1.0)
     slot = database.hosts.take("a:80", 1, 0.0)
     assert slot is not None
     database.hosts.free("a:80", slot)

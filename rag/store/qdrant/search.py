@@ -205,8 +205,7 @@ class Searcher:
     def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
         """Return the chunks with these ids, and the terms of those without a dense vector.
 
-        Embedded, terms are read in a second call, as reading them takes ten times as long; on a server the call itself
-        does.
+        Embedded, terms are read in a second call, as reading them takes ten times as long; on a server extra calls do.
         """
         vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
         points = self._client.retrieve(self._chunks, ids, with_payload=True, with_vectors=vectors)

@@ -83,10 +83,7 @@ class Versions:
         """Return the versions of `page`, which has its text, oldest first; the last is the current one."""
         scope = models.Filter(must=[match("url_hash", page.url_hash)])
         rows = [record.payload or {} for record in walk(self._client, self.collection, scope)]
-        earlier = sorted(
-            (row for row in rows if row["number"] < page.version),
-            key=lambda row: int(row["number"]),
-        )
+        earlier = sorted((row for row in rows if row["number"] < page.version), key=lambda row: int(row["number"]))
         since = earlier[-1]["until"] if earlier else page.added_at
         current = PageVersion(page.url_hash, page.version, page.title, page.text, page.text_hash, since)
         return [*map(_version, earlier), current]

@@ -19,8 +19,8 @@ from rag.tracing import Span
 TurnState = Literal["running", "done", "interrupted"]
 DAYS: Final = 30
 MOST: Final = 100_000  # spans of up to 2 kB each: usually about 30 MB
-_LONGEST: Final = 2_000  # characters of a span's attributes
-_MOST_ROUTES: Final = 500  # per person, the latest
+_MAX_ATTRIBUTES: Final = 2_000  # characters of a span's attributes
+_MAX_ROUTES: Final = 500  # per person, the latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +134,12 @@ class ConversationTable(Table):
                     " ON CONFLICT (turn_id) DO UPDATE SET data = excluded.data",
                     (searches, turn_id),
                 )
-            done = db.execute(
+            cursor = db.execute(
                 "UPDATE turns SET state = 'done', answer = ?, text = ?, process = '', waits = '',"
                 " extra = json_patch(extra, ?) WHERE id = ?",
                 (dump(answer), str(answer.get("text", "")), dump(extra or {}), turn_id),
             )
-        return done.rowcount > 0
+        return cursor.rowcount > 0
 
     def add_extra(self, turn_id: str, extra: Mapping[str, Any]) -> None:
         self._file.write("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", dump(extra), turn_id)
@@ -207,8 +207,8 @@ class ConversationTable(Table):
         return bytes(rows[0]["data"]) if rows else b""
 
     def conversation(self, conversation_id: str, owner: str) -> Conversation | None:
-        found = self._conversations("c.id = ? AND c.owner = ?", conversation_id, owner)
-        return found[0] if found else None
+        conversations = self._conversations("c.id = ? AND c.owner = ?", conversation_id, owner)
+        return conversations[0] if conversations else None
 
     def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
         """Return the owner's conversations, pinned ones first, then the latest.
@@ -296,8 +296,8 @@ class ConversationTable(Table):
 
     def linked(self, link: str) -> Conversation | None:
         """Return the conversation with this link, for any owner."""
-        found = self._conversations("c.link = ? AND c.link <> ''", link)
-        return found[0] if found else None
+        conversations = self._conversations("c.link = ? AND c.link <> ''", link)
+        return conversations[0] if conversations else None
 
     def delete(self, conversation_id: str, owner: str) -> bool:
         """Delete it with its turns and ratings; return False if it does not exist or is somebody else's."""
@@ -306,8 +306,8 @@ class ConversationTable(Table):
                 "DELETE FROM feedback WHERE owner = ? AND turn_id IN (SELECT id FROM turns WHERE conversation_id = ?)",
                 (owner, conversation_id),
             )
-            done = db.execute("DELETE FROM conversations WHERE id = ? AND owner = ?", (conversation_id, owner))
-        return done.rowcount > 0
+            cursor = db.execute("DELETE FROM conversations WHERE id = ? AND owner = ?", (conversation_id, owner))
+        return cursor.rowcount > 0
 
     def branch(self, source: Conversation, turns: Sequence[Turn], title: str, branch_of: str) -> str:
         """Create a conversation with copies of these turns; return its id."""
@@ -389,9 +389,9 @@ class SpanTable:
 
 
 def _values(span: Span) -> tuple[Any, ...]:
-    told = json.dumps(span.attributes, ensure_ascii=False, default=str)
-    told = told if len(told) <= _LONGEST else json.dumps({"too_long": len(told)})
-    return (span.id, span.parent, span.name, span.kind, span.start, span.end, told, span.status)
+    attributes = json.dumps(span.attributes, ensure_ascii=False, default=str)
+    attributes = attributes if len(attributes) <= _MAX_ATTRIBUTES else json.dumps({"too_long": len(attributes)})
+    return (span.id, span.parent, span.name, span.kind, span.start, span.end, attributes, span.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,7 +434,7 @@ class RouteTable(Table):
             db.execute(
                 "DELETE FROM route_choices WHERE owner = ? AND rowid NOT IN"
                 " (SELECT rowid FROM route_choices WHERE owner = ? ORDER BY rowid DESC LIMIT ?)",
-                (owner, owner, _MOST_ROUTES),
+                (owner, owner, _MAX_ROUTES),
             )
 
     def of(self, owner: str) -> list[tuple[str, str]]:

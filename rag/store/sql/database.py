@@ -34,29 +34,29 @@ __all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "
 class Database:
     """All tables. Safe to share between threads and processes."""
 
-    def __init__(self, place: Path | str) -> None:
+    def __init__(self, location: Path | str) -> None:
         """Open or create the SQLite file at a path, or the tables in Postgres at a URL.
 
         Raises StoreError if another version of the program created them, ConfigError if Postgres packages are missing.
         """
-        self.postgres = _postgres(place) if isinstance(place, str) else None
-        file = self.postgres or SqliteFile(Path(place))
-        self.rows, self.transaction, self.close = file.rows, file.transaction, file.close
-        self.items = ItemTable(file)
-        self.jobs = JobTable(file, self.items)
-        self.files = FileTable(file)
-        self.grants = GrantTable(file)
-        self.hosts = HostTable(file)
-        self.schedules = ScheduleTable(file)
-        self.conversations = ConversationTable(file)
-        self.changes = ChangeTable(file)
-        self.spans = SpanTable(file)
-        self.feedback = FeedbackTable(file)
-        self.routes = RouteTable(file)
-        self.cases = CaseTable(file)
-        self.evaluations = RunTable(file)
-        self.labels = LabelTable(file)
-        self.summaries = SummaryTable(file)
+        self.postgres = _postgres(location) if isinstance(location, str) else None
+        db_file = self.postgres or SqliteFile(Path(location))
+        self.rows, self.transaction, self.close = db_file.rows, db_file.transaction, db_file.close
+        self.items = ItemTable(db_file)
+        self.jobs = JobTable(db_file, self.items)
+        self.files = FileTable(db_file)
+        self.grants = GrantTable(db_file)
+        self.hosts = HostTable(db_file)
+        self.schedules = ScheduleTable(db_file)
+        self.conversations = ConversationTable(db_file)
+        self.changes = ChangeTable(db_file)
+        self.spans = SpanTable(db_file)
+        self.feedback = FeedbackTable(db_file)
+        self.routes = RouteTable(db_file)
+        self.cases = CaseTable(db_file)
+        self.evaluations = RunTable(db_file)
+        self.labels = LabelTable(db_file)
+        self.summaries = SummaryTable(db_file)
 
     def forget_library(self, library: str) -> None:
         """Delete all data of a library, for every owner."""

@@ -67,10 +67,10 @@ class CaseTable(Table):
         """Create an empty set, or find the owner's set of that name; return its id."""
         values = (uuid.uuid4().hex, library, owner, name, now(), now())
         self._file.write(_ADD_SET, *values)
-        found = self._file.rows(
+        rows = self._file.rows(
             "SELECT id FROM evaluation_sets WHERE library = ? AND owner = ? AND name = ?", library, owner, name
         )
-        return str(found[0]["id"])
+        return str(rows[0]["id"])
 
     def sets(self, library: str, owner: str | None = None) -> list[KeptSet]:
         """Return the sets of the library, by name."""
@@ -92,20 +92,20 @@ class CaseTable(Table):
         """
         last = self._file.rows("SELECT coalesce(max(position), 0) FROM evaluation_cases WHERE set_id = ?", set_id)[0][0]
         rows = paced(
-            ([place, case_id, dump(data), *_states(data)] for place, (case_id, data) in enumerate(cases, last + 1)),
+            ([at, case_id, dump(data), *_case_flags(data)] for at, (case_id, data) in enumerate(cases, last + 1)),
             LOT,
         )
-        while lot := list(islice(rows, LOT)):
-            given = dump(lot)
+        while batch := list(islice(rows, LOT)):
+            batch_json = dump(batch)
             with self._file.transaction() as db:
-                db.execute(_PUT, (given, set_id))
+                db.execute(_PUT, (batch_json, set_id))
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
-        given = paced(((set_id, one) for one in case_ids), LOT)
-        while lot := list(islice(given, LOT)):
+        keys = paced(((set_id, case_id) for case_id in case_ids), LOT)
+        while batch := list(islice(keys, LOT)):
             with self._file.transaction() as db:
-                db.executemany("DELETE FROM evaluation_cases WHERE set_id = ? AND case_id = ?", lot)
+                db.executemany("DELETE FROM evaluation_cases WHERE set_id = ? AND case_id = ?", batch)
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
     def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Row]:
@@ -130,9 +130,9 @@ class CaseTable(Table):
         return Counts(*row)
 
 
-def _states(case: Row) -> tuple[int, int, int]:
+def _case_flags(case: Row) -> tuple[int, int, int]:
     """Return 1 or 0 for: a draft, reworded evidence, lost evidence."""
-    states = {one.get("state") for one in case.get("evidence", ())}
+    states = {evidence.get("state") for evidence in case.get("evidence", ())}
     return int(case.get("status") == "draft"), int("moved" in states), int("lost" in states)
 
 
@@ -180,7 +180,7 @@ class RunTable(Table):
         self._file.write(
             "INSERT INTO evaluation_runs (id, library, owner, name, set_id, created_at, state, total, cases, data)"
             " VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
-            *(run_id, library, owner, name, set_id, now(), total, _packed(list(cases)), dump(data)),
+            *(run_id, library, owner, name, set_id, now(), total, _pack(list(cases)), dump(data)),
         )
         return run_id
 
@@ -200,7 +200,7 @@ class RunTable(Table):
     def cases(self, run_id: str) -> list[Row]:
         """Return the run's questions, as they were at its start."""
         rows = self._file.rows("SELECT cases FROM evaluation_runs WHERE id = ?", run_id)
-        return _unpacked(rows[0]["cases"]) if rows else []
+        return _unpack(rows[0]["cases"]) if rows else []
 
     def claim(self, run_id: str, process: str, before: str) -> bool:
         """Take over a run from process `before`; return False if another process was faster."""
@@ -217,11 +217,11 @@ class RunTable(Table):
 
     def set_state(self, run_id: str, state: RunState, of: Sequence[RunState], data: Row | None = None) -> bool:
         """Set the state if the current one is in `of`; `data` is merged into the stored data."""
-        ended = now() if state in ("done", "cancelled") else ""
+        finished_at = now() if state in ("done", "cancelled") else ""
         return self._file.write(
             "UPDATE evaluation_runs SET state = ?, finished_at = ?, process = '', data = json_patch(data, ?)"
             f" WHERE id = ? AND state IN ({', '.join('?' * len(of))})",
-            *(state, ended, dump(data or {}), run_id, *of),
+            *(state, finished_at, dump(data or {}), run_id, *of),
         )
 
     def delete(self, run_id: str) -> None:
@@ -247,15 +247,15 @@ class RunTable(Table):
         return self._file.write(
             "INSERT INTO evaluation_rows (run_id, setting, case_id, library, owner, created_at, scores, data)"
             " SELECT id, ?, ?, library, owner, ?, ?, ? FROM evaluation_runs WHERE id = ? ON CONFLICT DO NOTHING",
-            *(row.setting, row.case_id, now(), dump(row.scores), _packed(row.data), run_id),
+            *(row.setting, row.case_id, now(), dump(row.scores), _pack(row.data), run_id),
         )
 
     def scores(self, run_id: str) -> dict[str, dict[str, Mapping[str, float | None]]]:
         """Return all scores by setting and question."""
-        found: dict[str, dict[str, Mapping[str, float | None]]] = {}
+        scores: dict[str, dict[str, Mapping[str, float | None]]] = {}
         for row in self._file.rows("SELECT setting, case_id, scores FROM evaluation_rows WHERE run_id = ?", run_id):
-            found.setdefault(row["setting"], {})[row["case_id"]] = json.loads(row["scores"])
-        return found
+            scores.setdefault(row["setting"], {})[row["case_id"]] = json.loads(row["scores"])
+        return scores
 
     def row(self, run_id: str, setting: str, case_id: str) -> KeptRow | None:
         statement = "SELECT * FROM evaluation_rows WHERE run_id = ? AND setting = ? AND case_id = ?"
@@ -265,8 +265,8 @@ class RunTable(Table):
     def means(self, run_id: str, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the means of these scores by setting, over the questions that have them."""
         columns = ", ".join("avg(CAST(json_extract(scores, ?) AS DOUBLE PRECISION))" for _ in names)
-        asked = f"SELECT setting, {columns} FROM evaluation_rows WHERE run_id = ? GROUP BY setting"
-        rows = self._file.rows(asked, *(f'$."{name}"' for name in names), run_id)
+        statement = f"SELECT setting, {columns} FROM evaluation_rows WHERE run_id = ? GROUP BY setting"
+        rows = self._file.rows(statement, *(f'$."{name}"' for name in names), run_id)
         return {row[0]: {name: row[at] for at, name in enumerate(names, 1) if row[at] is not None} for row in rows}
 
     def rows(self, run_id: str, setting: str) -> list[KeptRow]:
@@ -279,14 +279,14 @@ def _run(row: SqlRow) -> KeptRun:
 
 
 def _row(row: SqlRow) -> KeptRow:
-    return KeptRow(row["setting"], row["case_id"], json.loads(row["scores"]), _unpacked(row["data"]))
+    return KeptRow(row["setting"], row["case_id"], json.loads(row["scores"]), _unpack(row["data"]))
 
 
-def _packed(data: Any) -> bytes:
+def _pack(data: Any) -> bytes:
     return zlib.compress(json.dumps(data, ensure_ascii=False).encode())
 
 
-def _unpacked(data: bytes) -> Any:
+def _unpack(data: bytes) -> Any:
     return json.loads(zlib.decompress(data))
 
 
@@ -299,7 +299,7 @@ class LabelTable(Table):
             db.executemany(
                 "INSERT INTO evaluation_labels (id, library, owner, created_at, judged, data)"
                 " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                [(one, library, owner, now(), judged, dump(data)) for one, judged, data in items],
+                [(key, library, owner, now(), judged, dump(data)) for key, judged, data in items],
             )
 
     def label(self, item_id: str, label: str, owner: str | None = None) -> None:

@@ -45,8 +45,8 @@ class FeedbackTable(Table):
 
     def rating_of(self, turn_id: str, owner: str) -> int:
         """Return 1 or -1, or 0 if this person gave no rating."""
-        said = self.of_turn(turn_id, owner)
-        return int(said["rating"]) if said else 0
+        feedback = self.of_turn(turn_id, owner)
+        return int(feedback["rating"]) if feedback else 0
 
     def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
         """Return the feedback on answers of the library, oldest first; with `owner` only that person's."""

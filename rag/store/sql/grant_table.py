@@ -11,7 +11,7 @@ from rag.store.sql.table import Table
 Role = Literal["none", "reader", "editor", "owner"]
 Action = Literal["grant", "remove_library", "restore_library", "remove_pages", "export"]
 
-_NEWEST: Final = 500
+_MAX_ENTRIES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,6 @@ class GrantTable(Table):
         """Return the log of the library, the newest first."""
         rows = self._file.rows(
             "SELECT at, person, action, detail FROM audit_log WHERE library = ? ORDER BY at DESC, rowid DESC LIMIT ?",
-            *(library, _NEWEST),
+            *(library, _MAX_ENTRIES),
         )
         return [AuditEntry(**dict(row)) for row in rows]

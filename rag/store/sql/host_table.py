@@ -8,9 +8,9 @@ from rag.store.sql.table import CLOCK, Table
 
 LONGEST: Final = 120.0
 """Seconds after which a request counts as finished, as its process may be dead."""
-_START: Final = 0
+_START_SLOT: Final = 0
 """The slot with the time of the next start."""
-_FORGET: Final = 3600.0
+_KEEP_SECONDS: Final = 3600.0
 
 
 class HostTable(Table):
@@ -23,22 +23,22 @@ class HostTable(Table):
         """
         with self._file.transaction(alone=f"host {host}") as db:
             statement = f"SELECT slot, free_at > {CLOCK} AS taken FROM host_slots WHERE host = ?"
-            taken = {row["slot"] for row in db.execute(statement, (host,)).fetchall() if row["taken"]}
-            slot = next((one for one in range(1, limit + 1) if one not in taken), None)
-            if slot is None or (_START in taken and not at_once):
+            occupied = {row["slot"] for row in db.execute(statement, (host,)).fetchall() if row["taken"]}
+            slot = next((number for number in range(1, limit + 1) if number not in occupied), None)
+            if slot is None or (_START_SLOT in occupied and not at_once):
                 return None
             self._set(host, slot, LONGEST)
-            self._set(host, _START, delay)
+            self._set(host, _START_SLOT, delay)
             return slot
 
     def free(self, host: str, slot: int) -> None:
         with self._file.transaction() as db:
             db.execute("DELETE FROM host_slots WHERE host = ? AND slot = ?", (host, slot))
-            db.execute(f"DELETE FROM host_slots WHERE free_at < {CLOCK} - ?", (_FORGET,))
+            db.execute(f"DELETE FROM host_slots WHERE free_at < {CLOCK} - ?", (_KEEP_SECONDS,))
 
     def pause(self, host: str, seconds: float) -> None:
         """Start no request to `host` for this many seconds."""
-        self._set(host, _START, seconds)
+        self._set(host, _START_SLOT, seconds)
 
     def _set(self, host: str, slot: int, seconds: float) -> None:
         self._file.write(

@@ -15,11 +15,11 @@ from rag.dates import now
 from rag.store.sql.table import ALL, CLOCK, OWNED_OR_SHARED, File, Row, Session, Table, dump
 from rag.types import Decision, IngestResult, Notice, Stage
 
-_SHOWN = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"
+_COLUMNS = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"
 # Items that can be retried keep their source data; others drop it.
-_KEEPS = frozenset(["failed"])
-_LEASE = frozenset(["worker", "token", "lease_until"])
-_BATCH = ("added", "unchanged", "held", "failed")
+_RETRIABLE = frozenset(["failed"])
+_LEASE_COLUMNS = frozenset(["worker", "token", "lease_until"])
+_BATCH_COUNTS = ("added", "unchanged", "held", "failed")
 LEASE: Final = 30.0
 """Seconds without renewal after which another process may take over a job."""
 JobState = Literal["running", "paused", "done", "cancelled"]
@@ -131,18 +131,18 @@ class ItemTable(Table):
 
         With `owner`, only that person's and those without an owner.
         """
-        given = (library, owner, owner, reading)
-        rows = self._file.rows(f"SELECT count(*) AS number FROM job_items WHERE {_KEPT_FILES}", *given)
+        values = (library, owner, owner, reading)
+        rows = self._file.rows(f"SELECT count(*) AS number FROM job_items WHERE {_STORED_FILES}", *values)
         return int(rows[0]["number"])
 
     def requeue_files(self, library: str, owner: str | None, reading: int) -> list[str]:
         """Queue the items of these files again; return the ids of their jobs."""
         with self._file.transaction() as db:
-            given = (library, owner, owner, reading)
-            found = db.execute(f"SELECT DISTINCT job_id FROM job_items WHERE {_KEPT_FILES}", given).fetchall()
-            again = f"{_REQUEUE} decision = '', payload = json_patch(payload, ?) WHERE {_KEPT_FILES}"
-            db.execute(again, (dump({"reading": reading}), *given))
-            return [row["job_id"] for row in found]
+            values = (library, owner, owner, reading)
+            rows = db.execute(f"SELECT DISTINCT job_id FROM job_items WHERE {_STORED_FILES}", values).fetchall()
+            statement = f"{_REQUEUE} decision = '', payload = json_patch(payload, ?) WHERE {_STORED_FILES}"
+            db.execute(statement, (dump({"reading": reading}), *values))
+            return [row["job_id"] for row in rows]
 
     def all_wait(self, job_id: str) -> None:
         """Queue items again that were in progress when the process ended."""
@@ -151,13 +151,13 @@ class ItemTable(Table):
         )
 
     def item(self, job_id: str, position: int) -> JobItem | None:
-        rows = self._file.rows(f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND position = ?", job_id, position)
+        rows = self._file.rows(f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND position = ?", job_id, position)
         return _item(rows[0]) if rows else None
 
     def wanted(self, job_id: str, position: int) -> JobItem | None:
         """Return the item, if it has no result and its job was not cancelled."""
         rows = self._file.rows(
-            f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND position = ? AND result IS NULL"
+            f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND position = ? AND result IS NULL"
             " AND (SELECT state FROM jobs WHERE id = job_id) IN ('running', 'paused')",
             job_id,
             position,
@@ -166,9 +166,9 @@ class ItemTable(Table):
 
     def items(self, job_id: str, offset: int = 0, limit: int = ALL, statuses: Sequence[str] = ()) -> list[JobItem]:
         """Return `limit` items in order from `offset` on, only those with `statuses`, "" for those without a result."""
-        chosen = f" AND status IN ({', '.join('?' * len(statuses))})" if statuses else ""
+        condition = f" AND status IN ({', '.join('?' * len(statuses))})" if statuses else ""
         rows = self._file.rows(
-            f"SELECT {_SHOWN} FROM job_items WHERE job_id = ?{chosen} ORDER BY position LIMIT ? OFFSET ?",
+            f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ?{condition} ORDER BY position LIMIT ? OFFSET ?",
             job_id,
             *statuses,
             limit,
@@ -180,7 +180,7 @@ class ItemTable(Table):
         """Return the first `limit` items without a result, with their `kind`."""
         kind = "coalesce(json_extract(payload, '$.kind'), '') AS kind"
         rows = self._file.rows(
-            f"SELECT {_SHOWN}, {kind} FROM job_items WHERE job_id = ? AND result IS NULL ORDER BY position LIMIT ?",
+            f"SELECT {_COLUMNS}, {kind} FROM job_items WHERE job_id = ? AND result IS NULL ORDER BY position LIMIT ?",
             job_id,
             limit,
         )
@@ -189,7 +189,7 @@ class ItemTable(Table):
     def current(self, job_id: str) -> list[JobItem]:
         """Return the items in progress."""
         rows = self._file.rows(
-            f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'"
+            f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'"
             " ORDER BY position",
             job_id,
         )
@@ -197,17 +197,17 @@ class ItemTable(Table):
 
     def counts(self, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """Return the number of items by status for each job; "" counts those without a result."""
-        found: dict[str, dict[str, int]] = {job_id: {} for job_id in job_ids}
-        if not found:
-            return found
+        counts: dict[str, dict[str, int]] = {job_id: {} for job_id in job_ids}
+        if not counts:
+            return counts
         rows = self._file.rows(
             "SELECT job_id, status, count(*) AS number FROM job_items"
             f" WHERE job_id IN ({', '.join('?' * len(job_ids))}) GROUP BY job_id, status",
             *job_ids,
         )
         for row in rows:
-            found[row["job_id"]][row["status"]] = row["number"]
-        return found
+            counts[row["job_id"]][row["status"]] = row["number"]
+        return counts
 
     def count(self, job_id: str) -> int:
         return int(self._file.rows("SELECT count(*) AS number FROM job_items WHERE job_id = ?", job_id)[0]["number"])
@@ -228,15 +228,15 @@ class ItemTable(Table):
         return (cast(dict[str, Any], json.loads(rows[0]["payload"])), rows[0]["data"]) if rows else None
 
 
-_KEPT_FILES = (
+_STORED_FILES = (
     f"library = ? AND {OWNED_OR_SHARED} AND data IS NOT NULL AND result IS NOT NULL"
     " AND coalesce(CAST(json_extract(payload, '$.reading') AS INTEGER), 0) < ?"
 )
 _REQUEUE = "UPDATE job_items SET result = NULL, status = '', stage = 'waiting', started_at = '', finished_at = '',"
 
 
-def _insert(db: Session, place: tuple[str, str, str, int], item: NewItem) -> int:
-    done = item.result is not None
+def _insert(db: Session, key: tuple[str, str, str, int], item: NewItem) -> int:
+    is_done = item.result is not None
     row = {
         "url": item.url,
         "url_hash": item.url_hash,
@@ -244,37 +244,37 @@ def _insert(db: Session, place: tuple[str, str, str, int], item: NewItem) -> int
         "parent": item.parent,
         "payload": None if item.payload is None else dump(item.payload),
         "data": item.data,
-        "stage": "done" if done else "waiting",
+        "stage": "done" if is_done else "waiting",
         "status": item.result.status if item.result else "",
         "result": dump(asdict(item.result)) if item.result else None,
-        "finished_at": now() if done else "",
+        "finished_at": now() if is_done else "",
     }
     names = ", ".join(("job_id", "library", "owner", "position", "source", *row))
     marks = ", ".join("?" * (5 + len(row)))
     # Ignore conflicts of the hash only; one of the position would be a bug.
     statement = f"INSERT INTO job_items ({names}) VALUES ({marks}) ON CONFLICT (job_id, url_hash)"
-    return db.execute(f"{statement} WHERE url_hash <> '' DO NOTHING", (*place, item.source, *row.values())).rowcount
+    return db.execute(f"{statement} WHERE url_hash <> '' DO NOTHING", (*key, item.source, *row.values())).rowcount
 
 
 def _finish(db: Session, job_id: str, position: int, result: IngestResult) -> bool:
-    kept = result.status in _KEEPS or bool(result.choices)
-    forgotten = "" if kept else ", payload = NULL, data = NULL"
-    ended = db.execute(
-        f"UPDATE job_items SET stage = 'done', status = ?, result = ?, finished_at = ?{forgotten}"
+    is_retriable = result.status in _RETRIABLE or bool(result.choices)
+    cleared = "" if is_retriable else ", payload = NULL, data = NULL"
+    cursor = db.execute(
+        f"UPDATE job_items SET stage = 'done', status = ?, result = ?, finished_at = ?{cleared}"
         " WHERE job_id = ? AND position = ? AND result IS NULL",
         (result.status, dump(asdict(result)), now(), job_id, position),
     )
-    return bool(ended.rowcount)
+    return bool(cursor.rowcount)
 
 
 def _item(row: Row) -> JobItem:
     fields = dict(row)
-    kept = fields.pop("result")
-    return JobItem(**fields, result=_result(json.loads(kept)) if kept else None)
+    result = fields.pop("result")
+    return JobItem(**fields, result=_result(json.loads(result)) if result else None)
 
 
-def _result(kept: dict[str, Any]) -> IngestResult:
-    return IngestResult(**{**kept, "choices": tuple(kept.get("choices", ()))})
+def _result(data: dict[str, Any]) -> IngestResult:
+    return IngestResult(**{**data, "choices": tuple(data.get("choices", ()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +343,7 @@ class JobTable:
 
     def job(self, job_id: str) -> Job | None:
         rows = self._file.rows("SELECT * FROM jobs WHERE id = ?", job_id)
-        return self._counted(rows)[0] if rows else None
+        return self._add_counts(rows)[0] if rows else None
 
     def jobs(self, library: str, owner: str | None = None, limit: int = 20, offset: int = 0) -> list[Job]:
         """Return the library's latest jobs, newest first; with `owner`, that person's and those without an owner."""
@@ -352,7 +352,7 @@ class JobTable:
             " ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
             *(library, owner, owner, limit, offset),
         )
-        return self._counted(rows)
+        return self._add_counts(rows)
 
     def open_of(self, owner: str) -> int:
         """Count the unfinished jobs of this person."""
@@ -436,45 +436,45 @@ class JobTable:
         Check and write are one statement, so that concurrent changes are not lost. The notice is always replaced, also
         by None.
         """
-        told = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
-        ended = now() if state in ("done", "cancelled") else ""
-        among = f" AND state IN ({', '.join('?' * len(of))})" if of else ""
+        notice_json = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
+        finished_at = now() if state in ("done", "cancelled") else ""
+        condition = f" AND state IN ({', '.join('?' * len(of))})" if of else ""
         return self._file.write(
-            f"UPDATE jobs SET state = ?, notice = ?, finished_at = ? WHERE id = ?{among}",
-            *(state, told, ended, job_id, *of),
+            f"UPDATE jobs SET state = ?, notice = ?, finished_at = ? WHERE id = ?{condition}",
+            *(state, notice_json, finished_at, job_id, *of),
         )
 
     def end_if_done(self, job_id: str) -> bool:
         """Mark a running job as done if nothing remains to be done."""
         with self._file.transaction(alone=job_id) as db:  # blocks new items
-            ended = db.execute(
+            cursor = db.execute(
                 "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
                 " AND discovery <> 'waiting'"
                 " AND NOT EXISTS (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)",
                 (now(), job_id),
             )
-            return ended.rowcount > 0
+            return cursor.rowcount > 0
 
     def set_discovery(self, job_id: str, discovery: Discovery, notice: Notice | None = None) -> None:
         """Set the progress of the search for addresses; the notice is always replaced, also by None."""
-        told = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
-        self._file.write("UPDATE jobs SET discovery = ?, notice = ? WHERE id = ?", discovery, told, job_id)
+        notice_json = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
+        self._file.write("UPDATE jobs SET discovery = ?, notice = ? WHERE id = ?", discovery, notice_json, job_id)
 
     def delete(self, job_id: str) -> None:
         """Delete the job with its items; the pages it added stay in the library."""
         self._file.write("DELETE FROM jobs WHERE id = ?", job_id)
 
-    def _counted(self, rows: Sequence[Row]) -> list[Job]:
+    def _add_counts(self, rows: Sequence[Row]) -> list[Job]:
         counts = self._items.counts([row["id"] for row in rows])
         jobs = [_job(row, counts[row["id"]]) for row in rows]
-        return [replace(job, pages=self._items.sums(job.id, _BATCH)) if job.bulk else job for job in jobs]
+        return [replace(job, pages=self._items.sums(job.id, _BATCH_COUNTS)) if job.bulk else job for job in jobs]
 
 
 def _job(row: Row, counts: Mapping[str, int]) -> Job:
-    fields = {name: row[name] for name in row.keys() if name not in _LEASE}  # noqa: SIM118 - a Row is not a dictionary
-    options, notice = json.loads(fields.pop("options")), fields.pop("notice")
-    told = Notice(**json.loads(notice)) if notice else None
-    return Job(**fields, options=options, notice=told, counts=counts)
+    fields = {name: row[name] for name in row.keys() if name not in _LEASE_COLUMNS}  # noqa: SIM118 - a Row is no dict
+    options, notice_json = json.loads(fields.pop("options")), fields.pop("notice")
+    notice = Notice(**json.loads(notice_json)) if notice_json else None
+    return Job(**fields, options=options, notice=notice, counts=counts)
 
 
 class FileTable(Table):

@@ -25,7 +25,7 @@ _FUNCTIONS: Final = TABLES.with_name("postgres.sql")
 _WAIT: Final = 10.0  # seconds for a connection
 _SETUP: Final = 60.0  # seconds for another process to create the tables
 _LOCK: Final = 0x7061_6765_6C69_6768  # "pageligh"; valid for the whole server, so it must be unique
-_GUARDS: Final = {
+_TIMEOUTS: Final = {
     "statement_timeout": "60s",
     "lock_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
@@ -45,7 +45,7 @@ class Postgres:
         """
         self.name = name_of(url)
         self._url = url
-        self._own = threading.local()
+        self._local = threading.local()
         with self.failures():
             with self.sole() as connection:
                 _ensure_tables(connection, self.name)
@@ -56,7 +56,7 @@ class Postgres:
                 max_size=MOST,
                 timeout=_WAIT,
                 check=ConnectionPool.check_connection,
-                configure=_guard,
+                configure=_set_timeouts,
                 open=False,
             )
             self.pool.open()
@@ -81,16 +81,16 @@ class Postgres:
         """
         with self.failures():
             if outer := self._transaction():
-                _wait_turn(outer, alone)
+                _lock(outer, alone)
                 yield outer
                 return
             with self.pool.connection() as connection, connection.transaction():
-                self._own.session = session = PostgresSession(connection)
+                self._local.session = session = PostgresSession(connection)
                 try:
-                    _wait_turn(session, alone)
+                    _lock(session, alone)
                     yield session
                 finally:
-                    self._own.session = None
+                    self._local.session = None
 
     @contextmanager
     def failures(self) -> Iterator[None]:
@@ -143,7 +143,7 @@ class Postgres:
                 yield PostgresSession(connection)
 
     def _transaction(self) -> PostgresSession | None:
-        session: PostgresSession | None = getattr(self._own, "session", None)
+        session: PostgresSession | None = getattr(self._local, "session", None)
         return session
 
 
@@ -159,7 +159,7 @@ class PostgresSession:
             cursor.executemany(_translate(statement), ([*map(_value, row)] for row in rows))
 
 
-def _wait_turn(session: PostgresSession, alone: str) -> None:
+def _lock(session: PostgresSession, alone: str) -> None:
     if alone:
         session.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (alone,))
 
@@ -186,9 +186,9 @@ class PostgresRow:
 def _row(cursor: psycopg.Cursor[Any]) -> RowMaker[PostgresRow]:
     """Return a maker of rows without the rowid column, which SQLite does not list either."""
     names = [column.name for column in cursor.description or ()]
-    shown = [at for at, name in enumerate(names) if name != "rowid"]
-    places = {names[at]: place for place, at in enumerate(shown)}
-    return lambda values: PostgresRow(places, [values[at] for at in shown])
+    indexes = [index for index, name in enumerate(names) if name != "rowid"]
+    places = {names[index]: position for position, index in enumerate(indexes)}
+    return lambda values: PostgresRow(places, [values[index] for index in indexes])
 
 
 @lru_cache(maxsize=500)
@@ -206,17 +206,17 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _guard(connection: psycopg.Connection[Any]) -> None:
+def _set_timeouts(connection: psycopg.Connection[Any]) -> None:
     """Limit how long a connection can block others."""
-    for name, value in _GUARDS.items():
+    for name, value in _TIMEOUTS.items():
         connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
 
 def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) -> None:
     """Create the tables in an empty database, or migrate older ones; raise StoreError if that fails."""
     connection.execute("CREATE TABLE IF NOT EXISTS pagelight_version (version INTEGER NOT NULL)")
-    found = connection.execute("SELECT version FROM pagelight_version").fetchone()
-    version = found["version"] if found else 0
+    row = connection.execute("SELECT version FROM pagelight_version").fetchone()
+    version = row["version"] if row else 0
     if version == VERSION:
         return
     statements = migration(version)
@@ -238,10 +238,10 @@ def in_postgres(tables: str) -> str:
 def name_of(url: str) -> str:
     """Return the host and name of a database, without user and password."""
     try:
-        known = psycopg.conninfo.conninfo_to_dict(url)
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         return "DATABASE_URL"
-    return f"{known.get('host') or 'localhost'}/{known.get('dbname') or ''}"
+    return f"{parameters.get('host') or 'localhost'}/{parameters.get('dbname') or ''}"
 
 
 def _detail(error: Exception) -> str:

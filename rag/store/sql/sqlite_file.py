@@ -28,7 +28,7 @@ class SqliteFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False)
             self._db.row_factory = sqlite3.Row
-            _keep_log(self._db)
+            _enable_wal(self._db)
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA foreign_keys=ON")
             _ensure_tables(self._db, path)
@@ -66,7 +66,7 @@ class SqliteFile:
                 self._depth -= 1
 
 
-def _keep_log(db: sqlite3.Connection) -> None:
+def _enable_wal(db: sqlite3.Connection) -> None:
     """Use a write-ahead log, so that others can read meanwhile. SQLite does not wait if another process does so too."""
     end = time.monotonic() + _BUSY_MS / 1000
     while True:

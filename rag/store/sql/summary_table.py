@@ -16,7 +16,7 @@ MOST_KEPT = 20_000
 class SummaryTable(Table):
     def save(self, library: str, url_hash: str, text_hash: str, language: str, by: str, data: Mapping[str, Any]) -> str:
         """Store a summary, delete those of the page's other texts, and return its creation time (ISO 8601)."""
-        made = now()
+        created_at = now()
         with self._file.transaction() as db:
             where = "library = ? AND url_hash = ? AND text_hash != ?"
             db.execute(f"DELETE FROM summaries WHERE {where}", (library, url_hash, text_hash))
@@ -24,11 +24,11 @@ class SummaryTable(Table):
                 "INSERT INTO summaries (library, url_hash, text_hash, language, author, created_at, data)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (library, url_hash, text_hash, language, author)"
                 " DO UPDATE SET created_at = excluded.created_at, data = excluded.data",
-                (library, url_hash, text_hash, language, by, made, dump(data)),
+                (library, url_hash, text_hash, language, by, created_at, dump(data)),
             )
             newest = "SELECT rowid FROM summaries ORDER BY created_at DESC, rowid DESC LIMIT ?"
             db.execute(f"DELETE FROM summaries WHERE rowid NOT IN ({newest})", (MOST_KEPT,))
-        return made
+        return created_at
 
     def find(self, library: str, url_hash: str, text_hash: str, language: str, by: str = "") -> dict[str, Any] | None:
         """Return the newest summary of a text and language, by this author or any: `data`, `author`, `created_at`."""
@@ -42,5 +42,5 @@ class SummaryTable(Table):
     def forget(self, library: str, url_hashes: Sequence[str]) -> None:
         with self._file.transaction() as db:
             db.executemany(
-                "DELETE FROM summaries WHERE library = ? AND url_hash = ?", [(library, one) for one in url_hashes]
+                "DELETE FROM summaries WHERE library = ? AND url_hash = ?", [(library, key) for key in url_hashes]
             )

@@ -207,7 +207,7 @@ def _sparse_params(params: models.SparseVectorParams) -> edge.EdgeSparseVectorPa
     return edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if has_idf else None)
 
 
-def layout_json(params: CollectionParams, *, quantised: bool) -> str:
+def layout(params: CollectionParams, *, quantised: bool) -> str:
     """Return the collection's configuration for `optimize_child`, as JSON."""
     dense = {name: [vector_params.size, vector_params.distance.value] for name, vector_params in params.vectors.items()}
     sparse = {name: name in params.idf_vectors for name in params.sparse_vectors}

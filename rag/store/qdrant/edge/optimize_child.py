@@ -1,7 +1,7 @@
 """Build the indexes of a copied shard: `python -m rag.store.qdrant.edge.optimize_child PATH LAYOUT`.
 
 The engine holds the GIL during `optimize()`, seconds to minutes, so it runs in a separate process. Nothing else of the
-project is imported, to start quickly. LAYOUT is the result of `rag.store.qdrant.edge.config.layout_json`. The index is
+project is imported, to start quickly. LAYOUT is the result of `rag.store.qdrant.edge.config.layout`. The index is
 read through the page cache, so that only later points are in the process's own memory; quantised vectors are searched
 by one byte per dimension and rescored with the originals.
 """

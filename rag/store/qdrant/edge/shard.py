@@ -20,15 +20,7 @@ from typing import TypeVar
 import qdrant_edge as edge
 
 from rag.errors import StoreError
-from rag.store.qdrant.edge.config import (
-    TO_ADD,
-    TO_CHANGE,
-    disk_use,
-    engine_faults,
-    layout_json,
-    os_fault,
-    require_space,
-)
+from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, disk_use, engine_faults, layout, os_fault, require_space
 from rag.store.qdrant.edge.folder import CollectionFolder, copy_folder, read_ahead, sync_folder
 
 T = TypeVar("T")
@@ -301,7 +293,7 @@ class IndexBuilder:
         return is_built
 
     def _optimize(self, copy: Path, points: int) -> bool:
-        config = layout_json(self._shard.folder.params, quantised=points >= QUANTISED)
+        config = layout(self._shard.folder.params, quantised=points >= QUANTISED)
         command = [sys.executable, "-m", "rag.store.qdrant.edge.optimize_child", str(copy), config]
         root = Path(__file__).resolve().parents[4]
         child = subprocess.Popen(command, cwd=root, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
