@@ -29,7 +29,7 @@ from benchmarks.drawing import curves
 from benchmarks.searching import WARM_UP, searches, timed
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.edge.config import occupied
+from rag.store.qdrant.edge.config import disk_use
 from rag.store.qdrant.library import open_library
 
 SIZES = "10000,30000,100000,300000,1000000"
@@ -98,7 +98,7 @@ def _write(folder: Path, first: int, last: int) -> dict[str, float]:
     client = EdgeClient(folder)
     library = open_library(client, "main", MODEL, DIMENSION)
     builder = client.backend.builder(library.chunks_collection)
-    builder.hold()
+    builder.pause()
     began = time.perf_counter()
     fill(library, World(), first, last)
     filled = time.perf_counter()
@@ -117,13 +117,13 @@ def _serve(folder: Path, pages: int) -> dict[str, float]:
     client = EdgeClient(folder)
     library = open_library(client, "main", MODEL, DIMENSION)
     opened = time.perf_counter()
-    client.backend.builder(library.chunks_collection).hold()
+    client.backend.builder(library.chunks_collection).pause()
     ways = searches(library, asked)
     first = timed(ways, asked[:1], warm_up=0)["mmr"]["p50"]
     found = timed(ways, asked)
     dedupe, _ = resolve_seconds(library, ADDRESSES, pages)
     memory, heap = _memory()
-    disk = sum(occupied(path) for path in folder.iterdir() if path.is_dir())
+    disk = sum(disk_use(path) for path in folder.iterdir() if path.is_dir())
     # Pages that are there already: they are written again in full, and the library stays as large as it was.
     drafts = [world.page(number) for number in range(0, pages, max(1, pages // COMMITS))][:COMMITS]
     started = time.perf_counter()

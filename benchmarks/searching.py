@@ -88,7 +88,7 @@ def built(client: EdgeClient, world: World, pages: int) -> Library:
     """A library of so many pages with its index."""
     library = open_library(client, "main", MODEL, DIMENSION)
     builder = client.backend.builder(library.chunks_collection)
-    builder.hold()
+    builder.pause()
     fill(library, world, 0, pages)
     builder.build()
     return library

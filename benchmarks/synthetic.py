@@ -22,7 +22,7 @@ from qdrant_client import QdrantClient, models
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
 from rag.store.duplicates import sign
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe, walk, within
+from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe, scope_filter, walk
 from rag.store.values import Filters, NewChunks, content_hash
 from rag.types import Chunk, Page, SparseVector
 from rag.web.url_key import url_hash
@@ -204,7 +204,7 @@ def local_copy(
 
     def search(question: str, filters: Filters) -> object:
         terms = encoder.encode_query(question)
-        only = within(filters)
+        only = scope_filter(filters)
         legs = [
             models.Prefetch(query=vectors[question].tolist(), using="dense", filter=only, limit=20),
             models.Prefetch(query=models.SparseVector(**_columns(terms)), using="sparse", filter=only, limit=20),

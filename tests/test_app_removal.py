@@ -11,7 +11,7 @@ import pytest
 from rag.app import App
 from rag.config import Settings, load_settings
 from rag.ingest.sources import web_source
-from rag.store.qdrant.records import KEPT, LIBRARIES, library_id
+from rag.store.qdrant.records import LIBRARIES, RESTORE_PERIOD, library_id
 from rag.store.sql.evaluation_table import KeptRow
 from tests.store.support import save_turn
 
@@ -54,7 +54,7 @@ def rows(app: App, library: str) -> dict[str, int]:
 
 
 def a_day_passes(app: App, name: str) -> None:
-    moment = datetime.now(UTC) - KEPT - timedelta(seconds=1)
+    moment = datetime.now(UTC) - RESTORE_PERIOD - timedelta(seconds=1)
     app._client.set_payload(LIBRARIES, {"removed_at": moment.isoformat()}, [library_id(name)])
 
 

@@ -60,7 +60,7 @@ class HostGates:
         start = time.monotonic()
         gate = self._gate(host)
         try:
-            gate.wait_turn(url, lambda: self.is_closed or stopped(), free=redirected)
+            gate.wait_turn(url, lambda: self.is_closed or stopped(), without_delay=redirected)
             try:
                 yield time.monotonic() - start
             finally:

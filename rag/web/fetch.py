@@ -30,7 +30,7 @@ from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, shown
 from rag.web.http_headers import FetchCookies, conditions, entity_tag, header, header_text, http_date, retry_after
 from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
 from rag.web.refresh import meta_target, parse_refresh, target_of
-from rag.web.refusals import body_errors, plain_errors, redirect_refusal, status_cause, too_large
+from rag.web.refusals import body_errors, plain_errors, raise_too_large, redirect_refusal, status_cause
 from rag.web.url_key import join_location
 
 logger = logging.getLogger(__name__)
@@ -236,7 +236,7 @@ class _Run:
         body = self._read(response, byte_limit(essence))
         kind = media_type(body, essence, url.raw, charset)
         if len(body) > byte_limit(kind):
-            too_large(self.given, byte_limit(kind))
+            raise_too_large(self.given, byte_limit(kind))
         page = self._build_result(response, kind, charset, body)
         if kind != "text/html" or refresh:
             return page

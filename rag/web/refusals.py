@@ -35,7 +35,7 @@ def status_cause(status: int) -> str:
     return "server_fault" if status >= 500 else "other_status"
 
 
-def too_large(url: str, limit: int) -> NoReturn:
+def raise_too_large(url: str, limit: int) -> NoReturn:
     """Raise FetchError for a body of more than `limit` bytes."""
     raise FetchError("too_large", url=shown(url), limit=limit // MEGABYTE)
 
@@ -46,7 +46,7 @@ def body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
     try:
         yield
     except (TooLargeError, transport.WireLimitError):
-        too_large(url, limit)
+        raise_too_large(url, limit)
     except UnknownEncodingError:
         raise FetchError("unreadable", url=shown(url), **because("encoding", encoding=shown(encoding, 60))) from None
     except CorruptError as error:
@@ -64,7 +64,7 @@ def plain_errors(entered: str, checked: CheckedUrl, budget: transport.Budget) ->
     except transport.NameNotFoundError as error:
         raise FetchError("unresolved", url=url, host=str(error)) from error
     except transport.WireLimitError:
-        too_large(entered, MEGABYTE)  # outside a body, only headers are read
+        raise_too_large(entered, MEGABYTE)  # outside a body, only headers are read
     except httpcore.ConnectError as error:
         cause = "tls" if any(isinstance(inner, ssl.SSLError) for inner in error.args) else "refused"
         raise FetchError("unreachable", url=url, **because(cause, host=checked.host)) from error

@@ -19,7 +19,7 @@ from rag.web.url_key import normalise_escapes
 log = logging.getLogger(__name__)
 
 AGENT = "Pagelight"
-KEPT_SECONDS = 3600.0
+CACHE_SECONDS = 3600.0
 RETRY_SECONDS = 300.0
 MAX_PARSED = 512 * 1024  # RFC 9309, section 2.5, wants 500 KiB at least
 _MAX_FETCHED = 5 * 1024 * 1024
@@ -96,7 +96,7 @@ class Robots:
         with site.lock:
             if site.until is None or self._clock() >= site.until:
                 site.failure = self._load(url, site)
-                site.until = self._clock() + (RETRY_SECONDS if site.failure else KEPT_SECONDS)
+                site.until = self._clock() + (RETRY_SECONDS if site.failure else CACHE_SECONDS)
         return site
 
     def _load(self, url: CheckedUrl, site: _Site) -> FetchError | None:

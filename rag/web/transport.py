@@ -47,12 +47,12 @@ class Budget:
         self._body_limit = 0
         self._decoded = 0
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Return the remaining seconds; raise httpcore.TimeoutException if there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
             raise httpcore.TimeoutException("the deadline of the fetch has passed")
-        return left
+        return seconds
 
     def receive(self, count: int) -> None:
         """Count received bytes; raise WireLimitError above the limit."""
@@ -144,7 +144,7 @@ class GuardedBackend(httpcore.NetworkBackend):
 
         threading.Thread(target=resolve, name="dns", daemon=True).start()
         try:
-            addresses = answers.get(timeout=self.budget.left())
+            addresses = answers.get(timeout=self.budget.remaining())
         except queue.Empty:
             raise httpcore.ConnectTimeout("the name was not resolved in time") from None
         if isinstance(addresses, OSError):
@@ -157,7 +157,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         failure: Exception | None = None
         for address in addresses:
             try:
-                return self._connect(address, port, min(_CONNECT_SECONDS, self.budget.left()))
+                return self._connect(address, port, min(_CONNECT_SECONDS, self.budget.remaining()))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = failure or error
         raise failure or httpcore.ConnectError("no address")
@@ -173,14 +173,14 @@ class BudgetStream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         _acknowledge_at_once(self._stream)
-        data = self._stream.read(max_bytes, self._backend.budget.left())
+        data = self._stream.read(max_bytes, self._backend.budget.remaining())
         self._backend.budget.receive(len(data))
         self._check_head(data)
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._head = bytearray()
-        self._stream.write(buffer, self._backend.budget.left())
+        self._stream.write(buffer, self._backend.budget.remaining())
 
     def _check_head(self, data: bytes) -> None:
         """Reject a Location on several lines: joined, a smuggled header would look like a space in it."""
@@ -199,7 +199,7 @@ class BudgetStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        stream = self._stream.start_tls(ssl_context, server_hostname, self._backend.budget.left())
+        stream = self._stream.start_tls(ssl_context, server_hostname, self._backend.budget.remaining())
         return BudgetStream(stream, self._backend)
 
     def get_extra_info(self, info: str) -> Any:

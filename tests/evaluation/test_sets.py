@@ -15,7 +15,7 @@ from rag.evaluation.cases import Case, Evidence
 from rag.evaluation.sets import Sets, anchor
 from rag.locales import say
 from rag.store.sql.database import Database
-from rag.store.sql.evaluation_table import LOT
+from rag.store.sql.evaluation_table import BATCH_SIZE
 from rag.store.sql.sqlite_file import SqliteFile
 
 PAGE = "https://a.example/"
@@ -128,10 +128,10 @@ def test_no_transaction_writes_more_than_one_lot(sets_in_sqlite: Sets, monkeypat
             written.append(db.total_changes - before)
 
     monkeypatch.setattr(SqliteFile, "transaction", watched)
-    set_id = sets.bring_in("main", "many", many(2 * LOT + 1))
-    sets.approve(set_id, [str(n) for n in range(1, 2 * LOT + 2)], False)
-    sets.remove(set_id, [str(n) for n in range(1, 2 * LOT + 2)])
-    assert sum(written) > 6 * LOT and max(written) <= LOT + 1  # and the set, whose time it is
+    set_id = sets.bring_in("main", "many", many(2 * BATCH_SIZE + 1))
+    sets.approve(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)], False)
+    sets.remove(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)])
+    assert sum(written) > 6 * BATCH_SIZE and max(written) <= BATCH_SIZE + 1  # and the set, whose time it is
     assert sets.set_of(set_id).cases == 0
 
 

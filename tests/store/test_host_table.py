@@ -26,7 +26,7 @@ def test_starts_are_a_delay_apart_but_for_redirects(database: Database) -> None:
 
 
 def test_a_place_comes_back_from_a_process_that_died(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_table, "LONGEST", -1.0)
+    monkeypatch.setattr(host_table, "MAX_SECONDS", -1.0)
     assert [database.hosts.take("a:80", 1, 0.0) for _ in range(2)] == [1, 1]
 
 

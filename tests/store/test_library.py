@@ -13,10 +13,10 @@ from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.duplicates import alias_hash, joined_aliases
-from rag.store.qdrant.commit import _is_as_good
+from rag.store.qdrant.commit import _supersedes
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import Stored, page_id
+from rag.store.qdrant.records import PageRecord, page_id
 from rag.store.qdrant.registry import library_info, list_libraries
 from rag.store.values import Draft as StoredDraft
 from rag.store.values import NewChunks, content_hash
@@ -417,7 +417,7 @@ def test_removing_a_page_that_is_left_out(library: Library) -> None:
 )
 def test_what_another_process_fetched_later_stands(ours: str, theirs: str, stands: bool) -> None:
     made = draft("a")
-    stored = Stored(replace(made.page, checked_at=theirs, generation="another"), False, 1, (), False)
+    stored = PageRecord(replace(made.page, checked_at=theirs, generation="another"), False, 1, (), False)
     nothing = NewChunks((), made.dense[:0], (), (), ())
     mine = StoredDraft(replace(made.page, checked_at=ours), nothing, "recipe")
-    assert _is_as_good(stored, mine) is stands
+    assert _supersedes(stored, mine) is stands

@@ -15,7 +15,7 @@ from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant import commit as commit_module
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import within
+from rag.store.qdrant.records import scope_filter
 from rag.store.values import Filters
 from rag.types import Chunk, Page
 from tests.store.support import Draft
@@ -85,7 +85,7 @@ def test_every_strategy_keeps_to_the_filters(library: Library, strategy: str) ->
 
 
 def test_no_filter_is_no_filter() -> None:
-    assert within(Filters()) is None
+    assert scope_filter(Filters()) is None
     assert not Filters()
     assert Filters(since="2026-01-01")
 

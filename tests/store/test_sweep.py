@@ -177,8 +177,8 @@ def test_a_sweep_leaves_alone_a_version_whose_commit_another_process_may_be_maki
         stop_before(library.client, patch, 2)  # type: ignore[arg-type]
         with pytest.raises(Stopped):
             new.commit(library)
-    assert library._versions.unsettled(time.time() - 600) == set()
-    assert library._versions.unsettled(time.time() + 1) == {old.page.url_hash}
+    assert library._versions.unsettled_pages(time.time() - 600) == set()
+    assert library._versions.unsettled_pages(time.time() + 1) == {old.page.url_hash}
     assert [version.text for version in library.versions(old.page.url_hash)] == [old.page.text]
 
 

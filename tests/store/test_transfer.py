@@ -20,11 +20,11 @@ from rag.errors import ModelMismatchError, StoreError
 from rag.locales import say
 from rag.store.qdrant.archive import ArchiveReader
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.exchange_rows import checked_page
+from rag.store.qdrant.exchange_rows import parse_page
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, library_id, page_id, pages_collection
 from rag.store.qdrant.registry import list_libraries
-from rag.store.qdrant.transfer import _info, export_library, import_library
+from rag.store.qdrant.transfer import _read_info, export_library, import_library
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 
@@ -125,7 +125,7 @@ def test_an_imported_page_can_change_and_go(archive: Path, tmp_path: Path) -> No
 
 def test_the_file_tells_what_it_holds(archive: Path) -> None:
     with ArchiveReader(archive) as reader:
-        info, counts = _info(reader)
+        info, counts = _read_info(reader)
     assert (info.name, info.embedding_model, info.dimension) == ("main", MODEL, DIMENSION)
     assert counts["pages"] == PAGES + 2
     with zipfile.ZipFile(archive) as opened:
@@ -460,5 +460,5 @@ def test_names_that_come_in_turn_nothing_round() -> None:
     hashed = hashlib.sha256(text.encode()).hexdigest()
     moment = "2026-01-01T00:00:00Z"
     page = Page("u", "0" * 32, "a\u202eb\x1b[2J", "en", "s", text, hashed, "web", "g", added_at=moment, author="x\x07y")
-    came = checked_page(json.loads(json.dumps(asdict(page))), text)
+    came = parse_page(json.loads(json.dumps(asdict(page))), text)
     assert (came.title, came.author) == ("ab[2J", "xy")

@@ -10,7 +10,7 @@ import pytest
 from rag.errors import FetchError, IngestError
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
-from rag.web.robots import KEPT_SECONDS, RETRY_SECONDS, Robots, parse_rules
+from rag.web.robots import CACHE_SECONDS, RETRY_SECONDS, Robots, parse_rules
 from tests.support.page_server import PageServer, Reply
 
 RULES = """
@@ -181,9 +181,9 @@ class TestTime:
         serve(page_server, "User-agent: *\nDisallow: /a")
         assert not robots.allowed(page_server.url("/a"))
         serve(page_server, "User-agent: *\nDisallow: /b")
-        clock.now = KEPT_SECONDS - 1
+        clock.now = CACHE_SECONDS - 1
         assert not robots.allowed(page_server.url("/a"))
-        clock.now = KEPT_SECONDS + 1
+        clock.now = CACHE_SECONDS + 1
         assert robots.allowed(page_server.url("/a"))
         assert not robots.allowed(page_server.url("/b"))
 
@@ -196,7 +196,7 @@ class TestTime:
         clock.now += RETRY_SECONDS + 1
         assert robots.allowed(page_server.url("/b"))
         serve(page_server, "", status=500)
-        clock.now += KEPT_SECONDS + 1
+        clock.now += CACHE_SECONDS + 1
         assert robots.allowed(page_server.url("/b"))
         assert not robots.allowed(page_server.url("/a"))
 

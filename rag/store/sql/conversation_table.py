@@ -18,7 +18,7 @@ from rag.tracing import Span
 
 TurnState = Literal["running", "done", "interrupted"]
 DAYS: Final = 30
-MOST: Final = 100_000  # spans of up to 2 kB each: usually about 30 MB
+MAX_SPANS: Final = 100_000  # spans of up to 2 kB each: usually about 30 MB
 _MAX_ATTRIBUTES: Final = 2_000  # characters of a span's attributes
 _MAX_ROUTES: Final = 500  # per person, the latest
 
@@ -356,7 +356,7 @@ def _turn(row: Row) -> Turn:
 class SpanTable:
     """Spans of runs, kept for `days`, at most `most`. Methods raise StoreError if the database fails."""
 
-    def __init__(self, file: File, *, days: float = DAYS, most: int = MOST) -> None:
+    def __init__(self, file: File, *, days: float = DAYS, most: int = MAX_SPANS) -> None:
         self._file = file
         self._days = days
         self._most = most

@@ -17,7 +17,7 @@ from rag.errors import RagError
 from rag.store.sql.table import ALL, OWNED, Table, dump
 from rag.store.sql.table import Row as SqlRow
 
-LOT: Final = 500
+BATCH_SIZE: Final = 500
 """Rows written per transaction."""
 RunState = Literal["running", "paused", "done", "cancelled"]
 Row = Mapping[str, Any]
@@ -93,17 +93,17 @@ class CaseTable(Table):
         last = self._file.rows("SELECT coalesce(max(position), 0) FROM evaluation_cases WHERE set_id = ?", set_id)[0][0]
         rows = paced(
             ([at, case_id, dump(data), *_case_flags(data)] for at, (case_id, data) in enumerate(cases, last + 1)),
-            LOT,
+            BATCH_SIZE,
         )
-        while batch := list(islice(rows, LOT)):
+        while batch := list(islice(rows, BATCH_SIZE)):
             batch_json = dump(batch)
             with self._file.transaction() as db:
                 db.execute(_PUT, (batch_json, set_id))
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
-        keys = paced(((set_id, case_id) for case_id in case_ids), LOT)
-        while batch := list(islice(keys, LOT)):
+        keys = paced(((set_id, case_id) for case_id in case_ids), BATCH_SIZE)
+        while batch := list(islice(keys, BATCH_SIZE)):
             with self._file.transaction() as db:
                 db.executemany("DELETE FROM evaluation_cases WHERE set_id = ? AND case_id = ?", batch)
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))

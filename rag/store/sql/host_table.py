@@ -6,7 +6,7 @@ from typing import Final
 
 from rag.store.sql.table import CLOCK, Table
 
-LONGEST: Final = 120.0
+MAX_SECONDS: Final = 120.0
 """Seconds after which a request counts as finished, as its process may be dead."""
 _START_SLOT: Final = 0
 """The slot with the time of the next start."""
@@ -27,7 +27,7 @@ class HostTable(Table):
             slot = next((number for number in range(1, limit + 1) if number not in occupied), None)
             if slot is None or (_START_SLOT in occupied and not at_once):
                 return None
-            self._set(host, slot, LONGEST)
+            self._set(host, slot, MAX_SECONDS)
             self._set(host, _START_SLOT, delay)
             return slot
 

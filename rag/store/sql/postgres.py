@@ -17,9 +17,9 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 from rag.errors import StoreAwayError, StoreError
 from rag.store.sql.table import TABLES, VERSION, migration
 
-MOST: Final = 10
+MAX_CONNECTIONS: Final = 10
 """Connections per process for the tables."""
-MOST_CHECKPOINTS: Final = 4
+MAX_CHECKPOINT_CONNECTIONS: Final = 4
 """Connections per process for checkpoints."""
 _FUNCTIONS: Final = TABLES.with_name("postgres.sql")
 _WAIT: Final = 10.0  # seconds for a connection
@@ -43,7 +43,7 @@ class Postgres:
 
         Raises StoreError if another version of the program created them.
         """
-        self.name = name_of(url)
+        self.name = database_name(url)
         self._url = url
         self._local = threading.local()
         with self.failures():
@@ -53,7 +53,7 @@ class Postgres:
                 url,
                 kwargs={**_OPTIONS, "row_factory": _row},
                 min_size=1,
-                max_size=MOST,
+                max_size=MAX_CONNECTIONS,
                 timeout=_WAIT,
                 check=ConnectionPool.check_connection,
                 configure=_set_timeouts,
@@ -126,7 +126,7 @@ class Postgres:
             self._url,
             kwargs={**_OPTIONS, "row_factory": dict_row},
             min_size=1,
-            max_size=MOST_CHECKPOINTS,
+            max_size=MAX_CHECKPOINT_CONNECTIONS,
             timeout=_WAIT,
             check=AsyncConnectionPool.check_connection,
             open=False,
@@ -224,18 +224,18 @@ def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) ->
         raise StoreError("postgres_newer" if version > VERSION else "postgres_older", database=name)
     with connection.transaction():
         connection.execute(_FUNCTIONS.read_text("utf-8"))
-        connection.execute(in_postgres(statements))
+        connection.execute(to_postgres(statements))
         connection.execute("DELETE FROM pagelight_version")
         connection.execute("INSERT INTO pagelight_version VALUES (%s)", (VERSION,))
 
 
-def in_postgres(tables: str) -> str:
+def to_postgres(tables: str) -> str:
     """Return the tables in Postgres's dialect: sorted by bytes, as in SQLite, and with a rowid column."""
     text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', tables)
     return re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
 
 
-def name_of(url: str) -> str:
+def database_name(url: str) -> str:
     """Return the host and name of a database, without user and password."""
     try:
         parameters = psycopg.conninfo.conninfo_to_dict(url)

@@ -1,6 +1,6 @@
 from datetime import date
 
-from rag.store.qdrant.records import within
+from rag.store.qdrant.records import scope_filter
 from rag.ui.chat.filters import chips_of
 from rag.ui.kit.scope import Scope
 
@@ -18,7 +18,7 @@ def test_days_are_the_readers() -> None:
     assert filters.since == "2026-03-01T00:00:00+08:00"
     assert filters.until == "2026-03-05T23:59:59+08:00"
     assert filters.sections == ("Prices",)
-    assert within(filters) is not None
+    assert scope_filter(filters) is not None
 
 
 def test_a_filter_or_one_of_its_values_can_be_taken_away() -> None:
