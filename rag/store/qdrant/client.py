@@ -193,7 +193,7 @@ class _Guarded:
         return [result for part in _write_in_parts(write, update_operations) for result in part]
 
     def _guard(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             try:
                 self._check_version()
                 return call(*args, **kwargs)
@@ -204,7 +204,7 @@ class _Guarded:
             except (ApiException, JSONDecodeError) as error:  # the call succeeded; its response is unreadable
                 raise StoreError("store_unread", url="") from error
 
-        return guarded
+        return wrapper
 
     def _check_version(self) -> None:
         """Check the version once: a server without conditional writes would lose pages when two processes write."""

@@ -358,8 +358,13 @@ def _supersedes(stored: PageRecord, draft: Draft) -> bool:
     """Return whether another process wrote the same text with the same splitting, or a later fetch."""
     if stored.removed:
         return False
-    ours, theirs = draft.page.checked_at or draft.page.added_at, stored.page.checked_at or stored.page.added_at
-    return stored.page.generation.startswith(draft.recipe) or bool(ours and theirs and theirs > ours)
+    draft_time, stored_time = (
+        draft.page.checked_at or draft.page.added_at,
+        stored.page.checked_at or stored.page.added_at,
+    )
+    return stored.page.generation.startswith(draft.recipe) or bool(
+        draft_time and stored_time and stored_time > draft_time
+    )
 
 
 def _is_page(url_hash: str) -> models.HasIdCondition:

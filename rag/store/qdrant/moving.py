@@ -112,10 +112,10 @@ class Move:
             ):
                 return True
             missing = delta.missing
-            done = total - missing
+            completed = total - missing
             for count in self._copy_missing(delta.lacking):
-                done += count
-                on_progress(min(done, total), total)
+                completed += count
+                on_progress(min(completed, total), total)
                 if stopped():
                     return False
 

@@ -162,9 +162,9 @@ class Searcher:
         hits: list[Hit] = []
         stale = False
         while len(hits) < limit and (batch := list(islice(ranked, limit - len(hits)))):
-            read = self._read_hits(batch, with_vectors, state, pages)
-            stale = stale or len(read) < len(batch)
-            hits.extend(read)
+            batch_hits = self._read_hits(batch, with_vectors, state, pages)
+            stale = stale or len(batch_hits) < len(batch)
+            hits.extend(batch_hits)
         return hits, stale
 
     def _read_hits(

@@ -355,11 +355,11 @@ def from_record(record: edge.Record) -> models.Record:
     )
 
 
-def from_scored(point: edge.ScoredPoint, wanted: bool | Sequence[str]) -> models.ScoredPoint:
-    """Return a hit with the `wanted` vectors only: for MMR the engine returns those it compared, too."""
-    vector = _from_vector(point.vector) if wanted else None
-    if isinstance(vector, dict) and not isinstance(wanted, bool):
-        vector = {name: values for name, values in vector.items() if name in wanted}
+def from_scored(point: edge.ScoredPoint, selected: bool | Sequence[str]) -> models.ScoredPoint:
+    """Return a hit with the `selected` vectors only: for MMR the engine returns those it compared, too."""
+    vector = _from_vector(point.vector) if selected else None
+    if isinstance(vector, dict) and not isinstance(selected, bool):
+        vector = {name: values for name, values in vector.items() if name in selected}
     return _construct(
         models.ScoredPoint,
         id=_from_id(point.id),
