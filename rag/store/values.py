@@ -78,8 +78,8 @@ class Hit:
 class NewChunks:
     """A page's chunks with their vectors, row by row; `hashes` are those of the embedded texts.
 
-    dense: (n, d) float32, L2-normalised; row i is ignored if `dense_ok[i]` is False, and chunk i is then left out of
-    dense ranking.
+    dense: (n, d) float32, L2-normalised; row i is ignored if `dense_ok[i]` is False, and dense ranking then skips chunk
+    i.
     """
 
     chunks: Sequence[Chunk]

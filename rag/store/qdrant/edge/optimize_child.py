@@ -37,7 +37,9 @@ def main(path: str, layout: str) -> int:
 
 
 def _config(layout: dict[str, Any]) -> edge.EdgeConfig:
-    """Return the configuration, all in the page cache: pinned data is copied, cold data evicted, at opening."""
+    """Return a configuration, all in the page cache: at opening, pinned data is copied, and cold data empties the
+    cache.
+    """
     cached = edge.Memory.Cached
     scalar = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=cached)
     quantisation = scalar if layout["quantised"] else None
