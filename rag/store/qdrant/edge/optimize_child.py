@@ -37,9 +37,7 @@ def main(path: str, layout: str) -> int:
 
 
 def _config(layout: dict[str, Any]) -> edge.EdgeConfig:
-    """Return a configuration, all in the page cache: at opening, pinned data is copied, and cold data empties the
-    cache.
-    """
+    """Use the page cache for all: at opening, pinned data is copied, and cold data clears the cache."""
     cached = edge.Memory.Cached
     scalar = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=cached)
     quantisation = scalar if layout["quantised"] else None
