@@ -33,8 +33,8 @@ from benchmarks.report import table
 from benchmarks.words import words_of
 from rag.background import BACKGROUND
 from rag.checking.citations import Check
-from rag.checking.rules import Evidence, Said, missing_clause, missing_numbers
-from rag.checking.statements import what_it_says
+from rag.checking.rules import Evidence, ParsedClaim, has_missing_clause, has_missing_number
+from rag.checking.statements import extract_claim
 from rag.checking.verifier import RANK, Claim, Judgement, LocalVerifier, Verifier
 from rag.config import load_settings
 from rag.models.verifier import LateSupportModel
@@ -49,7 +49,7 @@ Case = dict[str, Any]
 Row = tuple[int, int, Verdict, float]
 """Start and end of what was judged, what was found, and its score."""
 Checker = Callable[[Case], list[Row]]
-Overrule = Callable[[Said, Sequence[Evidence]], bool]
+Overrule = Callable[[ParsedClaim, Sequence[Evidence]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +217,13 @@ def _rows(check: Check, overrule: Overrule | None = None, named: Sequence[Eviden
     for weighed in check.weighed:
         stated, finding = weighed.stated, weighed.finding
         if weighed.counts:
-            over = overrule and weighed.by == "model" and overrule(Said(what_it_says(stated.bare)), named)
+            over = overrule and weighed.by == "model" and overrule(ParsedClaim(extract_claim(stated.bare)), named)
             said: tuple[Verdict, float] = ("unsupported", 0.0) if over else (finding.verdict, finding.score)
             rows.append((stated.start, stated.stop, *said))
     return rows
 
 
-def _bare_clause(said: Said, named: Sequence[Evidence]) -> bool:
+def _bare_clause(said: ParsedClaim, named: Sequence[Evidence]) -> bool:
     """Whether of a clause of two content words or more none stands anywhere."""
     clauses: dict[int, list[bool]] = {}
     for term in said.terms:
@@ -232,9 +232,9 @@ def _bare_clause(said: Said, named: Sequence[Evidence]) -> bool:
 
 
 OVERRULES: dict[str, Overrule] = {
-    "overruled where a number stands nowhere": missing_numbers,
+    "overruled where a number stands nowhere": has_missing_number,
     "overruled where of a clause nothing does": _bare_clause,
-    "overruled where a clause was added": missing_clause,
+    "overruled where a clause was added": has_missing_clause,
 }
 
 

@@ -1,6 +1,6 @@
-"""Holds what an answer says against the passages that it cites.
+"""The check of an answer's sentences against the passages that it cites.
 
-`marks` tells what is no statement, `statements` finds what is stated, `rules` look for the sentences of a passage that
-hold it and judge them by `terms`, verbatim copies and plain differences, and a `verifier` that knows better has the
-last word. `citations` puts it together.
+`marks` finds citations, code and links, and `statements` the sentences that state something. `rules` look for the
+sentences of a passage that support a statement, and compare their `terms`: verbatim copies and clear differences. A
+`verifier` that knows better has the last word. `citations` combines them.
 """

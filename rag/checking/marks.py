@@ -1,8 +1,7 @@
 """Marks, code and links of an answer.
 
-In code a number in brackets is an index and an address a part of a command: neither is touched. Elsewhere links lose
-their targets, and an address stays only where a passage holds it: then it stands as code, which can be copied, and no
-reader makes a link of it.
+In code, a number in brackets is an index and an address is part of a command, so both stay. Elsewhere links lose their
+targets, and an address stays only if a passage has it: as code, which can be copied and does not become a link.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _NUMBER: Final = r"\d{1,3}(?::\d{1,3}(?=†))?(?:†[^\]】\n,，、;；&和]{0,
 _ITEM: Final = (
     rf"(?:(?:{_NAMES}|pages?|页面)\s{{0,2}}+[:：]?+\s{{0,2}}+)?[#^№]?+\s{{0,2}}+{_NUMBER}(?:\s?[-–—~～]\s?{_NUMBER})?+"
 )
-# Possessive, since a list of spaces and numbers could else be read in millions of ways.
+# Possessive: a list of spaces and numbers could otherwise be split in millions of ways.
 _BETWEEN: Final = r"\s{0,2}+(?:[,，、;；&和](?:\s?and\s)?+|and\s)\s{0,2}+"
 _LIST: Final = rf"\s{{0,2}}+{_ITEM}(?:{_BETWEEN}{_ITEM}){{0,20}}+\s{{0,2}}+"
 _BRACKETS: Final = rf"\\?[\[［【〔]{{1,2}}(?P<in>{_LIST})\\?[\]］】〕]{{1,2}}"
@@ -32,12 +31,12 @@ _ROUND = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"(?:\s?[(（]\s?\d{1,2}\s?[)）])*[*_\"”]{0,3}\s{0,2}(?:[.。!?！？;；]|\s*\Z|\n| \|)")
-_HAS_ENDED = re.compile(r"[.。!?！？][*_\"”]{0,3}\s{0,2}\Z")
+_STOP = re.compile(r"[.。!?！？][*_\"”]{0,3}\s{0,2}\Z")
 _COUNTED: Final = (
     r"section|article|clause|paragraph|rule|schedule|chapter|equation|eq\.?|figure|fig\.?|table|step|item|point|option"
     r"|note|part|version|type|class"
 )
-_COUNTS = re.compile(  # what is numbered in round brackets: section 4 (1), equation (2), f(1)
+_COUNTS = re.compile(  # numbered things that are no marks: section 4 (1), equation (2), f(1)
     rf"(?:[)\]]|\b(?:{_COUNTED})(?:\s[\dA-Z][\d.]{{0,5}})?|\b(?:see|in|of|and|or|to|is|are)|[条款项式图表步第见])\s?\Z"
     r"|[A-Za-z_]\Z",
     re.IGNORECASE,
@@ -51,8 +50,8 @@ _APART = re.compile(r"[ \t]*+(?:(?:[,，、;；&和]|and\b)[ \t]*+)?")
 NAMED_PASSAGE = re.compile(
     rf"\b(?:the\s)?(?:{_NAMES})\s?#?\d{{1,2}}(?:\s?(?:[,、和&-]|and|or)\s?\d{{1,2}}){{0,9}}", re.IGNORECASE
 )
-"""A passage that is named in words: `passage 2 says`."""
-_OPENED = re.compile(r"[(（]\s?(?:(?:see|cf\.?|sources?|见|参见|来源)\s?[:：]?\s?)?\Z", re.IGNORECASE)
+"""A passage named in words: `passage 2 says`."""
+_OPEN_BRACKET = re.compile(r"[(（]\s?(?:(?:see|cf\.?|sources?|见|参见|来源)\s?[:：]?\s?)?\Z", re.IGNORECASE)
 _DIGITS = re.compile(r"\d{1,3}")
 _IN_BRACKETS = re.compile(
     r"(?P<row>[ \t]?(?:\^?[\[【［〔]{1,2}(?P<square>[^\[\]【】［］〔〕\n]{1,120})[\]】］〕]{1,2}(?:\(#[^)\s]{0,60}\))?"
@@ -66,7 +65,7 @@ _NAMED_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _RAISED_DIGITS = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹", "123456789")
-_FURTHEST: Final = 999
+_MAX_NUMBER: Final = 999
 _TARGET = (
     r"\(\s{0,3}(?P<target>(?:[^()\s<>]|\([^()\s]{0,200}\)){0,2000}|<[^<>\n]{0,2000}>)"
     r"(?:\s{1,3}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?\s{0,3}\)"
@@ -76,9 +75,9 @@ _PART = r"[^\s<>\[\]\"`{}|\\，。；、：！？（）《》「」“”]"
 _URL = re.compile(rf"(?<![A-Za-z0-9])(?:https?://|www\.){_PART}{{1,2000}}", re.IGNORECASE)
 _IN_TEXT = re.compile(rf"(?P<space>[ \t]?)(?P<open>[<(（])?(?P<url>{_URL.pattern})(?P<close>[>）])?", re.IGNORECASE)
 _BEYOND_ASCII = re.compile(r"[^!-~].*", re.DOTALL)
-_NESTED = 2  # an image within a link, an address within another
+_NESTED = 2  # an image within a link, an address within an address
 _TICKS = re.compile(r"`+")
-_AHEAD: Final = 40  # runs of backticks after which one is taken to be left open
+_MAX_RUNS: Final = 40  # runs of backticks to search for a closing one
 _INDEXED = re.compile(
     r"(?<![\w`.])(?P<word>[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){0,5})"
     r"(?P<first>\[(?P<index>[^\[\]`\n]{1,40})\])(?P<rest>(?:\[[^\[\]`\n]{1,40}\]|\([^()\[\]`\s]{0,60}\)|\.[a-z_]\w{0,60}){0,8})",
@@ -96,7 +95,7 @@ Spans = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """`text[start:stop]`, with the white space before it, names the passages `numbers`, 1-based."""
+    """`text[start:stop]`, with the white space before it: a mark that names the passages `numbers`, 1-based."""
 
     start: int
     stop: int
@@ -104,50 +103,50 @@ class Mark:
 
 
 def is_label(label: str) -> bool:
-    """Whether the text of a link is a passage's number."""
+    """True if the text of a link is a passage's number."""
     return bool(re.fullmatch(_LIST, label, re.IGNORECASE))
 
 
 def find_marks(text: str, texts: Sequence[str] | None = None) -> list[Mark]:
-    """The marks of `text` in order; `texts` are the passages that it can name, any without them."""
+    """Return the marks of `text` in order. `texts` are the passages that it may name; None allows any number."""
     spans = code_spans(text)
-    known = " ".join(" ".join(texts).split()) if texts else ""
-    count = _FURTHEST if texts is None else len(texts)
-    found = [
+    content = " ".join(" ".join(texts).split()) if texts else ""
+    count = _MAX_NUMBER if texts is None else len(texts)
+    marks = [
         Mark(match.start(), match.end(), tuple(_numbers(_inner(match))))
         for match in _ANY.finditer(text)
-        if not inside(spans, match.start()) and not _is_text(match, count, known)
+        if not is_inside(spans, match.start()) and not _is_text(match, count, content)
     ]
-    if not found:
-        found = [mark for mark in _round(text, count, known) if not inside(spans, mark.start)]
-    return _in_rows(text, found)
+    if not marks:
+        marks = [mark for mark in _find_round(text, count, content) if not is_inside(spans, mark.start)]
+    return _join_rows(text, marks)
 
 
-def with_plain_marks(text: str, texts: Sequence[str], titles: Sequence[str]) -> str:
-    """`text` with marks of other shapes, such as `[Doc 1]`, `{1}` or a passage's title in brackets, as `[n]`.
+def normalise_marks(text: str, texts: Sequence[str], titles: Sequence[str]) -> str:
+    """Return `text` with marks of other forms, such as `[Doc 1]`, `{1}` or a passage's title in brackets, as `[n]`.
 
-    What stands like that in `texts` is no mark: it belongs to what is said.
+    A bracket that also occurs in `texts` is no mark but a part of the content.
     """
-    known = " ".join(" ".join(texts).split()).casefold()
+    content = " ".join(" ".join(texts).split()).casefold()
     names = [" ".join(title.split()).casefold() for title in titles]
 
-    def plain(match: re.Match[str]) -> str:
-        numbers = _meant(match, names, known)
+    def rewrite(match: re.Match[str]) -> str:
+        numbers = _read_bracket(match, names, content)
         return "".join(f"[{n}]" for n in numbers) if numbers else match.group()
 
-    return outside_code(_IN_BRACKETS, plain, text)
+    return replace_outside_code(_IN_BRACKETS, rewrite, text)
 
 
-def _meant(match: re.Match[str], names: Sequence[str], known: str) -> Sequence[int]:
-    """The passages that a bracket of another shape names; none where it is a mark already, or no mark."""
+def _read_bracket(match: re.Match[str], names: Sequence[str], content: str) -> Sequence[int]:
+    """Return the passages that a bracket of another form names; none for a mark of the usual form, or no mark."""
     whole, before = " ".join(match["row"].split()).casefold(), match.string[: match.start()]
-    if whole in known or before.endswith(("](", "\\")):
+    if whole in content or before.endswith(("](", "\\")):
         return ()
     if match["square"] is None:
         raised = match["raised"]
-        if raised and not match["row"].startswith((" ", "\t")) and not _HAS_ENDED.search(before):
+        if raised and not match["row"].startswith((" ", "\t")) and not _STOP.search(before):
             return ()
-        if match["bare"] and not (_ENDS.match(match.string, match.end()) or _HAS_ENDED.search(before)):
+        if match["bare"] and not (_ENDS.match(match.string, match.end()) or _STOP.search(before)):
             return ()
         digits = match["tagged"] or match["bare"] or match["hash"] or (raised or "").translate(_RAISED_DIGITS)
         numbers = [int(number) for number in _DIGITS.findall(digits)]
@@ -155,32 +154,32 @@ def _meant(match: re.Match[str], names: Sequence[str], known: str) -> Sequence[i
     inner = " ".join(match["square"].split()).casefold()
     if re.fullmatch(_LIST, inner, re.IGNORECASE):
         return tuple(_numbers(inner)) if match["row"].strip().startswith("^") else ()
-    return _by_name(inner, names, known)
+    return _find_named(inner, names, content)
 
 
-def _by_name(inner: str, names: Sequence[str], known: str) -> Sequence[int]:
+def _find_named(inner: str, names: Sequence[str], content: str) -> Sequence[int]:
     if inner in names:
         return [n for n, name in enumerate(names, 1) if name == inner][:3]
-    found = _NAMED_NUMBER.fullmatch(inner)
-    if found is None or not 0 < int(found["number"]) <= len(names):
+    match = _NAMED_NUMBER.fullmatch(inner)
+    if match is None or not 0 < int(match["number"]) <= len(names):
         return ()
-    label, tail = found["label"], (found["tail"] or "").strip()
-    if (label and inner in known) or (tail and tail not in names):
+    label, tail = match["label"], (match["tail"] or "").strip()
+    if (label and inner in content) or (tail and tail not in names):
         return ()
-    return (int(found["number"]),)
+    return (int(match["number"]),)
 
 
 def cut(text: str, marks: Sequence[Mark], start: int, stop: int) -> str:
-    """`text[start:stop]` without its marks."""
-    parts, at = [], start
+    """Return `text[start:stop]` without its marks."""
+    parts, place = [], start
     for mark in marks:
-        parts.append(text[at : max(at, mark.start)])
-        at = max(at, mark.stop)
-    return "".join([*parts, text[at : max(at, stop)]])
+        parts.append(text[place : max(place, mark.start)])
+        place = max(place, mark.stop)
+    return "".join([*parts, text[place : max(place, stop)]])
 
 
-def between(marks: Sequence[Mark], start: int, stop: int) -> list[Mark]:
-    """Those that begin in `start:stop`."""
+def marks_between(marks: Sequence[Mark], start: int, stop: int) -> list[Mark]:
+    """Return the marks that begin in `start:stop`."""
     first = bisect_left(marks, start, key=lambda mark: mark.start)
     return list(marks[first : bisect_left(marks, stop, key=lambda mark: mark.start)])
 
@@ -190,119 +189,119 @@ def _inner(match: re.Match[str]) -> str:
 
 
 def _numbers(inner: str) -> Iterator[int]:
-    """The numbers that a mark names; [2-4] names three."""
-    if spanned := _RANGE.search(inner):
-        first, last = int(spanned[1]), int(spanned[2])
+    """Yield the numbers that a mark names; [2-4] names three."""
+    if span := _RANGE.search(inner):
+        first, last = int(span[1]), int(span[2])
         yield from range(first, min(last, first + 20) + 1)
-        inner = inner[: spanned.start()] + " " + inner[spanned.end() :]
+        inner = inner[: span.start()] + " " + inner[span.end() :]
     inner = re.sub(r":\d+†[^,，、;；]*|†[^,，、;；]*", " ", inner)
     yield from (int(number) for number in _DIGITS.findall(inner))
 
 
-def _is_text(match: re.Match[str], count: int, known: str) -> bool:
-    """Whether brackets hold an interval, a list of numbers or a pattern rather than passages."""
+def _is_text(match: re.Match[str], count: int, content: str) -> bool:
+    """True if brackets contain an interval, a list of numbers or a pattern rather than passages."""
     inner = _inner(match)
     if inner.strip().isdecimal():
         return False
-    named = re.search(rf"{_NAMES}|[#^†]", inner, re.IGNORECASE)
-    if named:
+    name = re.search(rf"{_NAMES}|[#^†]", inner, re.IGNORECASE)
+    if name:
         return False
     numbers = list(_numbers(inner))
-    before = match.string[max(0, match.start() - 24) : match.start()]
-    if _RANGE.search(inner) and (not numbers or max(numbers) > count or re.search(r"[\w\\^(]\Z", before, re.ASCII)):
+    preceding = match.string[max(0, match.start() - 24) : match.start()]
+    if _RANGE.search(inner) and (not numbers or max(numbers) > count or re.search(r"[\w\\^(]\Z", preceding, re.ASCII)):
         return True
-    if min(numbers) == 0 or (max(numbers) > count and _BOUNDS.search(before)):
+    if min(numbers) == 0 or (max(numbers) > count and _BOUNDS.search(preceding)):
         return True
-    word = re.search(r"\w+\W{0,3}\Z", before)
-    return bool(word) and " ".join(f"{word.group() if word else ''}{match.group()}".split()) in known
+    word = re.search(r"\w+\W{0,3}\Z", preceding)
+    return bool(word) and " ".join(f"{word.group() if word else ''}{match.group()}".split()) in content
 
 
-def _round(text: str, count: int, known: str) -> Iterator[Mark]:
-    """Round brackets are marks only at the end of a sentence, where no other marks are and nothing is listed."""
-    found = []
+def _find_round(text: str, count: int, content: str) -> Iterator[Mark]:
+    """Yield marks in round brackets, which are marks only at the end of a sentence and outside of lists."""
+    marks = []
     for match in _ROUND.finditer(text):
         before = text[max(0, match.start() - 24) : match.start()]
         numbers = tuple(int(number) for number in _DIGITS.findall(match.group()))
-        ends = bool(_ENDS.match(text, match.end()) or _HAS_ENDED.search(before)) and bool(_line(before).strip(" >*-"))
+        ends = bool(_ENDS.match(text, match.end()) or _STOP.search(before)) and bool(_last_line(before).strip(" >*-"))
         if not ends and match["plain"]:
             return
-        stands = match["plain"] and " ".join(f"{before[-12:]}{match.group()}".split()) in known
-        apart = match["named"] or not _COUNTS.search(_line(before))
-        if ends and apart and not stands and all(0 < number <= count for number in numbers):
-            found.append(Mark(match.start(), match.end(), numbers))
-    yield from found
+        is_content = match["plain"] and " ".join(f"{before[-12:]}{match.group()}".split()) in content
+        is_mark = match["named"] or not _COUNTS.search(_last_line(before))
+        if ends and is_mark and not is_content and all(0 < number <= count for number in numbers):
+            marks.append(Mark(match.start(), match.end(), numbers))
+    yield from marks
 
 
-def _line(before: str) -> str:
-    """What stands before on the same line, without marks of the same kind."""
+def _last_line(before: str) -> str:
+    """Return the last line of `before`, without marks in round brackets."""
     return _ROUND.sub("", before.rsplit("\n", 1)[-1])
 
 
-def _in_rows(text: str, marks: list[Mark]) -> list[Mark]:
-    """Each mark with the white space before it, with what joins it to the next one, and with brackets around a row."""
+def _join_rows(text: str, marks: list[Mark]) -> list[Mark]:
+    """Extend each mark by the white space before it, the separator to the next one, and brackets around the row."""
     rows: list[list[Mark]] = []
     for mark in marks:
-        joined = rows and _APART.fullmatch(text, rows[-1][-1].stop, mark.start)
-        if joined:
+        separator = rows and _APART.fullmatch(text, rows[-1][-1].stop, mark.start)
+        if separator:
             rows[-1][-1] = replace(rows[-1][-1], stop=mark.start)
             rows[-1].append(mark)
         else:
             rows.append([mark])
     before = 0
     for row in rows:
-        opened = _OPENED.search(text[max(before, row[0].start - 16) : row[0].start])
-        if opened and (closed := re.compile(r"\s?[)）]").match(text, row[-1].stop)):
-            row[0] = replace(row[0], start=row[0].start - len(opened.group()))
-            row[-1] = replace(row[-1], stop=closed.end())
+        opening = _OPEN_BRACKET.search(text[max(before, row[0].start - 16) : row[0].start])
+        if opening and (closing := re.compile(r"\s?[)）]").match(text, row[-1].stop)):
+            row[0] = replace(row[0], start=row[0].start - len(opening.group()))
+            row[-1] = replace(row[-1], stop=closing.end())
         row[0] = replace(row[0], start=before + len(text[before : row[0].start].rstrip()))
         before = row[-1].stop
     return [mark for row in rows for mark in row]
 
 
-def held_addresses(texts: Iterable[str]) -> frozenset[str]:
-    """The addresses that stand in `texts`, as `_key` writes them."""
-    found = (_trimmed(match.group()) for text in texts for match in _URL.finditer(text))
-    return frozenset(_key(form) for url in found for form in (url, _trimmed(_BEYOND_ASCII.sub("", url))))
+def find_addresses(texts: Iterable[str]) -> frozenset[str]:
+    """Return the addresses in `texts`, in the form of `_key`."""
+    addresses = (_trim(match.group()) for text in texts for match in _URL.finditer(text))
+    return frozenset(_key(form) for url in addresses for form in (url, _trim(_BEYOND_ASCII.sub("", url))))
 
 
-def without_links(text: str, held: frozenset[str]) -> str:
-    """`text` without the targets of its links and without addresses that are not `held`; code stays as it is."""
+def remove_links(text: str, addresses: frozenset[str]) -> str:
+    """Remove link targets and addresses that are not in `addresses` from `text`, except in code."""
     for _ in range(_NESTED):
-        text = outside_code(_LINK, lambda match: _label(match, held), text)
+        text = replace_outside_code(_LINK, lambda match: _replace_link(match, addresses), text)
     for _ in range(_NESTED):
-        text = outside_code(_IN_TEXT, lambda match: _address(match, held), text)
+        text = replace_outside_code(_IN_TEXT, lambda match: _replace_address(match, addresses), text)
     return text
 
 
-def _label(match: re.Match[str], held: frozenset[str]) -> str:
+def _replace_link(match: re.Match[str], addresses: frozenset[str]) -> str:
     label, target = match["label"], match["target"].strip("<>")
     if not match["image"] and is_label(label):
         return f"[{label}]"
     opening = match["double"] or ""
-    shown = f"{opening}{label}{']' if opening else ''}"
-    same = _key(label.strip("`*_< >")) == _key(target)
-    if match["image"] or _key(target) not in held or not _URL.match(target):
-        return shown
-    return target if same else f"{shown} ({target})"
+    replacement = f"{opening}{label}{']' if opening else ''}"
+    is_same = _key(label.strip("`*_< >")) == _key(target)
+    if match["image"] or _key(target) not in addresses or not _URL.match(target):
+        return replacement
+    return target if is_same else f"{replacement} ({target})"
 
 
-def _address(match: re.Match[str], held: frozenset[str]) -> str:
-    url = _trimmed(match["url"])
-    if _key(url) not in held:
-        url = _trimmed(_BEYOND_ASCII.sub("", url))
+def _replace_address(match: re.Match[str], addresses: frozenset[str]) -> str:
+    url = _trim(match["url"])
+    if _key(url) not in addresses:
+        url = _trim(_BEYOND_ASCII.sub("", url))
     rest = match["url"][len(url) :] + (match["close"] or "")
     opening, space = match["open"] or "", match["space"]
     if opening == "<":
         opening, rest = "", rest.removesuffix(">")
-    if _key(url) in held:
+    if _key(url) in addresses:
         return f"{space}{opening}`{url}`{rest}"
     if opening and rest[:1] in (")", "）"):
         return rest[1:]
     return f"{space if opening else ''}{opening}{rest}"
 
 
-def _trimmed(url: str) -> str:
-    """Without what ends the sentence around it."""
+def _trim(url: str) -> str:
+    """Return the address without the punctuation of the sentence around it."""
     while url:
         bare = url.rstrip(".,;:!?'*_~")
         if bare.endswith(")") and bare.count(")") > bare.count("("):
@@ -318,8 +317,8 @@ def _key(url: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """The text of the pages, their code alone, and how many they are: what a mark can name."""
+class _Pages:
+    """The text of the pages, their code alone, and their number, which limits what a mark can name."""
 
     text: str
     code: str
@@ -327,22 +326,22 @@ class _Known:
 
 
 def code_spans(text: str) -> list[tuple[int, int]]:
-    """Spans of fenced blocks and of code within lines, with their fences and backticks, in order."""
+    """Return the spans of fenced blocks and inline code, with their fences and backticks, in order."""
     spans: list[tuple[int, int]] = []
-    at = 0
+    place = 0
     for start, end in fenced_blocks(text):
-        spans += [*_inline(text, at, start), (start, end)]
-        at = end
-    return [*spans, *_inline(text, at, len(text))]
+        spans += [*_inline_spans(text, place, start), (start, end)]
+        place = end
+    return [*spans, *_inline_spans(text, place, len(text))]
 
 
-def _inline(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _inline_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     runs = list(_TICKS.finditer(text, start, end))
     place = 0
     while place < len(runs):
         opening = runs[place]
         length = len(opening.group())
-        ahead = range(place + 1, min(len(runs), place + 1 + _AHEAD))
+        ahead = range(place + 1, min(len(runs), place + 1 + _MAX_RUNS))
         closing = next((i for i in ahead if len(runs[i].group()) == length), None)
         if closing is None or "\n\n" in text[opening.end() : runs[closing].start()]:
             place += 1
@@ -351,37 +350,39 @@ def _inline(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         place = closing + 1
 
 
-def inside(spans: Spans, at: int) -> bool:
+def is_inside(spans: Spans, at: int) -> bool:
     place = bisect_right(spans, (at, float("inf"))) - 1
     return place >= 0 and spans[place][0] <= at < spans[place][1]
 
 
-def outside_code(pattern: re.Pattern[str], change: Callable[[re.Match[str]], str], text: str) -> str:
-    """`text` with every match of `pattern` changed that does not begin in code."""
+def replace_outside_code(pattern: re.Pattern[str], change: Callable[[re.Match[str]], str], text: str) -> str:
+    """Return `text` with every match of `pattern` changed that does not begin in code."""
     spans = code_spans(text)
-    return pattern.sub(lambda match: match.group() if inside(spans, match.start()) else change(match), text)
+    return pattern.sub(lambda match: match.group() if is_inside(spans, match.start()) else change(match), text)
 
 
-def with_code_marked(text: str, pages: Sequence[str]) -> str:
-    """`text` with what is plainly code in backticks, so that nothing takes its index for a mark or a link.
+def wrap_code(text: str, pages: Sequence[str]) -> str:
+    """Return `text` with recognisable code in backticks, so that its indices are not read as marks or links.
 
-    An index behind a word is code where its shape says so, or where the text of `pages` has it as code.
+    An index behind a word is code if its form is clear, or if `pages` have it as code.
     """
     if not _INDEXED.search(text):
         return text
-    known = _Known("\n".join(pages), "\n".join(page[a:b] for page in pages for a, b in code_spans(page)), len(pages))
-    return outside_code(_INDEXED, lambda match: f"`{match.group()}`" if _is_code(match, known) else match.group(), text)
+    source = _Pages("\n".join(pages), "\n".join(page[a:b] for page in pages for a, b in code_spans(page)), len(pages))
+    return replace_outside_code(
+        _INDEXED, lambda match: f"`{match.group()}`" if _is_code(match, source) else match.group(), text
+    )
 
 
-def _is_code(match: re.Match[str], known: _Known) -> bool:
+def _is_code(match: re.Match[str], source: _Pages) -> bool:
     index, rest, whole = match["index"], match["rest"], match.group()
     if rest.startswith("("):
         return not _ADDRESS.match(rest) and not index.isdecimal()
     if not index.isdecimal():
         return False
-    if whole in known.code or int(index) == 0 or "[0]" in rest or rest.startswith(".") or re.search(r"\[\D", rest):
+    if whole in source.code or int(index) == 0 or "[0]" in rest or rest.startswith(".") or re.search(r"\[\D", rest):
         return True
     if "_" in match["word"] or _DOTTED.search(match["word"]):
-        return whole in known.text or int(index) > known.count or not _CODE_ENDS.match(match.string, match.end())
+        return whole in source.text or int(index) > source.count or not _CODE_ENDS.match(match.string, match.end())
     before = match.string[max(0, match.start() - 8) : match.start()]
     return bool(_ASSIGNED.match(match.string, match.end()) or _ASSIGNS.search(before))

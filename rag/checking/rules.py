@@ -1,9 +1,9 @@
-"""Judge by rules if sentences support a statement: the part of it that they have, and what plainly differs.
+"""Rules that judge whether sentences support a statement, by the share they contain and by clear differences.
 
-A statement is worth the share of its content words that are in the best one to three sentences of a passage; names,
-and numbers in digits or with a unit, count double. Rules can see that something was not found. They cannot see
-contradictions, except in values and signs: if a sentence is close to a statement, another value in the same place
-means something else.
+A statement's score is the share of its content words in the best one to three sentences of a passage; names, and
+numbers in digits or with a unit, count double. Rules can see that something is missing. They cannot see contradictions,
+except in values and signs: if a sentence is close to a statement, another value in the same place means something
+else.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from rag.types import Passage, Verdict
 
 _RIVALS: Final = ("<>≤≥=≠", "←→↑↓↔", "✓✗✔✘☑☒✅❌")
 _BLANK: Final = "\t"
-_LONGEST_NAME: Final = 6  # tokens of a name that changes places
+_LONGEST_NAME: Final = 6  # tokens of a name that is exchanged
 _JOINS: Final = frozenset("and or & 和 与 及 或".split())
 
 
-def is_replaced(said: Form, sentences: Iterable[Form]) -> bool:
+def is_replaced(claim: Form, sentences: Iterable[Form]) -> bool:
     """Return True if a sentence is the statement word for word, except for a value or sign of another meaning."""
-    if not said.blanks:
+    if not claim.blanks:
         return False
-    found = [pairs for sentence in sentences if (pairs := said.beside(sentence)) is not None]
-    return bool(found) and all(any(starmap(_differ, pairs)) for pairs in found)
+    matches = [pairs for sentence in sentences if (pairs := claim.align(sentence)) is not None]
+    return bool(matches) and all(any(starmap(_differ, pairs)) for pairs in matches)
 
 
 class Form:
-    """A text with blanks in the place of its values and signs; those that stand together share one."""
+    """A text with blanks in place of its values and signs; adjacent ones share a blank."""
 
     def __init__(self, text: Terms) -> None:
         self.blanks: list[list[Term]] = []
@@ -51,17 +51,17 @@ class Form:
                 self.blanks.append([token])
         self.words = "".join(f"{word}\n" for word in letters)
 
-    def beside(self, other: Form) -> list[tuple[list[Term], list[Term]]] | None:
-        """The contents of both texts' blanks if this is a part of the other, or else None."""
-        at = f"\n{other.words}".find(f"\n{self.words}")
-        if at < 0:
+    def align(self, other: Form) -> list[tuple[list[Term], list[Term]]] | None:
+        """Return the contents of the blanks of both texts if this one is a part of the other, else None."""
+        place = f"\n{other.words}".find(f"\n{self.words}")
+        if place < 0:
             return None
-        start = other.words[:at].count(f"{_BLANK}\n")
+        start = other.words[:place].count(f"{_BLANK}\n")
         return list(zip(self.blanks, other.blanks[start:], strict=False))
 
 
 def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
-    """Return True if one of mine is missing from theirs, and one of theirs that could replace it from mine."""
+    """Return True if a term is missing on one side, and one of the other side could replace it."""
     signs, their_signs = ({term.key for term in some if term.kind == "sign"} for some in (mine, theirs))
     if any((signs - their_signs) & set(some) and (their_signs - signs) & set(some) for some in _RIVALS):
         return True
@@ -70,14 +70,14 @@ def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
         return any(
             one.rivals(two) and not one.stands(two, copied=True) for one, two in zip(values, others, strict=True)
         )
-    left = [value for value in values if not any(value.stands(other, copied=True) for other in others)]
-    over = [other for other in others if not any(value.stands(other, copied=True) for value in values)]
-    return any(value.rivals(other) for value in left for other in over)
+    missing = [value for value in values if not any(value.stands(other, copied=True) for other in others)]
+    added = [other for other in others if not any(value.stands(other, copied=True) for value in values)]
+    return any(value.rivals(other) for value in missing for other in added)
 
 
-def is_exchanged(said: Terms, sentence: Terms) -> bool:
+def is_exchanged(claim: Terms, sentence: Terms) -> bool:
     """Return True if it is the sentence, or a part of it, with two names or values exchanged."""
-    mine = [token.letters for token in said.tokens]
+    mine = [token.letters for token in claim.tokens]
     theirs = [token.letters for token in sentence.tokens]
     if mine == theirs or Counter(mine) - Counter(theirs):
         return False
@@ -85,43 +85,43 @@ def is_exchanged(said: Terms, sentence: Terms) -> bool:
         part = theirs[start : start + len(mine)]
         first = next((at for at, token in enumerate(mine) if token != part[at]), len(mine))
         last = next((at for at in range(len(mine), 0, -1) if mine[at - 1] != part[at - 1]), 0)
-        if first < last and _are_swapped(said.tokens[first:last], mine[first:last], part[first:last], said):
+        if first < last and _are_swapped(claim.tokens[first:last], mine[first:last], part[first:last], claim):
             return True
     return False
 
 
-def _are_swapped(tokens: Sequence[Term], mine: Sequence[str], theirs: Sequence[str], said: Terms) -> bool:
-    """Return True if one is X M Y and the other Y M X, X and Y are no phrases, and M does not just join a list."""
+def _are_swapped(tokens: Sequence[Term], mine: Sequence[str], theirs: Sequence[str], claim: Terms) -> bool:
+    """Return True for X M Y against Y M X if X and Y are no phrases, and M does not just join a list."""
     for left in range(1, min(_LONGEST_NAME, len(mine) - 1) + 1):
         for right in range(1, min(_LONGEST_NAME, len(mine) - left - 1) + 1):
             end = len(mine) - right
             ends_change = mine[end:] == theirs[:right] and mine[:left] == theirs[-left:]
             if ends_change and mine[left:end] == theirs[right : len(theirs) - left]:
                 phrases = any(token.kind == "function" for token in (*tokens[:left], *tokens[end:]))
-                return not phrases and not _is_list(tokens[left:end], said)
+                return not phrases and not _is_list(tokens[left:end], claim)
     return False
 
 
-def _is_list(middle: Sequence[Term], said: Terms) -> bool:
-    """Return True if it has only conjunctions and whole parts of a list."""
-    sizes = Counter(term.clause for term in said.terms)
+def _is_list(middle: Sequence[Term], claim: Terms) -> bool:
+    """Return True for conjunctions and whole parts of a list only."""
+    sizes = Counter(term.clause for term in claim.terms)
     return all(token.letters in _JOINS or (token.kind != "function" and sizes[token.clause] == 1) for token in middle)
 
 
 SUPPORTED: Final = 0.54
-"""The share from which on a statement is taken as borne out: a sixth of what models say truly falls below it."""
+"""The least score of a supported statement; a sixth of true statements of models are below it."""
 PARTLY: Final = 0.2
-_LONGEST: Final = 3  # neighbouring sentences that a statement may sum up
-_FURTHER: Final = 0.75  # of a word that each further sentence must bring
-_ELSEWHERE: Final = 0.3  # of a word that stands in another sentence than those that are quoted
-_CLOSE: Final = 0.75  # from here on the sentences speak of the same, and what plainly differs tells
-_COPIED: Final = 0.9
-_DOUBTED: Final = 0.99 * SUPPORTED  # what a full share is still worth where something plainly does not stand there
+_MAX_SENTENCES: Final = 3  # neighbouring sentences that a statement may summarise
+_SENTENCE_PENALTY: Final = 0.75  # words that each further sentence must add
+_ELSEWHERE_WEIGHT: Final = 0.3  # of a word in a sentence that is not quoted
+_CLOSE_SCORE: Final = 0.75  # from here on both have the same subject, and a clear difference counts
+_COPY_SCORE: Final = 0.9
+_DOUBT_FACTOR: Final = 0.99 * SUPPORTED  # of a score if something is clearly not in the source
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`score` (0 to 1) orders statements by how well they are borne out; `reason` as in Statement."""
+    """A verdict. `score` (0 to 1) orders statements by their support; `reason` as in Statement."""
 
     verdict: Verdict
     score: float
@@ -130,15 +130,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a statement stands in the sentences `first` to `last`: bits of its terms."""
+    """The part of a statement that is in the sentences `first` to `last`: bits of its terms."""
 
     words: int
     first: int = 0
     last: int = 0
 
 
-class Said:
-    """A statement, read once."""
+class ParsedClaim:
+    """A statement with its terms and their weights."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -151,16 +151,16 @@ class Said:
         self.words = sum(1 << i for i, term in enumerate(self.terms) if term.kind in ("word", "han") and not term.value)
 
     def share(self, words: int, elsewhere: int = 0, further: int = 0) -> float:
-        """How much of the statement some quotes hold, 0 to 1, less what makes up for so many further sentences."""
-        there = self._weight(words) + _ELSEWHERE * self._weight(elsewhere & ~words) - _FURTHER * further
-        return max(0.0, there / self._whole) if self._whole else 0.0
+        """Return the share of the statement in some quotes, 0 to 1, less a penalty for each further sentence."""
+        total = self._weight(words) + _ELSEWHERE_WEIGHT * self._weight(elsewhere & ~words) - _SENTENCE_PENALTY * further
+        return max(0.0, total / self._whole) if self._whole else 0.0
 
     def _weight(self, words: int) -> int:
         return words.bit_count() + (words & self._double).bit_count()
 
 
 class Evidence:
-    """A passage's sentences, to look statements up in."""
+    """An index of a passage's sentences."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
         self.sentences = [read(sentence) for sentence in sentences]
@@ -176,111 +176,117 @@ class Evidence:
         return [Form(sentence) for sentence in self.sentences]
 
     def places(self, term: Term) -> Iterable[int]:
-        """The sentences in which it stands."""
-        found = self._words.get(term.key, ())
-        if term.value and not found:
+        """Return the sentences that contain the term."""
+        places = self._words.get(term.key, ())
+        if term.value and not places:
             return [place for value, place in self._values if term.value.stands(value)]
-        return found
+        return places
 
-    def best(self, said: Said) -> Coverage:
-        """The one to three neighbouring sentences that hold most of the statement."""
+    def best(self, claim: ParsedClaim) -> Coverage:
+        """Return the one to three neighbouring sentences that contain most of the statement."""
         words = [0] * len(self.sentences)
-        for i, term in enumerate(said.terms):
+        for i, term in enumerate(claim.terms):
             for place in self.places(term):
                 words[place] |= 1 << i
         return max(
             _windows(words),
-            key=lambda held: said.share(held.words, further=held.last - held.first),
+            key=lambda coverage: claim.share(coverage.words, further=coverage.last - coverage.first),
             default=Coverage(0),
         )
 
-    def words(self, said: Said) -> int:
-        """Bits of the statement's terms that are in any of its sentences."""
-        return sum(1 << i for i, term in enumerate(said.terms) if any(True for _ in self.places(term)))
+    def words(self, claim: ParsedClaim) -> int:
+        """Return bits of the statement's terms that are in any sentence."""
+        return sum(1 << i for i, term in enumerate(claim.terms) if any(True for _ in self.places(term)))
 
 
 def _windows(words: Sequence[int]) -> Iterable[Coverage]:
     for first in range(len(words)):
-        held = 0
-        for last in range(first, min(first + _LONGEST, len(words))):
-            held |= words[last]
-            yield Coverage(held, first, last)
+        bits = 0
+        for last in range(first, min(first + _MAX_SENTENCES, len(words))):
+            bits |= words[last]
+            yield Coverage(bits, first, last)
 
 
-def judge(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence]) -> Finding:
-    """What some quotes are worth to the statement together; `named` are all passages that it may rest on."""
-    alike = any((quote.held.words & said.words).bit_count() > 1 for quote in quotes)
-    if all(one.chinese != said.chinese for one in named) and not alike:
-        return _across_languages(said, named)
-    share = support_score(said, quotes, named)
-    reason = _against(said, share, [sentence for quote in quotes for sentence in quote.sentences], named)
-    share = round(share * _DOUBTED if reason else share, 4)
+def judge(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[Evidence]) -> Finding:
+    """Judge a statement by some quotes together; `named` are all passages that it may rest on."""
+    is_alike = any((quote.held.words & claim.words).bit_count() > 1 for quote in quotes)
+    if all(evidence.chinese != claim.chinese for evidence in named) and not is_alike:
+        return _judge_across_languages(claim, named)
+    share = support_score(claim, quotes, named)
+    reason = _find_difference(claim, share, [sentence for quote in quotes for sentence in quote.sentences], named)
+    share = round(share * _DOUBT_FACTOR if reason else share, 4)
     verdict: Verdict = "supported" if share >= SUPPORTED else "partly" if share >= PARTLY else "unsupported"
     return Finding(verdict, share, reason or ("nothing_close" if verdict == "unsupported" else "words"))
 
 
-def support_score(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence] = ()) -> float:
-    """How much of the statement some quotes hold together, in as few sentences as possible."""
+def support_score(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[Evidence] = ()) -> float:
+    """Return the share of the statement that some quotes contain together, in as few sentences as possible."""
     words, elsewhere = reduce(or_, (quote.held.words for quote in quotes)), 0
     for evidence in named:
-        elsewhere |= evidence.words(said)
-    return said.share(words, elsewhere, sum(quote.held.last - quote.held.first + 1 for quote in quotes) - 1)
+        elsewhere |= evidence.words(claim)
+    return claim.share(words, elsewhere, sum(quote.held.last - quote.held.first + 1 for quote in quotes) - 1)
 
 
-def missing_numbers(said: Said, named: Sequence[Evidence]) -> bool:
+def has_missing_number(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
     """Return True if a value is in no passage: neither as written, nor converted, nor rounded."""
-    numbers = (term for term in said.terms if term.written)
-    return any(not any(one.places(term) for one in named) for term in numbers)
+    numbers = (term for term in claim.terms if term.written)
+    return any(not any(evidence.places(term) for evidence in named) for term in numbers)
 
 
-def missing_clause(said: Said, named: Sequence[Evidence]) -> bool:
-    """Whether of a clause nothing stands anywhere, and of all others everything: it was added to what stands there."""
+def has_missing_clause(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
+    """Return True if no term of a clause is in any passage and all other terms are: the clause was added."""
     clauses: dict[int, list[bool]] = {}
-    for term in said.terms:
-        clauses.setdefault(term.clause, []).append(any(one.places(term) for one in named))
-    added = [place for place, found in clauses.items() if len(found) > 1 and not any(found)]
-    rest = [there for place, found in clauses.items() if place not in added for there in found]
-    return bool(added) and len(rest) > 1 and all(rest)
+    for term in claim.terms:
+        clauses.setdefault(term.clause, []).append(any(evidence.places(term) for evidence in named))
+    added = [place for place, matches in clauses.items() if len(matches) > 1 and not any(matches)]
+    others = [match for place, matches in clauses.items() if place not in added for match in matches]
+    return bool(added) and len(others) > 1 and all(others)
 
 
-def _against(said: Said, share: float, sentences: Sequence[Terms], named: Sequence[Evidence]) -> str:
-    """What plainly does not stand there: a reason of Statement, or empty."""
-    if missing_numbers(said, named) or is_replaced(said.form, (form for one in named for form in one.forms)):
+def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms], named: Sequence[Evidence]) -> str:
+    """Return the reason (of Statement) for a clear difference between statement and sources, or an empty text."""
+    if has_missing_number(claim, named) or is_replaced(
+        claim.form, (form for evidence in named for form in evidence.forms)
+    ):
         return "numbers"
-    denies, denied = bool(said.read.denials), any(sentence.denials for sentence in sentences)
-    if (denies and not denied and share >= _CLOSE) or (
-        denied and not denies and share >= _COPIED and len(sentences) == 1
+    denies, source_denies = bool(claim.read.denials), any(sentence.denials for sentence in sentences)
+    if (denies and not source_denies and share >= _CLOSE_SCORE) or (
+        source_denies and not denies and share >= _COPY_SCORE and len(sentences) == 1
     ):
         return "negation"
-    moved = share >= _CLOSE and not said.chinese and any(_moved(said, sentence) for sentence in sentences)
-    if moved or any(is_exchanged(said.read, sentence) for sentence in sentences) or missing_clause(said, named):
+    is_moved = share >= _CLOSE_SCORE and not claim.chinese and any(_is_moved(claim, sentence) for sentence in sentences)
+    if (
+        is_moved
+        or any(is_exchanged(claim.read, sentence) for sentence in sentences)
+        or has_missing_clause(claim, named)
+    ):
         return "clause"
     return ""
 
 
-def _moved(said: Said, sentence: Terms) -> bool:
-    """Whether what the statement opens with stands elsewhere in the sentence than what is said of it there."""
-    opening = {term.key for term in said.terms if term.opens and not term.clause}
-    rest = {term.key for term in said.terms if not term.clause} - opening
+def _is_moved(claim: ParsedClaim, sentence: Terms) -> bool:
+    """Return True if the sentence has the opening of the statement, but says this of something else."""
+    opening = {term.key for term in claim.terms if term.opens and not term.clause}
+    rest = {term.key for term in claim.terms if not term.clause} - opening
     begins = {term.key for term in sentence.terms if term.opens and not term.clause}
     clauses: dict[int, set[str]] = {}
     for term in sentence.terms:
         clauses.setdefault(term.clause, set()).add(term.key)
-    holding = [keys | begins for keys in clauses.values() if rest and rest <= keys]
-    stands = any(opening & keys for keys in clauses.values())
-    return stands and bool(holding) and not any(opening & keys for keys in holding)
+    matches = [keys | begins for keys in clauses.values() if rest and rest <= keys]
+    is_present = any(opening & keys for keys in clauses.values())
+    return is_present and bool(matches) and not any(opening & keys for keys in matches)
 
 
-def _across_languages(said: Said, named: Sequence[Evidence]) -> Finding:
-    """Words tell nothing there. Numbers, and names in Latin letters, must stand all the same."""
-    kept = [term for term in said.terms if term.written or (term.kind == "name" and term.key.isascii())]
-    stand = all(any(one.places(term) for one in named) for term in kept)
+def _judge_across_languages(claim: ParsedClaim, named: Sequence[Evidence]) -> Finding:
+    """Judge by numbers, and names in Latin letters; other words differ between languages."""
+    terms = [term for term in claim.terms if term.written or (term.kind == "name" and term.key.isascii())]
+    stand = all(any(evidence.places(term) for evidence in named) for term in terms)
     return Finding("partly", PARTLY, "language") if stand else Finding("unsupported", 0.0, "nothing_close")
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """`source.passage.text[start:end]`, and what of a statement it holds; `verbatim`: all, to the letter."""
+    """`source.passage.text[start:end]`, and the part of a statement in it; `verbatim`: all of it, to the letter."""
 
     source: Source
     start: int
@@ -298,7 +304,7 @@ class Quote:
 
 
 class Source:
-    """A passage with its sentences, each read once."""
+    """A passage with its sentences, each parsed once."""
 
     def __init__(self, passage: Passage) -> None:
         self.passage = passage
@@ -309,27 +315,27 @@ class Source:
         return Evidence([self._valid(start, end) for start, end in self.spans])
 
     def _valid(self, start: int, end: int) -> str:
-        """A sentence without what is struck out; a row of a table that began further up, with its header."""
+        """Return a sentence without deleted text; a table row that began further up gets its header."""
         before, text = self.passage.text[:end], without_struck(self.passage.text, start, end)
-        goes_on = self.passage.header and before.startswith("|") and "\n\n" not in before
-        return f"{text} {self.passage.header}" if goes_on else text
+        continues = self.passage.header and before.startswith("|") and "\n\n" not in before
+        return f"{text} {self.passage.header}" if continues else text
 
     @cached_property
     def _tokens(self) -> TokenIndex:
         return TokenIndex([without_struck(self.passage.text, start, end) for start, end in self.spans])
 
-    def best(self, said: Said) -> Quote:
-        """The sentence, or the few neighbouring ones, that bear `said` out best; all of it where none does."""
-        if said.terms and (verbatim := self._verbatim(said)):
+    def best(self, claim: ParsedClaim) -> Quote:
+        """Return the sentence or few neighbouring ones that support the statement best, or the whole passage."""
+        if claim.terms and (verbatim := self._verbatim(claim)):
             return verbatim
-        held = self.evidence.best(said)
-        if not held.words:
-            return Quote(self, 0, len(self.passage.text), held)
-        return Quote(self, self.spans[held.first][0], self.spans[held.last][1], held)
+        coverage = self.evidence.best(claim)
+        if not coverage.words:
+            return Quote(self, 0, len(self.passage.text), coverage)
+        return Quote(self, self.spans[coverage.first][0], self.spans[coverage.last][1], coverage)
 
-    def _verbatim(self, said: Said) -> Quote | None:
-        """Whole sentences that are the statement, token by token."""
-        for first, last, whole in self._tokens.places(said.read):
+    def _verbatim(self, claim: ParsedClaim) -> Quote | None:
+        """Return the whole sentences that are the statement, token by token."""
+        for first, last, whole in self._tokens.places(claim.read):
             if whole:
                 return Quote(self, self.spans[first][0], self.spans[last][1], Coverage(0, first, last), verbatim=True)
         return None

@@ -1,8 +1,7 @@
-"""The statements of an answer: its sentences with their marks, without headings, questions and transitions.
+"""Statements of an answer: its sentences with their marks, without headings, questions and transitions.
 
-A remark says something about the answer or its sources, rather than about its subject: it names the sources and denies
-that they tell something. It is not held to have a source. But pages, too, deny things: a remark is only what no passage
-bears out.
+A remark is about the answer or its sources rather than its subject: it names the sources and says that they lack
+something. It needs no source. But pages say such things, too: a sentence is a remark only if no passage supports it.
 """
 
 from __future__ import annotations
@@ -12,28 +11,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rag.checking.marks import NAMED_PASSAGE, Mark, between, cut, find_marks, inside
+from rag.checking.marks import NAMED_PASSAGE, Mark, cut, find_marks, is_inside, marks_between
 from rag.checking.terms import Term, read
 from rag.text import fenced_blocks, split_sentences, weigh
 
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _HEADING_LINE = re.compile(r"^[^\S\n]*+#{1,6}\s[^\n]*+", re.MULTILINE)
 _BOLD_LINE = re.compile(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*+(?:[:：]\s*+)?$")
-_ENDED = re.compile(r"[.。!！][*_\s]*$")
+_FULL_STOP = re.compile(r"[.。!！][*_\s]*$")
 _QUESTION = re.compile(r"[?？][\"'”’」』）)*_\s]*$")
-_LEADS_ON = re.compile(r"[:：][*_\s]*$")
+_COLON = re.compile(r"[:：][*_\s]*$")
 _RULE = re.compile(r"[|\s:=*_-]+")
-_REPLY = re.compile(
+_YES_OR_NO = re.compile(
     r"(?<![*_\s])[*_\s]*+(?:yes|no|yeah|nope|correct|right|indeed|certainly|of course"
     r"|是的?|不是?的?|否|对的?|没错|没有|不会|不能|不可以|不行|可以|能|会|有|行|(?P<verb>[不没未][^\W\d]{1,3})(?=[,，].{0,30}(?P=verb)))"
     r"[*_]*\s*(?:[,，、;；:：—–]|\s-\s|[.!]\s+(?=\D))[*_\s]*",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
-LONGEST = 5_000
-"""Characters of a sentence. What is longer was never ended, and nothing bears it out."""
-_LONGEST_TRANSITION = 3  # content words of a line that only leads on to the next
-_SHORTEST_REPEATED = 20  # Latin characters' worth: shorter ones may be meant twice
+_LIST_MARKER = re.compile(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
+MAX_SENTENCE = 5_000
+"""The most characters of a sentence. Longer ones have no end, and nothing supports them."""
+_LONGEST_TRANSITION = 3  # content words of a line that only introduces the next
+_SHORTEST_REPEATED = 20  # Latin characters or their like: shorter ones may be repeated on purpose
 _STOPS: Final = ".。!！ *_"
 
 _HEADING_WITHOUT_TEXT = re.compile(r"^(#{1,6}) [^\n]*\n*+(?=(?!\1#)#{1,6} |\Z)", re.MULTILINE)
@@ -51,47 +50,47 @@ _ZH_SOURCE: Final = (
     "|(?:提供|给出)的(?:内容|信息))"
 )
 _ZH_LACKS: Final = "(?:没|未|无|不[能提涉包]|难以|找不到)"
-_ON: Final = r"[^.。!?！？\n]{0,40}"  # on within the sentence
-_ON_SOURCES = re.compile(
-    rf"{_SOURCE}{_ON}{_LACKS}|{_LACKS}{_ON}{_SOURCE}|\bI {_ON}{_LACKS}"
-    rf"|{_ZH_SOURCE}{_ON}{_ZH_LACKS}|{_ZH_LACKS}{_ON}{_ZH_SOURCE}|我(?!们){_ON}{_ZH_LACKS}",
+_WITHIN: Final = r"[^.。!?！？\n]{0,40}"
+_LACKING_SOURCE = re.compile(
+    rf"{_SOURCE}{_WITHIN}{_LACKS}|{_LACKS}{_WITHIN}{_SOURCE}|\bI {_WITHIN}{_LACKS}"
+    rf"|{_ZH_SOURCE}{_WITHIN}{_ZH_LACKS}|{_ZH_LACKS}{_WITHIN}{_ZH_SOURCE}|我(?!们){_WITHIN}{_ZH_LACKS}",
     re.IGNORECASE,
 )
-_TOLD: Final = (
+_VERBS: Final = (
     "mentioned|stated|given|specified|covered|included|found|provided|described|addressed|discussed|contained"
     "|explained|answered|available|clear"
 )
-_ZH_TOLD: Final = (
+_ZH_VERBS: Final = (
     "提到|提及|涉及|说明|记载|介绍|指出|回答|描述|讲到|谈到|写明|给出|提供|找到|确定|得知|判断|查到|了解到"
 )
-_TELLS = re.compile(
-    rf"\b(?:{_TOLD}|mention|say|specif|stat|expla|tell|answer|indicat|describ|discuss|address|reveal|contain|hold|provid"
+_CONTENT_WORDS = re.compile(
+    rf"\b(?:{_VERBS}|mention|say|specif|stat|expla|tell|answer|indicat|describ|discuss|address|reveal|contain|hold|provid"
     rf"|includ|cover|giv|list|show|offer|refer|inform|find|know|determin|confirm|possible|enough|sufficient|in the)"
-    rf"|{_ZH_TOLD}|显示|列出|相关|有关|关于|答案|信息|包含|包括",
+    rf"|{_ZH_VERBS}|显示|列出|相关|有关|关于|答案|信息|包含|包括",
     re.IGNORECASE,
 )
 _COURTESY = re.compile(r"^(?:I|let me|please|sorry)\b|^(?:请|希望(?:以上|这|对|能|我|本)|如需|如果?您)", re.IGNORECASE)
 
-# Not as the first part of a name: "no information desk".
+# Not the beginning of a name: "no information desk".
 _FOLLOWED: Final = (
     r"(?=\W*(?:$|[.,;:!?)]|(?:about|on|of|as|regarding|concerning|in|to|that|for|from|is|was|were|has|had|can|could"
     r"|available|found|here|there|given|provided)\b))"
 )
-_APART: Final = r"[^\w\n]*+"  # within a line and never given back, or the marks of an answer could freeze the app
+_APART: Final = r"[^\w\n]*+"  # within a line and possessive, or the marks of an answer could freeze the app
 _NOTHING_FOUND = re.compile(
-    rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b{_FOLLOWED}|^{_APART}not (?:{_TOLD})\b"
+    rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b{_FOLLOWED}|^{_APART}not (?:{_VERBS})\b"
     r"|(?:找不到|没有找到|未找到|未能找到|没找到|没有|没|无|缺乏|缺少)(?:任何|足够)?(?:的)?(?:相关|有关|关于|与此|答案)"
-    rf"|^{_APART}(?:(?:抱歉|很?遗憾|对不起){_APART})?(?:目前|暂时|其中)?(?:没有|未|并未|无法|不能)(?:{_ZH_TOLD}|包含)",
+    rf"|^{_APART}(?:(?:抱歉|很?遗憾|对不起){_APART})?(?:目前|暂时|其中)?(?:没有|未|并未|无法|不能)(?:{_ZH_VERBS}|包含)",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """`text[start:stop]` with its marks; `bare` is what it says, `marks` the passages it names.
+class Sentence:
+    """`text[start:stop]` with its marks; `bare` is its text without them, `marks` are the passages it names.
 
-    `checked` is whether it states something that a passage can bear out. One that is `excused` reads like a
-    remark, a heading or a transition: see Weighed.counts.
+    `checked` is true if it states something that a passage can support. An `excused` one reads like a remark, a heading
+    or a transition: see ScoredStatement.counts.
     """
 
     start: int
@@ -102,40 +101,40 @@ class Stated:
     excused: bool = False
 
 
-def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Stated]:
-    """All sentences of `text` in order, together with the marks that follow them."""
+def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Sentence]:
+    """Return all sentences of `text` in order, together with the marks that follow them."""
     marks = find_marks(text) if marks is None else marks
-    masked = _masked(text, marks)
-    spans = _with_ends(masked, split_sentences(masked))
-    fenced = fenced_blocks(masked)
-    headings = [line.span() for line in _HEADING_LINE.finditer(masked)]
-    found = []
+    visible = _mask_marks(text, marks)
+    spans = _join_ends(visible, split_sentences(visible))
+    fenced = fenced_blocks(visible)
+    headings = [line.span() for line in _HEADING_LINE.finditer(visible)]
+    sentences = []
     for i, (start, end) in enumerate(spans):
         limit = spans[i + 1][0] if i + 1 < len(spans) else len(text)
-        own = between(marks, start if i else 0, limit)
+        own = marks_between(marks, start if i else 0, limit)
         start = min([start, *(mark.start for mark in own)])
         stop = max([end, *(mark.stop for mark in own)])
         bare = cut(text, own, start, stop).strip()
         numbers = tuple(dict.fromkeys(number for mark in own for number in mark.numbers))
-        heads_table = bare.startswith("|") and bool(_RULE.fullmatch(masked[limit:].split("\n", 1)[0]))
-        states = not heads_table and not inside(fenced, start)
-        heads = inside(headings, start)  # a heading of several sentences is one to its end
-        kind = _kind(bare, bool(numbers), len(spans) == 1, heads) if states else "nothing"
-        found.append(Stated(start, stop, bare, numbers, kind == "statement", kind == "excused"))
-    return found
+        heads_table = bare.startswith("|") and bool(_RULE.fullmatch(visible[limit:].split("\n", 1)[0]))
+        may_state = not heads_table and not is_inside(fenced, start)
+        heads = is_inside(headings, start)  # all sentences of a heading line are its heading
+        kind = _kind(bare, bool(numbers), len(spans) == 1, heads) if may_state else "nothing"
+        sentences.append(Sentence(start, stop, bare, numbers, kind == "statement", kind == "excused"))
+    return sentences
 
 
-def _masked(text: str, marks: Sequence[Mark]) -> str:
-    """`text` with blanks in the place of its marks; a line ends where it ended."""
-    parts, at = [], 0
+def _mask_marks(text: str, marks: Sequence[Mark]) -> str:
+    """Return `text` with blanks in place of its marks; line breaks stay."""
+    parts, place = [], 0
     for mark in marks:
-        parts += [text[at : mark.start], re.sub(r"[^\n]", " ", text[mark.start : mark.stop])]
-        at = mark.stop
-    return "".join([*parts, text[at:]])
+        parts += [text[place : mark.start], re.sub(r"[^\n]", " ", text[mark.start : mark.stop])]
+        place = mark.stop
+    return "".join([*parts, text[place:]])
 
 
-def _with_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Give a sentence's end that a mark had cut off back to it: `It was so [1].`"""
+def _join_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join the end of a sentence that a mark cut off: `It was so [1].`"""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and not re.search(r"\w", text[start:end]) and "\n" not in text[joined[-1][1] : start]:
@@ -145,84 +144,84 @@ def _with_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]
     return joined
 
 
-def repeated(stated: Sequence[Stated]) -> list[tuple[int, int]]:
-    """Find sentences that stand word for word once more, as small models write them; the first that cites stays.
+def find_repetitions(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
+    """Return the spans of word-for-word repetitions, as small models write them; the first that cites stays.
 
-    A repetition that cites another passage stays too: another page says the same.
+    A repetition that cites another passage stays too, since another page says the same.
     """
-    kept: dict[str, Stated] = {}
+    originals: dict[str, Sentence] = {}
     spans = []
-    for one in stated:
-        said = " ".join(what_it_says(one.bare).casefold().split()).rstrip(_STOPS)
-        if not (one.checked or one.excused) or one.bare.startswith(("|", "#")) or weigh(said) < _SHORTEST_REPEATED:
+    for item in sentences:
+        text = " ".join(extract_claim(item.bare).casefold().split()).rstrip(_STOPS)
+        if not (item.checked or item.excused) or item.bare.startswith(("|", "#")) or weigh(text) < _SHORTEST_REPEATED:
             continue
-        other = kept.setdefault(said, one)
-        if other is one or (other.marks and set(one.marks) - set(other.marks)):
+        original = originals.setdefault(text, item)
+        if original is item or (original.marks and set(item.marks) - set(original.marks)):
             continue
-        kept[said], again = (one, other) if one.marks and not other.marks else (other, one)
-        spans.append((again.start, again.stop))
+        originals[text], repetition = (item, original) if item.marks and not original.marks else (original, item)
+        spans.append((repetition.start, repetition.stop))
     return spans
 
 
-def what_it_says(bare: str) -> str:
-    """Without what makes it an entry of a list, the yes or no that it opens with, and the passages that it names."""
-    for lead in (_LISTED, _REPLY):
+def extract_claim(bare: str) -> str:
+    """Return the sentence without its list marker, its opening yes or no, and the passages that it names."""
+    for lead in (_LIST_MARKER, _YES_OR_NO):
         match = lead.match(bare)
         bare = bare[match.end() :] if match else bare
     return NAMED_PASSAGE.sub(" ", bare)
 
 
 def is_statement(bare: str) -> bool:
-    """Whether `bare` states something: not a heading, a question, a transition, or a remark on the passages."""
+    """True if `bare` states something: it is no heading, question, transition or remark on the passages."""
     return _kind(bare, marked=False, alone=False) == "statement"
 
 
 def _kind(bare: str, marked: bool, alone: bool, heads: bool = False) -> Kind:
     if not re.search(r"\w", bare) or _QUESTION.search(bare) or _RULE.fullmatch(bare):
         return "nothing"
-    if len(bare) > LONGEST:
+    if len(bare) > MAX_SENTENCE:
         return "statement"
     heading = heads or bool(_HEADING.match(bare))
     bold = bool(_BOLD_LINE.match(bare)) and not marked
-    if (heading and not marked) or (bold and not (alone or _ENDED.search(bare))):
+    if (heading and not marked) or (bold and not (alone or _FULL_STOP.search(bare))):
         return "nothing"
     terms = read(bare).terms
-    word_alone = len(terms) == 1 and terms[0].kind == "word" and not _ENDED.search(bare)
+    word_alone = len(terms) == 1 and terms[0].kind == "word" and not _FULL_STOP.search(bare)
     leads = leads_on(bare) and not any(term.kind == "number" for term in terms)
     if not terms or word_alone or (leads_on(bare) and _weight(terms) <= _LONGEST_TRANSITION):
         return "nothing"
     if not marked and declines(bare):
         return "excused"
-    remark = is_on_sources(bare) if marked else is_remark(bare)
+    remark = is_about_sources(bare) if marked else is_remark(bare)
     return "excused" if heading or bold or remark or leads else "statement"
 
 
 def leads_on(bare: str) -> bool:
-    """Whether it ends in a colon: what follows says what it is about."""
-    return bool(_LEADS_ON.search(bare))
+    """True if the sentence ends in a colon, so that the next one completes it."""
+    return bool(_COLON.search(bare))
 
 
 def _weight(terms: Sequence[Term]) -> float:
     return sum(0.5 if term.kind == "han" else 1.0 for term in terms)
 
 
-def is_on_sources(sentence: str) -> bool:
-    """Whether it says what the passages lack, whatever it cites."""
-    return bool(_ON_SOURCES.search(sentence) and _TELLS.search(sentence))
+def is_about_sources(sentence: str) -> bool:
+    """True if the sentence says that the passages lack something, whatever it cites."""
+    return bool(_LACKING_SOURCE.search(sentence) and _CONTENT_WORDS.search(sentence))
 
 
 def is_remark(sentence: str) -> bool:
-    """Whether it speaks of the passages, or to the reader: as long as it names no passage."""
-    return is_on_sources(sentence) or bool(_COURTESY.search(sentence))
+    """True if a sentence without marks is about the passages, or addresses the reader."""
+    return is_about_sources(sentence) or bool(_COURTESY.search(sentence))
 
 
 def declines(text: str) -> bool:
-    """Whether a text says that the answer is not in the passages."""
-    return is_on_sources(text) or bool(_NOTHING_FOUND.search(text))
+    """True if a text says that the answer is not in the passages."""
+    return is_about_sources(text) or bool(_NOTHING_FOUND.search(text))
 
 
 def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text without these sentences, and without headings and marks of a list that have nothing left below them."""
+    """Return the text without these spans, and without headings and list markers that are then empty."""
     for start, stop in sorted(spans, reverse=True):
         text = text[:start].rstrip(" ") + text[stop:]
     text = _EMPTY_ITEM.sub("", text)

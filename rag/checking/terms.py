@@ -1,6 +1,5 @@
-"""A text as what is compared: its content words by their stems, Chinese signs, values by what they amount to, and
-signs such as < and →.
-"""
+"""Terms of a text for comparison: stems of content words, Chinese characters, normalised values, and signs such as
+< and →."""
 
 from __future__ import annotations
 
@@ -28,20 +27,20 @@ _FUNCTION_WORDS: Final = frozenset(
     more most other some any all each both only very i you we our your my me us if because however yes""".split()
 )
 _FUNCTION_SIGNS: Final = frozenset("的了是在和与也都就着吗呢吧啊之而及或把被")
-_DENIES: Final = frozenset("no not never without none neither nor cannot 不 没 未".split())
-_JOINS: Final = frozenset("and but or while which who where 而 并 且".split())
+_NEGATIONS: Final = frozenset("no not never without none neither nor cannot 不 没 未".split())
+_CONJUNCTIONS: Final = frozenset("and but or while which who where 而 并 且".split())
 _ENDINGS: Final = ("ing", "ed", "ies", "es", "s", "ly")
-_BEGINS = re.compile(r"(?:^|[.!?:\"“\n*•>|#-])\s{0,4}$")
-_QUOTED: Final = re.compile(r"(?:^|\n)[ \t]*>$")
+_START = re.compile(r"(?:^|[.!?:\"“\n*•>|#-])\s{0,4}$")
+_QUOTE: Final = re.compile(r"(?:^|\n)[ \t]*>$")
 _HAN_CHAR: Final = re.compile(f"[{HAN}]")
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word, sign or value of a text: `letters` to the letter, and `key` what it shares with its other forms.
+    """A word, sign or value of a text: `letters` as written, and `key`, which all of its forms share.
 
-    `clause` counts the clauses, `opens` says that it stands in a clause's first unbroken run of content words; `value`
-    is what a number, a date or an identifier amounts to.
+    `clause` counts the clauses, `opens` is true in a clause's first unbroken run of content words; `value` is set for a
+    number, a date or an identifier.
     """
 
     letters: str
@@ -53,13 +52,12 @@ class Term:
 
     @property
     def written(self) -> bool:
-        """True for what is plainly meant as a value: in digits, or with a unit."""
+        """True for a clear value: in digits, or with a unit."""
         return self.value is not None and self.value.written
 
 
 class Terms:
-    """A text as the `tokens` of it that mean anything, in order; `terms` are those with content, `denials` counts its
-    negations."""
+    """The `tokens` of a text in order; `terms` are those with content, `denials` counts its negations."""
 
     def __init__(self, text: str) -> None:
         reader = _Reader(normalised(text))
@@ -73,7 +71,7 @@ class Terms:
 
 @lru_cache(maxsize=2048)
 def read(text: str) -> Terms:
-    """The terms of a sentence, remembered: passages come again."""
+    """Return the terms of a sentence; cached, since passages recur."""
     return Terms(text)
 
 
@@ -82,52 +80,52 @@ class _Reader:
         self._text = text
         self.denials = 0
         self._clause = 0
-        self._opening = 0  # 0: not begun, 1: within the first run of content words, 2: behind it
+        self._run = 0  # 0: before, 1: in, 2: after the first run of content words
 
     def tokens(self) -> Iterator[Term]:
-        at = 0
+        place = 0
         for value in find_values(self._text):
-            yield from self._between(at, value.start)
+            yield from self._read_between(place, value.start)
             in_han = _HAN_CHAR.match(self._text, value.start) and not value.written
-            yield self._term(value.key, value.key, "han" if in_han else "number", value)
-            at = max(at, value.end)
-        yield from self._between(at, len(self._text))
+            yield self._make_term(value.key, value.key, "han" if in_han else "number", value)
+            place = max(place, value.end)
+        yield from self._read_between(place, len(self._text))
 
-    def _between(self, at: int, end: int) -> Iterator[Term]:
-        while at < end:
-            if token := _TOKEN.match(self._text, at, end):
-                yield from self._of(token)
-                at = token.end()
+    def _read_between(self, place: int, end: int) -> Iterator[Term]:
+        while place < end:
+            if token := _TOKEN.match(self._text, place, end):
+                yield from self._read_token(token)
+                place = token.end()
             else:
-                if (sign := sign_of(self._text[at])) and not _QUOTED.search(self._text, max(0, at - 8), at + 1):
-                    yield self._term(sign, sign, "sign")
-                at += 1
+                if (sign := sign_of(self._text[place])) and not _QUOTE.search(self._text, max(0, place - 8), place + 1):
+                    yield self._make_term(sign, sign, "sign")
+                place += 1
 
-    def _of(self, token: re.Match[str]) -> Iterator[Term]:
+    def _read_token(self, token: re.Match[str]) -> Iterator[Term]:
         word = token.group()
         lower = word.lower().removesuffix("'s")
-        self.denials += lower in _DENIES or lower.endswith("n't")
-        if token["break"] or lower in _JOINS:
-            self._clause, self._opening = self._clause + 1, 0
+        self.denials += lower in _NEGATIONS or lower.endswith("n't")
+        if token["break"] or lower in _CONJUNCTIONS:
+            self._clause, self._run = self._clause + 1, 0
         elif lower in _FUNCTION_WORDS or lower in _FUNCTION_SIGNS:
-            self._opening = 2 if self._opening else 0
+            self._run = 2 if self._run else 0
         elif token["han"]:
-            yield self._term(word, word, "han")
+            yield self._make_term(word, word, "han")
             return
         elif len(lower) > 1 or word.isupper():
-            named = word[0].isupper() and not _BEGINS.search(self._text[max(0, token.start() - 4) : token.start()])
-            yield self._term(lower, stem(lower), "name" if named else "word")
+            named = word[0].isupper() and not _START.search(self._text[max(0, token.start() - 4) : token.start()])
+            yield self._make_term(lower, stem(lower), "name" if named else "word")
             return
         if not token["break"]:
             yield Term(lower, lower, "function", self._clause)
 
-    def _term(self, letters: str, key: str, kind: Kind, value: Value | None = None) -> Term:
-        self._opening = self._opening or 1
-        return Term(letters, key, kind, self._clause, self._opening == 1, value)
+    def _make_term(self, letters: str, key: str, kind: Kind, value: Value | None = None) -> Term:
+        self._run = self._run or 1
+        return Term(letters, key, kind, self._clause, self._run == 1, value)
 
 
 def stem(word: str) -> str:
-    """A form that a word shares with its inflections; not always a word itself."""
+    """Return a form that a word shares with its inflections; not always a word itself."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
@@ -138,46 +136,46 @@ def stem(word: str) -> str:
 
 
 class TokenIndex:
-    """The tokens of a text, sentence by sentence."""
+    """The tokens of a text by sentence, for searches."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
-        joined = [_joined(read(sentence)) for sentence in sentences]
-        self._text = "\n" + "".join(joined)
-        self._ends = list(accumulate(map(len, joined)))
+        sentence_letters = [_join_letters(read(sentence)) for sentence in sentences]
+        self._text = "\n" + "".join(sentence_letters)
+        self._ends = list(accumulate(map(len, sentence_letters)))
 
-    def places(self, said: Terms) -> Iterator[tuple[int, int, bool]]:
-        """The first and last sentence of each place with the tokens of `said` in a row, and True if these are the
-        whole sentences."""
-        sought = "\n" + _joined(said)
-        at = self._text.find(sought) if said.tokens else -1
-        while at >= 0:
-            end = at + len(sought) - 1
-            first, last = bisect_right(self._ends, at), bisect_left(self._ends, end)
-            yield first, last, at in (0, *self._ends[first - 1 : first]) and self._ends[last] == end
-            at = self._text.find(sought, at + 1)
+    def places(self, phrase: Terms) -> Iterator[tuple[int, int, bool]]:
+        """Yield the first and last sentence of each occurrence of the tokens of `phrase` in a row, and True if these
+        are whole sentences."""
+        pattern = "\n" + _join_letters(phrase)
+        place = self._text.find(pattern) if phrase.tokens else -1
+        while place >= 0:
+            end = place + len(pattern) - 1
+            first, last = bisect_right(self._ends, place), bisect_left(self._ends, end)
+            yield first, last, place in (0, *self._ends[first - 1 : first]) and self._ends[last] == end
+            place = self._text.find(pattern, place + 1)
 
 
-def stands_in(said: str, text: str) -> bool:
-    """Return True if `text` has the words of `said` in a row, and its values with or without their units: 5 and 5 °C
+def stands_in(phrase: str, text: str) -> bool:
+    """Return True if `text` has the words of `phrase` in a row, and its values with or without their units: 5 and 5 °C
     are in "it was 5 °C", and not in "it was −5 °C"."""
-    mine, theirs = read(said).tokens, read(text).tokens
-    starts = range(len(theirs) - len(mine) + 1) if mine else ()
-    return any(all(map(_says, mine, theirs[start:])) for start in starts)
+    tokens, text_tokens = read(phrase).tokens, read(text).tokens
+    starts = range(len(text_tokens) - len(tokens) + 1) if tokens else ()
+    return any(all(map(_matches, tokens, text_tokens[start:])) for start in starts)
 
 
-def _says(mine: Term, theirs: Term) -> bool:
-    if mine.value is not None and theirs.value is not None:
-        return mine.value.stands(theirs.value)
-    return mine.letters == theirs.letters
+def _matches(token: Term, other: Term) -> bool:
+    if token.value is not None and other.value is not None:
+        return token.value.stands(other.value)
+    return token.letters == other.letters
 
 
-def whole_sentences(said: str, page: str) -> str:
-    """Return the page's own sentences that contain `said`, or an empty text."""
+def whole_sentences(phrase: str, page: str) -> str:
+    """Return the page's own sentences that contain `phrase`, or an empty text."""
     spans = sentence_spans(page)
     index = TokenIndex([without_struck(page, start, end) for start, end in spans])
-    first, last, _ = next(index.places(read(said)), (-1, -1, False))
+    first, last, _ = next(index.places(read(phrase)), (-1, -1, False))
     return page[spans[first][0] : spans[last][1]] if first >= 0 else ""
 
 
-def _joined(terms: Terms) -> str:
+def _join_letters(terms: Terms) -> str:
     return "".join(f"{token.letters}\n" for token in terms.tokens)

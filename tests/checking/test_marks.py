@@ -7,11 +7,11 @@ import pytest
 from rag.checking.marks import (
     code_spans,
     cut,
+    find_addresses,
     find_marks,
-    held_addresses,
-    with_code_marked,
-    with_plain_marks,
-    without_links,
+    normalise_marks,
+    remove_links,
+    wrap_code,
 )
 
 TEXTS = ["The interval [1, 2] is closed.", "See section 4 (1).", "Other text."]
@@ -20,7 +20,7 @@ LINKED = [
     "The API is at https://api.example.com/v1 and needs a key. See www.foo.org.",
     "Docs: [here](https://docs.example.com/a_(b)). 访问https://zh.example.com/下载页面。",
 ]
-HELD = held_addresses(LINKED)
+HELD = find_addresses(LINKED)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_where_code_stands(text: str, code: list[str]) -> None:
     ],
 )
 def test_what_is_plainly_code_is_marked_as_such(text: str, marked: str) -> None:
-    assert with_code_marked(text, PAGES) == marked
+    assert wrap_code(text, PAGES) == marked
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_what_is_plainly_code_is_marked_as_such(text: str, marked: str) -> None:
     ],
 )
 def test_words_with_marks_are_no_code(text: str) -> None:
-    assert with_code_marked(text, PAGES) == text
+    assert wrap_code(text, PAGES) == text
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_words_with_marks_are_no_code(text: str) -> None:
     ],
 )
 def test_addresses_of_the_pages_stay_as_code(text: str, shown: str) -> None:
-    assert without_links(text, HELD) == shown
+    assert remove_links(text, HELD) == shown
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_addresses_of_the_pages_stay_as_code(text: str, shown: str) -> None:
     ],
 )
 def test_addresses_of_its_own_and_targets_go(text: str, shown: str) -> None:
-    assert without_links(text, HELD).strip() == shown
+    assert remove_links(text, HELD).strip() == shown
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_addresses_of_its_own_and_targets_go(text: str, shown: str) -> None:
 )
 def test_links_of_a_reply_that_loops_are_read_quickly(unit: str) -> None:
     before = time.process_time()
-    without_links(unit * (40_000 // len(unit)), HELD)
+    remove_links(unit * (40_000 // len(unit)), HELD)
     assert time.process_time() - before < 1.0
 
 
@@ -259,11 +259,11 @@ def test_links_of_a_reply_that_loops_are_read_quickly(unit: str) -> None:
 )
 def test_marks_of_other_shapes(written: str, plain: str) -> None:
     texts = ["The pool opened in May. Its sizes are in table 2.", "The lake is deep."]
-    assert with_plain_marks(written, texts, ["The pool", "The lake"]) == plain
+    assert normalise_marks(written, texts, ["The pool", "The lake"]) == plain
 
 
 @pytest.mark.parametrize("unit", ["[", "[a ", "{1", "<1", "[Doc ", "^[", "##1", "[a b: "])
 def test_other_shapes_are_looked_for_in_bounded_time(unit: str) -> None:
     began = time.perf_counter()
-    with_plain_marks(unit * (40_000 // len(unit)), ["a"], ["b"])
+    normalise_marks(unit * (40_000 // len(unit)), ["a"], ["b"])
     assert time.perf_counter() - began < 2.0

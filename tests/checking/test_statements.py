@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.checking.statements import declines, find_statements, is_on_sources, is_remark, is_statement, what_it_says
+from rag.checking.statements import declines, extract_claim, find_statements, is_about_sources, is_remark, is_statement
 
 ON_SOURCES = [
     "The passages do not mention its height.",
@@ -159,7 +159,7 @@ def test_a_mark_before_the_first_sentence_belongs_to_it() -> None:
     ],
 )
 def test_the_reply_is_taken_off(text: str, rest: str) -> None:
-    assert what_it_says(text) == rest
+    assert extract_claim(text) == rest
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_reply_is_taken_off(text: str, rest: str) -> None:
     [("1. Opened", "Opened"), ("- (2) It", "It"), ("> x", "x"), ("3.5 m", "3.5 m"), ("来源2提到，票价", " 提到，票价")],
 )
 def test_the_sign_of_a_list_is_taken_off(text: str, rest: str) -> None:
-    assert what_it_says(text) == rest
+    assert extract_claim(text) == rest
 
 
 def test_a_sentence_that_never_ends_is_not_read() -> None:
@@ -177,7 +177,7 @@ def test_a_sentence_that_never_ends_is_not_read() -> None:
 
 @pytest.mark.parametrize("text", ON_SOURCES)
 def test_what_speaks_of_the_sources(text: str) -> None:
-    assert is_on_sources(text)
+    assert is_about_sources(text)
     assert is_remark(text)
     assert declines(text)
 
@@ -189,7 +189,7 @@ def test_a_refusal_needs_no_subject(text: str) -> None:
 
 @pytest.mark.parametrize("text", DENIALS)
 def test_a_denial_is_no_refusal(text: str) -> None:
-    assert not is_on_sources(text)
+    assert not is_about_sources(text)
     assert not declines(text)
 
 
