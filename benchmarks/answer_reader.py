@@ -32,7 +32,7 @@ from torch import nn
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, spread
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from rag.evaluation.evidence import squash
-from rag.models.answer_reader import MOST_TOKENS, WEIGHTS, Coded, Line
+from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
 from rag.models.hub import BUILTIN, find_model
 from rag.models.tokens import Tokens, padded
 from rag.models.transformer import read_bert
@@ -53,7 +53,7 @@ _MEANING: Final = FEATURES["near"]
 class Example:
     """A question, the places of its lines from the most promising on, which lines answer it, and which ask."""
 
-    coded: Coded
+    coded: TokenizedLines
     order: list[int]
     answers: list[bool]
     asks: list[bool]
@@ -62,7 +62,7 @@ class Example:
 def main() -> int:
     options = _options()
     torch.manual_seed(1)
-    tokens = Tokens(read_bert(find_model(BUILTIN).folder).tokenizer, MOST_TOKENS)
+    tokens = Tokens(read_bert(find_model(BUILTIN).folder).tokenizer, MAX_TOKENS)
     with measured_app() as app:
         xquad = [one for name in ("xquad-en", "xquad-zh") for one in _searched(app, _half(options.data, name), tokens)]
         chroma = load(options.data / "chroma")
@@ -141,7 +141,7 @@ def _example(
 
     order = [place for place in np.argsort(-scores).tolist() if not asks[place]]
     found = [answers(squash(line.text)) and not ask for line, ask in zip(lines, asks, strict=True)]
-    return Example(Coded(tokens, row["question"], lines), order, found, asks)
+    return Example(TokenizedLines(tokens, row["question"], lines), order, found, asks)
 
 
 class Reader(nn.Module):
@@ -172,10 +172,10 @@ class Reader(nn.Module):
             layer.weight.copy_(changes[f"head.{name}"])
             layer.bias.copy_(changes[f"head.{name}_bias"])
 
-    def forward(self, examples: Sequence[tuple[Coded, Sequence[Sequence[int]]]]) -> list[torch.Tensor]:
+    def forward(self, examples: Sequence[tuple[TokenizedLines, Sequence[Sequence[int]]]]) -> list[torch.Tensor]:
         """For each example the logits of the lines of its stretches, after each other."""
-        rows = [coded.row(stretch) for coded, stretches in examples for stretch in stretches]
-        batch = padded([ids for ids, _ in rows], 1, MOST_TOKENS)
+        rows = [coded.build_row(stretch) for coded, stretches in examples for stretch in stretches]
+        batch = padded([ids for ids, _ in rows], 1, MAX_TOKENS)
         ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
         with torch.autocast("cpu", torch.bfloat16):
             hidden = self.body(input_ids=ids, attention_mask=mask).last_hidden_state.float()
@@ -242,7 +242,7 @@ def _stretches(example: Example, chance: random.Random) -> list[list[int]]:
     first = [chance.choice(right[:2])] if right else []
     rest = [place for place in example.order if not example.answers[place]]
     found: list[list[int]] = []
-    for stretch in example.coded.stretches([*first, *rest]):
+    for stretch in example.coded.windows([*first, *rest]):
         if left := [place for place in stretch if place not in gone]:
             found.append(left)
         if len(found) == _STRETCHES:

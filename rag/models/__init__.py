@@ -1,5 +1,4 @@
-"""Models: embeddings, the BM25 encoder, the chat model and structured output from it.
+"""Embedding models, the BM25 encoder, chat models and structured output from them.
 
-Hands on `load_embedding_model`, `SparseEncoder`, `build_chat_model` and `structured` from the files
-of those names. Nothing here knows what is stored, and nothing heavy is imported before it is used.
+Nothing here depends on what is stored, and nothing heavy is imported before it is used.
 """

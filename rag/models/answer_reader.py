@@ -1,9 +1,9 @@
-"""Reads a question beside the sentences that were found: how likely is each the one that answers, and does any?
+"""A model that reads a question with candidate sentences: how likely each one answers it, and whether any does.
 
 A cross-encoder (Nogueira & Cho 2019, "Passage Re-ranking with BERT", arXiv 1901.04085) over the built-in
 multilingual-e5-small, fine-tuned on questions in people's own words, two in five of which their page does not answer.
-What ships are the differences to the built-in weights, of low rank, and a head: `python -m benchmarks.answer_reader`
-makes them again. See docs/decisions/0012-quoted-answers.md.
+The package has low-rank differences to the built-in weights, and a head, both made by
+`python -m benchmarks.answer_reader`. See docs/decisions/0012-quoted-answers.md.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from rag.models.tokens import Tokens, padded
 from rag.models.transformer import EncoderPass, read_bert
 
 WEIGHTS: Final = Path(__file__).with_name("answer_reader.safetensors")
-STRETCHES: Final = 4
-"""Stretches of passages that are read for one question."""
-MOST_TOKENS: Final = 512
-_QUESTION, _TITLE, _HEADING, _LINE, _STRETCH = 64, 20, 12, 80, 128  # tokens
-_REMEMBERED: Final = 16  # questions: an answer asks for the same twice
+MAX_WINDOWS: Final = 4
+"""Windows of passages that are read for one question."""
+MAX_TOKENS: Final = 512
+_QUESTION, _TITLE, _HEADING, _LINE, _WINDOW = 64, 20, 12, 80, 128  # tokens
+_CACHE_SIZE: Final = 16  # questions: one answer asks for the same twice
 _BEGIN, _PAD, _END, _UNKNOWN = 0, 1, 2, 3
 Row = tuple[list[int], list[tuple[int, int]]]
-"""Token ids, and where each line stands in them."""
+"""Token ids, and the span of each line in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence of the passage with the number `passage`, which has a title and a nearest heading."""
+    """A sentence of the passage with the number `passage`, with the title and the nearest heading."""
 
     passage: int
     title: str
@@ -44,15 +44,15 @@ class Line:
     text: str
 
 
-class Coded:
+class TokenizedLines:
     """A question and lines of passages as token ids."""
 
     def __init__(self, tokens: Tokens, question: str, lines: Sequence[Line]) -> None:
         def encode(texts: Sequence[str], most: int) -> list[list[int]]:
             return [ids[:most] for ids in tokens.encode(texts, special=False)]
 
-        self._asked = [_BEGIN, *encode([f"query: {question}"], _QUESTION)[0], _END, _END]
-        self._above = [
+        self._question = [_BEGIN, *encode([f"query: {question}"], _QUESTION)[0], _END, _END]
+        self._headers = [
             [*title, *heading]
             for title, heading in zip(
                 encode([f"passage: {line.title}" for line in lines], _TITLE),
@@ -63,16 +63,16 @@ class Coded:
         self._lines = [ids or [_UNKNOWN] for ids in encode([line.text for line in lines], _LINE)]
         self._passages = [line.passage for line in lines]
 
-    def row(self, stretch: Sequence[int]) -> Row:
-        """The question, what stands above the stretch, and its lines."""
-        above = [*self._asked, *self._above[stretch[0]]]
-        ends = accumulate((len(self._lines[place]) for place in stretch), initial=len(above))
-        return [*above, *(token for place in stretch for token in self._lines[place]), _END], list(pairwise(ends))
+    def build_row(self, window: Sequence[int]) -> Row:
+        """Return the question, the title and heading of the window, and its lines."""
+        header = [*self._question, *self._headers[window[0]]]
+        ends = accumulate((len(self._lines[place]) for place in window), initial=len(header))
+        return [*header, *(token for place in window for token in self._lines[place]), _END], list(pairwise(ends))
 
-    def stretch(self, place: int) -> range:
-        """The line with its neighbours in the passage, one before and one behind by turns, while there is room."""
+    def window(self, place: int) -> range:
+        """Return the line with its neighbours in the passage, added before and after by turns while there is room."""
         first = last = place
-        room = _STRETCH - len(self._lines[place])
+        room = _WINDOW - len(self._lines[place])
         while self._fits(first - 1, place, room) or self._fits(last + 1, place, room):
             if self._fits(first - 1, place, room) and (
                 (last - first) % 2 == 0 or not self._fits(last + 1, place, room)
@@ -84,61 +84,61 @@ class Coded:
                 room -= len(self._lines[last])
         return range(first, last + 1)
 
-    def _fits(self, other: int, place: int, room: int) -> bool:
-        inside = 0 <= other < len(self._lines)
-        return inside and self._passages[other] == self._passages[place] and len(self._lines[other]) <= room
+    def _fits(self, candidate: int, place: int, room: int) -> bool:
+        exists = 0 <= candidate < len(self._lines)
+        return exists and self._passages[candidate] == self._passages[place] and len(self._lines[candidate]) <= room
 
-    def stretches(self, order: Sequence[int]) -> Iterator[range]:
-        """Those around the lines in this order, but for lines that an earlier one has."""
+    def windows(self, order: Sequence[int]) -> Iterator[range]:
+        """Yield the windows around the lines in this order, except for lines that an earlier one has."""
         seen: set[int] = set()
         for place in order:
             if place not in seen:
-                stretch = self.stretch(place)
-                seen.update(stretch)
-                yield stretch
+                window = self.window(place)
+                seen.update(window)
+                yield window
 
 
 class AnswerReader:
-    """Safe to share between threads."""
+    """A reader of the built-in model. Safe to share between threads."""
 
     def __init__(self, folder: Callable[[], Path], weights: Path = WEIGHTS) -> None:
-        """`folder` finds that of the built-in model, when the first question is read."""
+        """`folder` returns the folder of the built-in model; it is called when the first question is read."""
         self._folder = folder
         self._weights = weights
 
     def read(self, question: str, lines: Sequence[Line], order: Sequence[int]) -> NDArray[np.float32]:
-        """The logit of each line, (n,), beside 0 for "none of them answers"; NaN for those that were not read.
+        """Return the logit of each line, (n,), compared with 0 for "none of them answers"; NaN for lines not read.
 
         `order` has the places of lines, the most promising first: they are read with their neighbours. May block.
         """
-        return _read(self.load(), question, tuple(lines), tuple(order))
+        return _score(self.load(), question, tuple(lines), tuple(order))
 
     def load(self) -> _Network:
         """Load the model, once a process, before the first question needs it."""
         with _loading:
-            return _network(self._folder(), self._weights)
+            return _load_network(self._folder(), self._weights)
 
 
 _loading = threading.Lock()
 
 
 @cache
-def _network(folder: Path, weights: Path) -> _Network:
+def _load_network(folder: Path, weights: Path) -> _Network:
     return _Network(folder, weights)
 
 
-@lru_cache(_REMEMBERED)
-def _read(network: _Network, question: str, lines: tuple[Line, ...], order: tuple[int, ...]) -> NDArray[np.float32]:
+@lru_cache(_CACHE_SIZE)
+def _score(network: _Network, question: str, lines: tuple[Line, ...], order: tuple[int, ...]) -> NDArray[np.float32]:
     logits = np.full(len(lines), np.nan, dtype=np.float32)
-    coded = Coded(network.tokens, question, lines)
-    chosen = [stretch for stretch, _ in zip(coded.stretches(order), range(STRETCHES), strict=False)]
-    for stretch, found in zip(chosen, network.read([coded.row(stretch) for stretch in chosen]), strict=True):
-        logits[stretch.start : stretch.stop] = found
+    tokenized = TokenizedLines(network.tokens, question, lines)
+    windows = [window for window, _ in zip(tokenized.windows(order), range(MAX_WINDOWS), strict=False)]
+    for window, scores in zip(windows, network.read([tokenized.build_row(window) for window in windows]), strict=True):
+        logits[window.start : window.stop] = scores
     return logits
 
 
 class _Network:
-    """The encoder with its differences, and the head over the mean state of a line and the state of the first token."""
+    """The encoder with its differences, and a head over the mean state of a line and the state of the first token."""
 
     def __init__(self, folder: Path, weights: Path) -> None:
         from safetensors.torch import load_file
@@ -148,28 +148,30 @@ class _Network:
             name, _, kind = key.partition(":")
             if kind in ("add", "up"):
                 change = changes[key].float()
-                _add(loaded.model.encoder, name, change @ changes[f"{name}:down"].float() if kind == "up" else change)
+                _add_to(
+                    loaded.model.encoder, name, change @ changes[f"{name}:down"].float() if kind == "up" else change
+                )
         self._head = [changes[f"head.{name}"].float() for name in ("wide", "wide_bias", "narrow", "narrow_bias")]
         self._encode = EncoderPass(loaded.model, half=has_bfloat16("cpu"))
         self._workers = Workers()
-        self.tokens = Tokens(loaded.tokenizer, MOST_TOKENS)
+        self.tokens = Tokens(loaded.tokenizer, MAX_TOKENS)
 
     def read(self, rows: Sequence[Row]) -> list[NDArray[np.float32]]:
-        """For each row the logits of its lines."""
+        """Return the logits of the lines of each row."""
         order = sorted(range(len(rows)), key=lambda place: len(rows[place][0]))
         share = max(1, -(-len(order) // self._workers.count))
         groups = [order[start : start + share] for start in range(0, len(order), share)]
-        found: dict[int, NDArray[np.float32]] = {}
+        results: dict[int, NDArray[np.float32]] = {}
         for group, logits in self._workers.each(lambda group: self._forward([rows[i] for i in group]), groups):
-            found.update(zip(group, logits, strict=True))
-        return [found[place] for place in range(len(rows))]
+            results.update(zip(group, logits, strict=True))
+        return [results[place] for place in range(len(rows))]
 
     def _forward(self, rows: Sequence[Row]) -> list[NDArray[np.float32]]:
         import torch
 
         wide, wide_bias, narrow, narrow_bias = self._head
         with torch.inference_mode():
-            hidden = self._encode(padded([ids for ids, _ in rows], _PAD, MOST_TOKENS)).float()
+            hidden = self._encode(padded([ids for ids, _ in rows], _PAD, MAX_TOKENS)).float()
             states = [
                 torch.cat((hidden[row, first:last].mean(0), hidden[row, 0]))
                 for row, (_, spans) in enumerate(rows)
@@ -180,7 +182,7 @@ class _Network:
             return [part.numpy() for part in torch.split(logits, [len(spans) for _, spans in rows])]
 
 
-def _add(root: Any, name: str, change: Any) -> None:
+def _add_to(root: Any, name: str, change: Any) -> None:
     *path, leaf = name.split(".")
     for step in path:
         root = root[int(step)] if step.isdigit() else getattr(root, step)

@@ -1,4 +1,4 @@
-"""Counts the calls and tokens of a run where they are made, so that repairs and fall-backs count too."""
+"""Counts of the calls and tokens of a run, taken at each call, so that repairs and fallbacks count too."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ Told = TypeVar("Told")
 class CallCounter(BaseCallbackHandler):
     """Spends from a budget before each call of a chat model, and counts its tokens after it.
 
-    A spent budget stops the call. Tokens are those that the server counted (`usage_metadata`), else
-    estimated from the texts; so are those of a call that broke off or was stopped. One that was refused, or never
-    reached a server, used nothing.
+    A spent budget stops the call. Tokens are those that the server counted (`usage_metadata`), else estimated from the
+    texts; so are those of an interrupted call. A call that was refused, or never reached a server, used none.
     """
 
     raise_error = True
@@ -37,82 +36,84 @@ class CallCounter(BaseCallbackHandler):
     ignore_retriever = True
 
     def __init__(self, budget: CallBudget, trace: Trace | None = None) -> None:
-        """Each call is a span of the `trace`."""
-        logging.getLogger("langchain_core.callbacks.manager").addFilter(_unexpected)  # once: it is the same one
+        """Make each call a span of the `trace`."""
+        logging.getLogger("langchain_core.callbacks.manager").addFilter(_is_unexpected)  # adding it twice has no effect
         self._budget = budget
         self._trace = trace or Trace()
         self._spans: dict[UUID, Span] = {}
-        self._asked: dict[UUID, int] = {}
-        self._told: dict[UUID, list[str]] = {}
+        self._prompt_tokens: dict[UUID, int] = {}
+        self._chunks: dict[UUID, list[str]] = {}
 
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
         self._budget.spend()
-        self._asked[run_id] = sum(estimate_tokens(message.text) + 4 for batch in messages for message in batch)
-        self._told[run_id] = []
-        self._spans[run_id] = self._trace.begin(_name(serialized, kwargs), "model")
+        self._prompt_tokens[run_id] = sum(estimate_tokens(message.text) + 4 for batch in messages for message in batch)
+        self._chunks[run_id] = []
+        self._spans[run_id] = self._trace.begin(_model_name(serialized, kwargs), "model")
         self._budget.meter.prompts.update(str(messages[0][0].id or "").split())
 
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if isinstance(token, str) and run_id in self._told:
-            self._told[run_id].append(token)
+        if isinstance(token, str) and run_id in self._chunks:
+            self._chunks[run_id].append(token)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        asked, told = self._asked.pop(run_id, None), self._told.pop(run_id, [])
-        if asked is None:
+        prompt_tokens, chunks = self._prompt_tokens.pop(run_id, None), self._chunks.pop(run_id, [])
+        if prompt_tokens is None:
             return
         message = _message(response)
-        counted = getattr(message, "usage_metadata", None)
-        if counted and counted.get("input_tokens"):
-            self._count(run_id, counted["input_tokens"], counted["output_tokens"])
+        usage = getattr(message, "usage_metadata", None)
+        if usage and usage.get("input_tokens"):
+            self._count(run_id, usage["input_tokens"], usage["output_tokens"])
         else:
-            text = message.text if message is not None else "".join(told)
+            text = message.text if message is not None else "".join(chunks)
             calls = "".join(str(call) for call in getattr(message, "tool_calls", []))
-            self._count(run_id, asked, estimate_tokens(text + calls), estimated=True)
+            self._count(run_id, prompt_tokens, estimate_tokens(text + calls), estimated=True)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         self._budget.slow = self._budget.slow or model_error(error).code == "chat_timeout"
-        if not self._told.get(run_id) and _was_refused(error):
-            self._asked.pop(run_id, None)
-            self._told.pop(run_id, None)
+        if not self._chunks.get(run_id) and _was_refused(error):
+            self._prompt_tokens.pop(run_id, None)
+            self._chunks.pop(run_id, None)
         self._close(run_id, "error")
 
     def close(self) -> None:
-        """Count what was under way when the run was stopped."""
-        for run_id in tuple(self._asked):
+        """Count the calls that were running when the run was stopped."""
+        for run_id in tuple(self._prompt_tokens):
             self._close(run_id, "stopped")
 
     def _close(self, run_id: UUID, status: Status) -> None:
-        asked, told = self._asked.pop(run_id, None), self._told.pop(run_id, [])
-        if asked is not None:
-            self._count(run_id, asked, estimate_tokens("".join(told)), status, estimated=True)
-        elif begun := self._spans.pop(run_id, None):
-            end(begun, status)
+        prompt_tokens, chunks = self._prompt_tokens.pop(run_id, None), self._chunks.pop(run_id, [])
+        if prompt_tokens is not None:
+            self._count(run_id, prompt_tokens, estimate_tokens("".join(chunks)), status, estimated=True)
+        elif span := self._spans.pop(run_id, None):
+            end(span, status)
 
-    def _count(self, run_id: UUID, given: int, told: int, status: Status = "ok", *, estimated: bool = False) -> None:
-        self._budget.meter.add(given, told, estimated=estimated)
-        end(self._spans.pop(run_id), status, tokens_in=given, tokens_out=told, tokens_estimated=estimated)
+    def _count(
+        self, run_id: UUID, tokens_in: int, tokens_out: int, status: Status = "ok", *, estimated: bool = False
+    ) -> None:
+        self._budget.meter.add(tokens_in, tokens_out, estimated=estimated)
+        end(self._spans.pop(run_id), status, tokens_in=tokens_in, tokens_out=tokens_out, tokens_estimated=estimated)
 
 
 async def counted(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> Told:
-    """What `work` gives, in a langchain run of its own, whose callbacks count its calls."""
+    """Return the result of `work`, run by langchain with a callback that counts its calls."""
 
-    async def told(_: Any) -> Told:
+    async def run(_: Any) -> Told:
         return await work()
 
-    given: Told = await RunnableLambda(told).ainvoke(None, {"callbacks": [CallCounter(budget)]})
-    return given
+    result: Told = await RunnableLambda(run).ainvoke(None, {"callbacks": [CallCounter(budget)]})
+    return result
 
 
-def _unexpected(line: logging.LogRecord) -> bool:
-    """False for the warning that LangChain logs of a call which a spent budget stops: the run tells of that."""
+def _is_unexpected(line: logging.LogRecord) -> bool:
+    """False for the warning that LangChain logs if a spent budget stops a call, which the run reports itself."""
     return not line.getMessage().startswith(f"Error in {CallCounter.__name__}.")
 
 
-def _name(serialized: Mapping[str, Any] | None, given: Mapping[str, Any]) -> str:
-    """The model's, as its client tells it."""
-    parameters = given.get("invocation_params") or {}
+def _model_name(serialized: Mapping[str, Any] | None, options: Mapping[str, Any]) -> str:
+    """Return the model's name as its client knows it."""
+    parameters = options.get("invocation_params") or {}
     return str(parameters.get("model") or parameters.get("model_name") or (serialized or {}).get("name") or "model")
 
 

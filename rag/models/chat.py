@@ -1,4 +1,4 @@
-"""The chat model that the settings name."""
+"""The chat model of the settings, or of a person."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from rag.models.own_client import Admit, Key
 
 TIMEOUT_SECONDS = 60.0
-"""How long a request may stay silent, streamed or not, where LLM_TIMEOUT sets nothing else."""
+"""The longest silence of a request, streamed or not, unless LLM_TIMEOUT is set."""
 
 RETRIES = 2
-"""How often a request is repeated, by us for OpenAI's protocol and by the provider's package for others."""
+"""Repeats of a request, by Pagelight for OpenAI's protocol and by the provider's package for others."""
 
 _NO_KEY_NEEDED = "not-needed"
 _LIST_SECONDS = 15.0
-_MOST_NAMES, _LONGEST_NAME = 500, 200
+_MAX_NAMES, _LONGEST_NAME = 500, 200
 
 
 def build_chat_model(
     settings: Settings, *, api_key: str | None = None, temperature: float | None = None
 ) -> BaseChatModel:
-    """The chat model of LLM_MODEL; `api_key` goes before LLM_API_KEY, `temperature` before LLM_TEMPERATURE.
+    """Build the chat model of LLM_MODEL; `api_key` overrides LLM_API_KEY, `temperature` LLM_TEMPERATURE.
 
-    Asks nothing of the network yet.
+    Sends no request yet.
 
-    With LLM_BASE_URL the whole of LLM_MODEL is the model's name on that server, except a leading
-    `openai:`; without, it is `provider:name` as langchain's init_chat_model takes it. Raises ModelError
-    when no model is set, the provider is unknown or its package missing, or a key is needed.
+    With LLM_BASE_URL, LLM_MODEL is the model's name on that server, except for a leading `openai:`; without, it is
+    `provider:name` as langchain's init_chat_model takes it. Raises ModelError when no model is set, the provider is
+    unknown or its package missing, or a key is needed.
     """
     name = settings.llm_model.strip()
     if not name:
@@ -47,30 +47,30 @@ def build_chat_model(
     timeout = settings.llm_timeout or TIMEOUT_SECONDS
     if settings.llm_base_url:
         server = settings.llm_base_url.removesuffix("/chat/completions")
-        return _openai_protocol(name.removeprefix("openai:"), temperature, key or _NO_KEY_NEEDED, server, timeout)
+        return _build_openai_model(name.removeprefix("openai:"), temperature, key or _NO_KEY_NEEDED, server, timeout)
     if name.startswith("openai:"):
-        return _openai_protocol(name.removeprefix("openai:"), temperature, key, None, timeout)
-    return _other_provider(name, temperature, key, timeout)
+        return _build_openai_model(name.removeprefix("openai:"), temperature, key, None, timeout)
+    return _build_other_model(name, temperature, key, timeout)
 
 
 def build_own_model(
     name: str, base_url: str, key: Key, *, temperature: float, timeout: float | None = None, admit: Admit | None = None
 ) -> BaseChatModel:
-    """A model that a person connected, by its own client (`rag.models.own_client`): OpenAI's protocol only.
+    """Build a model that a person connected, with its own client (`rag.models.own_client`): OpenAI's protocol only.
 
-    Asks nothing of the network yet; what it raises in use may be a ModelError of `admit` or `key`.
+    Sends no request yet; calls may raise a ModelError of `admit` or `key`.
     """
     from rag.models.own_client import own_clients
 
     server = base_url.removesuffix("/chat/completions")
     clients = own_clients(server, key, admit)
-    sent = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # by no more than the clients
+    sent = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # by these clients only
     name = name.removeprefix("openai:")
-    return _openai_protocol(name, temperature, sent, server, timeout or TIMEOUT_SECONDS, clients)
+    return _build_openai_model(name, temperature, sent, server, timeout or TIMEOUT_SECONDS, clients)
 
 
 def build_fast_model(settings: Settings) -> BaseChatModel | None:
-    """The model of FAST_LLM_MODEL on the same service; None where that is LLM_MODEL itself. Raises ModelError."""
+    """Build the model of FAST_LLM_MODEL on the same service; None if that is LLM_MODEL. Raises ModelError."""
     fast = settings.fast_llm_model.strip()
     if not fast or fast == settings.llm_model.strip():
         return None
@@ -78,21 +78,21 @@ def build_fast_model(settings: Settings) -> BaseChatModel | None:
 
 
 async def check_chat_model(model: BaseChatModel) -> None:
-    """Ask for one word. Raises ModelError with the reason when no answer comes, in TIMEOUT_SECONDS at most."""
+    """Ask for one word. Raises ModelError with the reason if no answer comes within TIMEOUT_SECONDS."""
     from langchain_core.messages import HumanMessage
 
-    with_limit = model.bind(max_tokens=16) if hasattr(model, "max_tokens") else model
+    limited_model = model.bind(max_tokens=16) if hasattr(model, "max_tokens") else model
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            await with_limit.ainvoke([HumanMessage("Reply with the word: ready")])
+            await limited_model.ainvoke([HumanMessage("Reply with the word: ready")])
     except failures() as error:
         raise model_error(error) from error
 
 
 async def served_models(model: BaseChatModel) -> list[str]:
-    """The names of the models that the service of `model` has, in order; none where it does not tell.
+    """Return the sorted names of the models of the service of `model`; none if it does not list them.
 
-    Raises ModelError where the service cannot be reached or refuses the key.
+    Raises ModelError if the service cannot be reached or refuses the key.
     """
     client = getattr(model, "root_async_client", None)
     if client is None:
@@ -106,10 +106,10 @@ async def served_models(model: BaseChatModel) -> list[str]:
         if problem.code in UNREACHED | {"chat_wrong_key", "chat_forbidden", "chat_timeout"}:
             raise problem from error
         return []
-    return sorted(name for name in names if 0 < len(name) <= _LONGEST_NAME)[:_MOST_NAMES]
+    return sorted(name for name in names if 0 < len(name) <= _LONGEST_NAME)[:_MAX_NAMES]
 
 
-def _openai_protocol(
+def _build_openai_model(
     name: str,
     temperature: float,
     key: str | None,
@@ -126,14 +126,14 @@ def _openai_protocol(
         {} if key is None else {"api_key": SecretStr(key)}
     )
     if server is not None:
-        # OpenAI's newer protocol is OpenAI's own; every compatible server speaks chat completions.
+        # Only OpenAI has its newer protocol; every compatible server has chat completions.
         options |= {"base_url": server, "use_responses_api": False}
     try:
         return AnyServerChat(
             model=name,
             temperature=temperature,
             timeout=timeout,
-            stream_chunk_timeout=None,  # bytes are life, too: some servers send comments while they read a prompt
+            stream_chunk_timeout=None,  # some servers send only comments while they read a prompt
             stream_usage=True,
             max_retries=0,
             attempts=1 + RETRIES,
@@ -143,7 +143,7 @@ def _openai_protocol(
         raise ModelError("chat_key_missing") from error
 
 
-def _other_provider(name: str, temperature: float, key: str | None, timeout: float) -> BaseChatModel:
+def _build_other_model(name: str, temperature: float, key: str | None, timeout: float) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     from rag.models.environment import check_environment

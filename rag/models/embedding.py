@@ -1,4 +1,4 @@
-"""Embedding models: the protocol that the other rooms know, and how one is loaded by name."""
+"""Embedding models: their protocol, and loading one by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.models.e5 import MEANS_FILE
-from rag.models.engines import Embedders, Together, Workers, ahead, choose, has_bfloat16
+from rag.models.engines import Embedders, Together, Workers, choose, has_bfloat16, map_ahead
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
@@ -35,23 +35,23 @@ Kind = Literal["passage", "query"]
 class LanguageMeans:
     """Means of unit vectors, (d,), by kind of text, for Chinese and for languages in Latin script.
 
-    A multilingual model finds a question nearer to all passages of its own language than to what answers it in
-    another. Without the means what is left is what a text says (Libovický et al. 2020, "On the Language Neutrality of
-    Pre-trained Multilingual Representations", arXiv 2004.05160). `python -m benchmarks.language_means` computes them.
+    In a multilingual model a question is closer to all passages of its own language than to an answer in another.
+    Subtracting the means leaves the content (Libovický et al. 2020, "On the Language Neutrality of Pre-trained
+    Multilingual Representations", arXiv 2004.05160). `python -m benchmarks.language_means` computes them.
     """
 
     def __init__(self, means: dict[str, Vectors]) -> None:
-        """`means` are named `passage.zh`, `passage.en`, `query.zh` and `query.en`."""
+        """`means` has the names `passage.zh`, `passage.en`, `query.zh` and `query.en`."""
         self._means = {kind: np.stack((means[f"{kind}.en"], means[f"{kind}.zh"])) for kind in ("passage", "query")}
 
     def remove(self, vectors: Vectors, texts: Sequence[str], kind: Kind) -> Vectors:
-        """The unit vectors of `texts`, (n, d), without their language's mean, as unit vectors."""
+        """Return the unit vectors of `texts`, (n, d), without the mean of their language, as unit vectors."""
         chinese = np.fromiter(map(is_chinese, texts), dtype=np.int64, count=len(texts))
         return normalised(vectors - self._means[kind][chinese])
 
 
 def read_language_means(folder: Path) -> LanguageMeans | None:
-    """Those in a model's folder; None where there are none."""
+    """Return the means in a model's folder, or None if it has none."""
     if not (folder / MEANS_FILE).is_file():
         return None
     from safetensors.numpy import load_file
@@ -62,12 +62,12 @@ def read_language_means(folder: Path) -> LanguageMeans | None:
 # Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.
 _BATCH_TOKENS = 1024
 _BATCH_TOKENS_GPU = 32768
-_WINDOW = 512  # texts whose tokens are counted while those before them are encoded
-_QUERIES_KEPT = 512
-_QUERIES_TOGETHER = 32
-_QUERY_TOKENS = 512  # in one forward pass: queries of like lengths go together
+_WINDOW = 512  # texts to tokenize while those before them are encoded
+_QUERY_CACHE_SIZE = 512
+_MAX_QUERIES = 32
+_QUERY_TOKENS = 512  # in one forward pass: queries of similar lengths share one
 _UNREAD_SHARE = 0.25
-_ASCII = "".join(map(chr, range(33, 127)))  # a vocabulary that reads these reads whatever is made of them
+_ASCII = "".join(map(chr, range(33, 127)))  # a vocabulary that can read these can read all their combinations
 _VISIBLE = re.compile("[!-~]")
 _SAMPLE = (
     "The river rises in the mountains and reaches the sea after four hundred kilometres, and the bridge that "
@@ -94,7 +94,7 @@ class FlagEncoder:
         exact: bool = False,
         lexical: Path | None = None,
     ) -> None:
-        """`means` are subtracted from the vectors of their languages, `lexical` is the folder of a lexical head.
+        """Subtract `means` from the vectors of their languages; `lexical` is the folder of a lexical head.
 
         See `load_embedding_model` for `exact`.
         """
@@ -104,75 +104,74 @@ class FlagEncoder:
         self._family = family
         self._means = means
         positions = getattr(flag.model.config, "max_position_embeddings", None) or family.max_tokens
-        # RoBERTa's positions begin behind the padding id, so two of them are never used.
-        self._most = min(family.max_tokens, max(positions - 2, 8))
-        self._tokens = Tokens(flag.tokenizer, self._most)
+        # RoBERTa's positions begin after the padding id, so two of them are never used.
+        self._max_tokens = min(family.max_tokens, max(positions - 2, 8))
+        self._tokens = Tokens(flag.tokenizer, self._max_tokens)
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._table = flag.model.get_input_embeddings().weight.detach()
         self._workers = Workers(serial=device != "cpu")
-        self._reading = ThreadPoolExecutor(1, "tokens")
+        self._tokenizing = ThreadPoolExecutor(1, "tokens")
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
         self._queries_lock = threading.Lock()
-        self._together: Together[str, Vectors] = Together(
-            self._query_vectors, self._workers.submit, most=_QUERIES_TOGETHER
+        self._query_calls: Together[str, Vectors] = Together(
+            self._encode_queries, self._workers.submit, most=_MAX_QUERIES
         )
-        sample = self._padded(self._tokens.encode(_SAMPLE))
+        sample = self._pad_batch(self._tokens.encode(_SAMPLE))
         engines = Embedders(flag.model, family.pooling, device)
         half = not exact and has_bfloat16(device)
         self._forward, self.choice = choose(engines, sample, half=half, run=self._workers.run)
-        halved = self.choice.kind == "loaded" and self.choice.half
-        self.lexical = LexicalHead(lexical, flag, self._tokens, device, half=halved) if lexical else None
+        is_half = self.choice.kind == "loaded" and self.choice.half
+        self.lexical = LexicalHead(lexical, flag, self._tokens, device, half=is_half) if lexical else None
 
     @property
     def precision(self) -> str:
-        """What the forward pass computes in: `bfloat16` or `float32`."""
+        """The number format of the forward pass: `bfloat16` or `float32`."""
         return self.choice.precision
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        """One L2-normalised vector a text, (n, d)."""
+        """Return one L2-normalised vector a text, (n, d)."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for (places, _), encoded in self._workers.each(lambda work: self._checked(work[1]), self._batches(texts)):
+        for (places, _), encoded in self._workers.each(lambda work: self._encode(work[1]), self._batches(texts)):
             vectors[places] = encoded
         return self._means.remove(vectors, texts, "passage") if self._means else vectors
 
     def encode_query(self, text: str) -> Vectors:
-        """The query's L2-normalised vector, (d,), read-only: recent queries are remembered."""
+        """Return the query's L2-normalised vector, (d,), read-only; recent queries are cached."""
         with self._queries_lock:
             if text in self._queries:
                 self._queries.move_to_end(text)
                 return self._queries[text]
-        vector = self._together.ask(text)
+        vector = self._query_calls.ask(text)
         with self._queries_lock:
             self._queries[text] = vector
-            while len(self._queries) > _QUERIES_KEPT:
+            while len(self._queries) > _QUERY_CACHE_SIZE:
                 self._queries.popitem(last=False)
         return vector
 
     def can_read(self, text: str) -> bool:
-        """Whether under a quarter of the tokens are unknown or of a script foreign to the vocabulary."""
+        """True if under a quarter of the tokens are unknown or of a script foreign to the vocabulary."""
         if self._reads_latin and text.isascii() and _VISIBLE.search(text):
             return True
         return self._can_read(self._tokens.encode([text], special=False))
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Static vectors for chunking only, (n, m), to be added up; m is one number within a call.
+        """Return static vectors for chunking only, (n, m), to be added up; m is the same within a call.
 
-        The sum of the tokens' input embeddings; for texts the model cannot read as a whole, hashed
-        characters.
+        The sum of the tokens' input embeddings, or hashed characters if the model cannot read the texts as a whole.
         """
         ids = self._tokens.encode(texts, special=False)
-        return sum_of_rows(self._rows, self.dimension, ids) if self._can_read(ids) else hashed_characters(texts)
+        return sum_of_rows(self._look_up_rows, self.dimension, ids) if self._can_read(ids) else hashed_characters(texts)
 
-    def _rows(self, ids: NDArray[np.int64]) -> Vectors:
-        """Rows of the table of input embeddings, which may be in half precision, and larger than what is used of it."""
+    def _look_up_rows(self, ids: NDArray[np.int64]) -> Vectors:
+        """Look up rows of the input embeddings; the table may be in half precision."""
         import torch
 
         rows: Vectors = self._table[torch.from_numpy(ids)].float().cpu().numpy()
         return rows
 
     @cached_property
-    def _unread(self) -> NDArray[np.bool_]:
-        """See `Tokens.unread`, which goes through the whole vocabulary: half a second, not spent on loading."""
+    def _unreadable(self) -> NDArray[np.bool_]:
+        """The flags of `Tokens.unread`, which reads the whole vocabulary: half a second, saved on loading."""
         return self._tokens.unread()
 
     @cached_property
@@ -181,67 +180,67 @@ class FlagEncoder:
 
     def _can_read(self, ids: Sequence[Sequence[int]]) -> bool:
         flat = [index for row in ids for index in row]
-        return bool(flat) and float(self._unread[flat].mean()) < _UNREAD_SHARE
+        return bool(flat) and float(self._unreadable[flat].mean()) < _UNREAD_SHARE
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[list[int]]]]:
-        """Places in `texts` with their tokens, a batch at a time, while the next texts are being read."""
+        """Yield places in `texts` with their tokens, a batch at a time, while the next texts are tokenized."""
         budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
         windows = range(0, len(texts), _WINDOW)
-        for begin, ids in ahead(self._reading, lambda at: self._read(texts[at : at + _WINDOW]), windows, 1):
+        for begin, ids in map_ahead(self._tokenizing, lambda at: self._tokenize(texts[at : at + _WINDOW]), windows, 1):
             for group in grouped([len(row) for row in ids], budget, self._workers.count):
                 yield [begin + place for place in group], [ids[place] for place in group]
 
-    def _read(self, texts: Sequence[str]) -> list[list[int]]:
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         return self._tokens.encode([self._family.passage + text for text in texts])
 
-    def _query_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+    def _encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
         ids = self._tokens.encode([self._family.query + text for text in texts])
         vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
         for group in grouped([len(row) for row in ids], _QUERY_TOKENS, 1):
-            vectors[group] = self._checked([ids[place] for place in group])
+            vectors[group] = self._encode([ids[place] for place in group])
         vectors = self._means.remove(vectors, texts, "query") if self._means else vectors
         vectors.setflags(write=False)
         return list(vectors)
 
-    def _checked(self, ids: Sequence[Sequence[int]]) -> Vectors:
-        vectors = self._forward(self._padded(ids))
+    def _encode(self, ids: Sequence[Sequence[int]]) -> Vectors:
+        vectors = self._forward(self._pad_batch(ids))
         if not np.isfinite(vectors).all():
             raise ModelError("embedding_not_finite", name=self.name)
         return vectors
 
-    def _padded(self, ids: Sequence[Sequence[int]]) -> Batch:
-        return padded(ids, self._pad, self._most)
+    def _pad_batch(self, ids: Sequence[Sequence[int]]) -> Batch:
+        return padded(ids, self._pad, self._max_tokens)
 
 
 class EmbeddingModel(Protocol):
-    """Text to vectors. Safe to share between threads.
+    """Encodes texts as vectors. Safe to share between threads.
 
-    `name` identifies the model for a library: vectors of two names must never meet.
+    `name` identifies the model for a library: vectors of different names must never be mixed.
     """
 
     name: str
 
     @property
     def dimension(self) -> int:
-        """Raises ModelError where a service is asked."""
+        """The length of a vector. Raises ModelError if a service has to be asked."""
         ...
 
     def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One L2-normalised vector a text, (n, dimension)."""
+        """Return one L2-normalised vector a text, (n, dimension)."""
         ...
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """The query's L2-normalised vector, (dimension,), with the model's query instruction."""
+        """Return the query's L2-normalised vector, (dimension,), with the model's query instruction."""
         ...
 
     def can_read(self, text: str) -> bool:
-        """Whether the model was made for this text; if not, it must take no part in ranking it."""
+        """True if the model was made for this text; if not, it must take no part in ranking it."""
         ...
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Cheap static vectors for chunking only, (n, m); m may differ by call.
+        """Return cheap static vectors for chunking only, (n, m); m may differ by call.
 
-        Those of several sentences add up to that of the text that they make.
+        Those of several sentences add up to that of their joined text.
         """
         ...
 
@@ -249,21 +248,21 @@ class EmbeddingModel(Protocol):
 def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     """Load a model of the hub by name, or a local folder, through FlagEmbedding, and a shipped one from its files.
 
-    `exact` stays with float32 whatever the processor has. A name that ends with `hub.LEXICAL` has the model's learned
-    sparse vectors, too (`lexical_of`).
+    `exact` uses float32 on any processor. A name that ends with `hub.LEXICAL` has the model's learned sparse vectors,
+    too (`lexical_of`).
 
-    Takes seconds (torch is imported here) and, for a model of the hub that is not cached, as long as
-    the download. Raises ModelError when the model is unknown, incomplete, or the hub out of reach.
+    Takes seconds (torch is imported here) and, for a model of the hub that is not cached, as long as the download.
+    Raises ModelError when the model is unknown, incomplete, or the hub cannot be reached.
     """
     began = time.perf_counter()
-    found = find_model(name)
-    family = family_of(found.origin, found.folder)
+    source = find_model(name)
+    family = family_of(source.origin, source.folder)
     device = best_device()
-    plain = found.shipped and device == "cpu"
-    flag = read_bert(found.folder) if plain else load_flag_model(name, found.folder, family.pooling, device)
-    means = read_language_means(found.folder)
-    lexical = found.folder if found.lexical else None
-    model = FlagEncoder(flag, family, name=found.name, device=device, means=means, exact=exact, lexical=lexical)
+    plain = source.shipped and device == "cpu"
+    flag = read_bert(source.folder) if plain else load_flag_model(name, source.folder, family.pooling, device)
+    means = read_language_means(source.folder)
+    lexical = source.folder if source.lexical else None
+    model = FlagEncoder(flag, family, name=source.name, device=device, means=means, exact=exact, lexical=lexical)
     log.info(
         "Embedding model %s: %d dimensions, %s pooling, %s pass in %s on %s, loaded in %.1f s",
         model.name,
@@ -278,7 +277,7 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
 
 
 def best_device() -> str:
-    """Where models run here, as torch names it."""
+    """Return the device for models on this machine, as torch names it."""
     import torch
 
     if torch.cuda.is_available():
@@ -286,39 +285,39 @@ def best_device() -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-_REMEMBERED = 20_000  # vectors: 15 MB in half precision
+_CACHE_SIZE = 20_000  # vectors: 15 MB in half precision
 
 
 class SentenceModel:
-    """An embedding model that is loaded when it is first needed, and remembers the vectors of sentences.
+    """An embedding model that is loaded on first use, and caches the vectors of sentences.
 
     Safe to share between threads. Methods raise ModelError.
     """
 
     def __init__(self, model: Callable[[], EmbeddingModel]) -> None:
-        """`model` is called when it is first needed."""
+        """`model` is called on first use."""
         self._model = model
         self._vectors: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
         self._lock = threading.Lock()
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """As `EmbeddingModel.encode_query`."""
+        """Same as `EmbeddingModel.encode_query`."""
         return self._model().encode_query(text)
 
     def can_read(self, text: str) -> bool:
-        """As `EmbeddingModel.can_read`."""
+        """Same as `EmbeddingModel.can_read`."""
         return self._model().can_read(text)
 
     def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """As `EmbeddingModel.encode_passages`, to within half precision."""
+        """Same as `EmbeddingModel.encode_passages`, to within half precision."""
         with self._lock:
-            known = {text: self._vectors[text] for text in texts if text in self._vectors}
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, self._model().encode_passages(new).astype(np.float16), strict=True))
+            vectors = {text: self._vectors[text] for text in texts if text in self._vectors}
+        if missing := [text for text in dict.fromkeys(texts) if text not in vectors]:
+            vectors.update(zip(missing, self._model().encode_passages(missing).astype(np.float16), strict=True))
         with self._lock:
             for text in texts:
-                self._vectors[text] = known[text]
+                self._vectors[text] = vectors[text]
                 self._vectors.move_to_end(text)
-            while len(self._vectors) > _REMEMBERED:
+            while len(self._vectors) > _CACHE_SIZE:
                 self._vectors.popitem(last=False)
-        return np.stack([known[text] for text in texts]).astype(np.float32)
+        return np.stack([vectors[text] for text in texts]).astype(np.float32)

@@ -1,9 +1,9 @@
-"""Forward passes of a loaded model, ours or its own, to a vector a text or a score a pair; and which is used here.
+"""Forward passes of a loaded model, Pagelight's or its own, to a vector a text or a score a pair, and their choice.
 
-Callers that ask at the same time share one piece of work; a caller alone waits for nobody. Threads for forward passes
-are parallel by batch, not within each operation. On two cores two threads of one core each took 0.70 s for what torch's
-own parallelism does in 0.83 s, and 1.0 s against 4.4 s while other programs used the cores: nothing waits at a barrier
-for a thread that is not running.
+Callers that ask at the same time share one piece of work; a single caller waits for nobody. Threads for forward passes
+are parallel by batch, not within each operation. On two cores two threads of one core each took 0.70 s, compared with
+0.83 s by torch's own parallelism, and 1.0 s against 4.4 s while other programs used the cores: nothing waits at a
+barrier for a thread that is not running.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Kind = Literal["own", "loaded"]
 Rows = NDArray[np.float32]
 Forward = Callable[[Batch], Rows]
 
-# The lowest cosine between a vector and what the loaded model gives in float32.
+# The lowest cosine between a vector and that of the loaded model in float32.
 MIN_COSINE = 0.999
-# How far a score between 0 and 1 may be from what the loaded model gives in float32.
+# The largest difference of a score (0 to 1) from that of the loaded model in float32.
 MAX_DIFFERENCE = 0.01
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -56,25 +56,25 @@ class Choice:
 def choose(
     engines: Embedders | Scorers, sample: Batch, *, half: bool, run: Callable[[Callable[[], Any]], Any]
 ) -> tuple[Forward, Choice]:
-    """The first forward pass, in the order of their speed, that gives what the loaded model gives in float32.
+    """Return the fastest forward pass that agrees with the loaded model in float32.
 
-    `half` says whether the device has half precision; `run` runs work in the thread that will do it. Takes two passes
-    of the sample where nothing is amiss.
+    `half` is true if the device has half precision; `run` runs work in the thread that will do it. Takes two passes of
+    the sample if the first one agrees.
     """
-    wanted: Rows = run(partial(engines.loaded(half=False), sample))
+    expected: Rows = run(partial(engines.loaded_pass(half=False), sample))
     candidates: tuple[tuple[Kind, bool], ...] = (("own", True), ("own", False), ("loaded", True))
-    for kind, halved in candidates if half else candidates[1:2]:
-        engine = engines.own(half=halved) if kind == "own" else engines.loaded(half=halved)
+    for kind, is_half in candidates if half else candidates[1:2]:
+        engine = engines.own_pass(half=is_half) if kind == "own" else engines.loaded_pass(half=is_half)
         if engine is None:
             continue
-        if engines.close(wanted, run(partial(engine, sample))):
-            return engine, Choice(kind, halved)
-        log.info("The %s pass (half precision: %s) would change the results, so it is not used", kind, halved)
-    return engines.loaded(half=False), Choice("loaded", False)
+        if engines.are_close(expected, run(partial(engine, sample))):
+            return engine, Choice(kind, is_half)
+        log.info("The %s pass (half precision: %s) would change the results, so it is not used", kind, is_half)
+    return engines.loaded_pass(half=False), Choice("loaded", False)
 
 
 def has_bfloat16(device: str) -> bool:
-    """Whether `device` multiplies bfloat16 in hardware; emulated, it would be slower than float32."""
+    """True if `device` multiplies bfloat16 in hardware; emulated, it would be slower than float32."""
     if device.startswith("cuda"):
         import torch
 
@@ -89,22 +89,22 @@ def has_bfloat16(device: str) -> bool:
 
 
 class _HalfLinears:
-    """A model's linear layers, in bfloat16 when told so: autocast would turn their weights in every forward pass."""
+    """A model's linear layers, in bfloat16 on request: autocast would convert their weights in every forward pass."""
 
     def __init__(self, model: Any, device: str) -> None:
         self._model = model
         self._kind = device.split(":", 1)[0]
-        self._kept: list[tuple[Any, Any, Any]] = []
+        self._originals: list[tuple[Any, Any, Any]] = []
 
     def set(self, half: bool) -> None:
-        """Turn the layers, or put their own weights back."""
+        """Convert the layers, or restore their original weights."""
         import torch
 
-        for layer, weight, bias in self._kept:
+        for layer, weight, bias in self._originals:
             layer.weight, layer.bias = weight, bias
         layers = [layer for layer in self._model.modules() if half and isinstance(layer, torch.nn.Linear)]
-        self._kept = [(layer, layer.weight, layer.bias) for layer in layers]
-        for layer, weight, bias in self._kept:
+        self._originals = [(layer, layer.weight, layer.bias) for layer in layers]
+        for layer, weight, bias in self._originals:
             layer.weight = torch.nn.Parameter(weight.detach().to(torch.bfloat16), requires_grad=False)
             if bias is not None:
                 layer.bias = torch.nn.Parameter(bias.detach().to(torch.bfloat16), requires_grad=False)
@@ -124,7 +124,7 @@ class Embedders:
         self._device = device
         self._linears = _HalfLinears(model, device)
 
-    def own(self, *, half: bool) -> Forward | None:
+    def own_pass(self, *, half: bool) -> Forward | None:
         if self._device != "cpu" or not can_run(self._model):
             return None
         encode, pooling = EncoderPass(self._model, half=half), self._pooling
@@ -134,34 +134,34 @@ class Embedders:
 
             with torch.inference_mode():
                 hidden = encode(batch, first=pooling == "cls").float()
-                return _unit(hidden if pooling == "cls" else _pooled(hidden, batch, pooling))
+                return _normalise(hidden if pooling == "cls" else _pool(hidden, batch, pooling))
 
         return embed
 
-    def loaded(self, *, half: bool) -> Forward:
-        if not callable(self._model) and (own := self.own(half=half)):
-            return own  # whose weights are all there is of it: tests hold its vectors against FlagEmbedding's
+    def loaded_pass(self, *, half: bool) -> Forward:
+        if not callable(self._model) and (own := self.own_pass(half=half)):
+            return own  # the model is weights only: tests compare these vectors with FlagEmbedding's
         self._linears.set(half)
 
         def embed(batch: Batch) -> Rows:
             import torch
 
             inputs = torch.from_numpy(batch.ids).to(self._device)
-            # A mask of ones costs time and says nothing.
+            # A mask of ones costs time without effect.
             mask = None if batch.mask.all() else torch.from_numpy(batch.mask).to(self._device).long()
             with torch.inference_mode():
                 with self._linears.autocast(half):
                     hidden = self._model(input_ids=inputs, attention_mask=mask).last_hidden_state
-                return _unit(_pooled(hidden.float(), batch, self._pooling))
+                return _normalise(_pool(hidden.float(), batch, self._pooling))
 
         return embed
 
-    def close(self, exact: Rows, rows: Rows) -> bool:
+    def are_close(self, exact: Rows, rows: Rows) -> bool:
         return bool((exact * rows).sum(axis=1).min() >= MIN_COSINE)
 
 
-def _pooled(hidden: Any, batch: Batch, pooling: Pooling) -> Any:
-    """(n, tokens, d) to (n, d)."""
+def _pool(hidden: Any, batch: Batch, pooling: Pooling) -> Any:
+    """Pool (n, tokens, d) to (n, d)."""
     import torch
 
     if pooling == "cls":
@@ -173,7 +173,7 @@ def _pooled(hidden: Any, batch: Batch, pooling: Pooling) -> Any:
     return torch.bmm(mask[:, None], hidden)[:, 0] / lengths
 
 
-def _unit(pooled: Any) -> Rows:
+def _normalise(pooled: Any) -> Rows:
     import torch
 
     vectors: Rows = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
@@ -188,9 +188,9 @@ class Scorers:
         self._device = device
         self._linears = _HalfLinears(model, device)
 
-    def own(self, *, half: bool) -> Forward | None:
+    def own_pass(self, *, half: bool) -> Forward | None:
         body = getattr(self._model, self._model.base_model_prefix, None)
-        head = _head(self._model)
+        head = _find_head(self._model)
         if self._device != "cpu" or body is None or head is None or not can_run(body):
             return None
         encode = EncoderPass(body, half=half)
@@ -205,34 +205,34 @@ class Scorers:
 
         return score
 
-    def loaded(self, *, half: bool) -> Forward:
+    def loaded_pass(self, *, half: bool) -> Forward:
         self._linears.set(half)
 
         def score(batch: Batch) -> Rows:
             import torch
 
-            given = {"input_ids": batch.ids, "attention_mask": batch.mask.astype(np.int64)}
+            arrays = {"input_ids": batch.ids, "attention_mask": batch.mask.astype(np.int64)}
             if batch.types is not None:
-                given["token_type_ids"] = batch.types
-            tensors = {key: torch.from_numpy(rows).to(self._device) for key, rows in given.items()}
+                arrays["token_type_ids"] = batch.types
+            tensors = {key: torch.from_numpy(rows).to(self._device) for key, rows in arrays.items()}
             with torch.inference_mode(), self._linears.autocast(half):
                 logits: Rows = self._model(**tensors).logits.view(-1, 1).float().cpu().numpy()
             return logits
 
         return score
 
-    def close(self, exact: Rows, rows: Rows) -> bool:
+    def are_close(self, exact: Rows, rows: Rows) -> bool:
         return bool(np.abs(sigmoid(exact) - sigmoid(rows)).max() <= MAX_DIFFERENCE)
 
 
 def sigmoid(logits: Rows) -> NDArray[np.float64]:
-    """1 / (1 + e⁻ˣ), without overflow."""
+    """Return 1 / (1 + e⁻ˣ), without overflow."""
     scores: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(logits.astype(np.float64), -60.0, 60.0)))
     return scores
 
 
-def _head(model: Any) -> Callable[[Any], Any] | None:
-    """What turns (n, 1, d), the hidden state of the first tokens, into logits; None for an unknown layout."""
+def _find_head(model: Any) -> Callable[[Any], Any] | None:
+    """Return the layer from (n, 1, d), the hidden state of the first tokens, to logits; None for an unknown layout."""
     body, classifier = getattr(model, model.base_model_prefix, None), getattr(model, "classifier", None)
     if classifier is None:
         return None
@@ -243,7 +243,7 @@ def _head(model: Any) -> Callable[[Any], Any] | None:
 
 
 class _Group(Generic[Item, Result]):
-    """What has come in since the last piece of work began."""
+    """The items that came in since the last piece of work began."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -253,7 +253,7 @@ class _Group(Generic[Item, Result]):
 class Together(Generic[Item, Result]):
     """Turns many calls with one item each into few calls of `work` with a list.
 
-    No clock is involved: what comes in while the thread is busy goes together once it is free. `submit`
+    No clock is involved: items that come in while the thread is busy are processed together once it is free. `submit`
     begins a piece of work in a thread, one after the other.
     """
 
@@ -271,7 +271,7 @@ class Together(Generic[Item, Result]):
         self._open: _Group[Item, Result] | None = None
 
     def ask(self, item: Item) -> Result:
-        """The result for `item`. Raises what `work` raises."""
+        """Return the result for `item`. Raises what `work` raises."""
         with self._lock:
             group = self._open
             if group is None or len(group.items) >= self._most:
@@ -282,14 +282,14 @@ class Together(Generic[Item, Result]):
         return group.results.result()[place]
 
     def _run(self, group: _Group[Item, Result]) -> Sequence[Result]:
-        with self._lock:  # from here on the next caller begins a new group
+        with self._lock:  # the next caller begins a new group
             if self._open is group:
                 self._open = None
         return self._work(group.items)
 
 
 class Workers:
-    """A few threads, each with its share of the cores. One thread when `serial`, as a GPU wants it."""
+    """A few threads that share the cores; one thread if `serial`, as for a GPU."""
 
     def __init__(self, *, serial: bool = False) -> None:
         import torch
@@ -298,7 +298,7 @@ class Workers:
         self.count = 1 if serial else min(cores, _MOST_WORKERS)
         self._share = max(1, cores // self.count)
         self._batches = ThreadPoolExecutor(self.count, "encode", initializer=self._take_share)
-        # A thread of its own keeps a query from waiting behind the batches of an import.
+        # With its own thread, a query does not wait behind the batches of an import.
         self._single = self._batches if serial else ThreadPoolExecutor(1, "query", initializer=self._take_share)
 
     def submit(self, work: Callable[[], Result]) -> Future[Result]:
@@ -306,12 +306,12 @@ class Workers:
         return self._single.submit(work)
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """The result of one piece of work that someone is waiting for."""
+        """Return the result of one piece of work that someone is waiting for."""
         return self.submit(work).result()
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
-        """Each item with its result, in order; few are handed in ahead, so that callers take turns."""
-        return ahead(self._batches, work, items, 2 * self.count)
+        """Yield each item with its result, in order; few are submitted ahead, so that callers take turns."""
+        return map_ahead(self._batches, work, items, 2 * self.count)
 
     def _take_share(self) -> None:
         import torch
@@ -319,15 +319,15 @@ class Workers:
         torch.set_num_threads(self._share)  # of this thread alone
 
 
-def ahead(
+def map_ahead(
     pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item], depth: int
 ) -> Iterator[tuple[Item, Result]]:
-    """Each item with its result, in order, while up to `depth` more are worked on in `pool`."""
+    """Yield each item with its result, in order, while up to `depth` more are worked on in `pool`."""
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     for item in items:
         waiting.append((item, pool.submit(work, item)))
         if len(waiting) > depth:
-            done, future = waiting.popleft()
-            yield done, future.result()
-    for done, future in waiting:
-        yield done, future.result()
+            finished, future = waiting.popleft()
+            yield finished, future.result()
+    for finished, future in waiting:
+        yield finished, future.result()

@@ -1,7 +1,7 @@
-"""The HTTP client of the settings' chat model: it follows the proxy variables and SSL_CERT_FILE.
+"""The HTTP client of the settings' chat model, which uses the proxy variables and SSL_CERT_FILE.
 
-No proxy is used for this machine and private networks, nor for what NO_PROXY excepts. The variables are read at each
-request, so that a broken one is a ModelError of that request: everything else goes on.
+No proxy is used for this machine and private networks, nor for hosts in NO_PROXY. The variables are read at each
+request, so that a broken one is a ModelError of that request only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import httpx2
 from rag.errors import ModelError
 from rag.models.own_client import NoTransport, authorities
 
-_NEAR: Final = tuple(
+_PRIVATE_NETWORKS: Final = tuple(
     ip_network(block)
     for block in (
         *("0.0.0.0/32", "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
@@ -29,21 +29,21 @@ _NEAR: Final = tuple(
     )
 )
 _LIMITS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
-_LOOK_UP_SECONDS: Final = 2.0  # behind a proxy, names of the internet may resolve to nothing, slowly
-_AWAY: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+_LOOK_UP_SECONDS: Final = 2.0  # behind a proxy, public names may fail to resolve, slowly
+_CONNECTION_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
-# Connections stay open from one question to the next, in the event loop that opened them: by scheme and proxy.
+# Connections by event loop, scheme and proxy; they stay open from one question to the next.
 _open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], httpx2.AsyncHTTPTransport]] = (
     WeakKeyDictionary()
 )
 
 
 def environment_clients() -> dict[str, Any]:
-    """The arguments by which ChatOpenAI uses such a client; only for async calls."""
-    line = httpx2.AsyncClient(transport=_EnvironmentTransport(), trust_env=False)
-    none = httpx2.Client(transport=NoTransport(), trust_env=False)
-    return {"http_async_client": line, "http_client": none, "openai_proxy": None, "http_socket_options": ()}
+    """Return the arguments by which ChatOpenAI uses such a client; only for async calls."""
+    client = httpx2.AsyncClient(transport=_EnvironmentTransport(), trust_env=False)
+    unused = httpx2.Client(transport=NoTransport(), trust_env=False)
+    return {"http_async_client": client, "http_client": unused, "openai_proxy": None, "http_socket_options": ()}
 
 
 def check_environment() -> None:
@@ -54,35 +54,35 @@ def check_environment() -> None:
 
 
 class _EnvironmentTransport(httpx2.AsyncBaseTransport):
-    """Raises ModelError where the environment, not the service, is what fails."""
+    """A transport that raises ModelError if the environment, not the service, is at fault."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         scheme = request.url.scheme
         variable, proxy = _proxy_variable(scheme)
-        if proxy and await _goes_directly(request.url):
+        if proxy and await _bypasses_proxy(request.url):
             variable, proxy = "", ""
         transports = _open.setdefault(asyncio.get_running_loop(), {})
         if (scheme, proxy) not in transports:
             transports[scheme, proxy] = _open_transport(scheme, variable, proxy)
         try:
             return await transports[scheme, proxy].handle_async_request(request)
-        except _AWAY as error:
+        except _CONNECTION_ERRORS as error:
             if not proxy:
                 raise
             raise ModelError("chat_proxy_unreachable", variable=variable) from error
 
 
 def _proxy_variable(scheme: str) -> tuple[str, str]:
-    """The name of the variable that counts for a scheme, and the proxy's address; "" for none."""
-    found = {**getproxies(), "openai": os.environ.get("OPENAI_PROXY", "")}
+    """Return the name of the variable for a scheme, and the address of the proxy; "" for none."""
+    proxies = {**getproxies(), "openai": os.environ.get("OPENAI_PROXY", "")}
     for name in ("openai", scheme, "all"):
-        if proxy := found.get(name, "").strip():
+        if proxy := proxies.get(name, "").strip():
             return f"{name.upper()}_PROXY", proxy if "://" in proxy else f"http://{proxy}"
     return "", ""
 
 
 def _open_transport(scheme: str, variable: str, proxy: str) -> httpx2.AsyncHTTPTransport:
-    """Raises ModelError for a proxy or authorities that cannot be used. Without TLS no authorities are looked at."""
+    """Open a transport. Raises ModelError for an unusable proxy or authorities, which are read for TLS only."""
     verify = _environment_authorities() if "https" in (scheme, proxy.partition("://")[0]) else authorities()
     try:
         if proxy and not (httpx2.URL(proxy).host and (httpx2.URL(proxy).port or 0) < 65_536):
@@ -95,7 +95,7 @@ def _open_transport(scheme: str, variable: str, proxy: str) -> httpx2.AsyncHTTPT
 
 
 def _environment_authorities() -> ssl.SSLContext:
-    """Those of SSL_CERT_FILE and no others, where it is set. Raises ModelError for a file that cannot be read."""
+    """Return only those of SSL_CERT_FILE, if it is set. Raises ModelError for a file that cannot be read."""
     name = os.environ.get("SSL_CERT_FILE", "")
     try:
         return ssl.create_default_context(cafile=name) if name else authorities()
@@ -103,8 +103,8 @@ def _environment_authorities() -> ssl.SSLContext:
         raise ModelError("chat_certificates_missing", name=name) from error
 
 
-async def _goes_directly(url: httpx2.URL) -> bool:
-    """Tell whether NO_PROXY excepts the service, or it is on this machine or a private network, by address or name."""
+async def _bypasses_proxy(url: httpx2.URL) -> bool:
+    """Return whether the service is in NO_PROXY, or on this machine or a private network, by address or name."""
     port = url.port or (443 if url.scheme == "https" else 80)
     if _is_excepted(url.host, port, getproxies().get("no", "")):
         return True
@@ -113,22 +113,22 @@ async def _goes_directly(url: httpx2.URL) -> bool:
             answers = await asyncio.get_running_loop().getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
-    return bool(answers) and all(_is_near(ip_address(answer[4][0])) for answer in answers)
+    return bool(answers) and all(_is_private(ip_address(answer[4][0])) for answer in answers)
 
 
-def _is_near(address: IPv4Address | IPv6Address) -> bool:
+def _is_private(address: IPv4Address | IPv6Address) -> bool:
     address = getattr(address, "ipv4_mapped", None) or address
-    return any(address in network for network in _NEAR)
+    return any(address in network for network in _PRIVATE_NETWORKS)
 
 
 def _is_excepted(host: str, port: int, entries: str) -> bool:
-    """Tell whether an entry of NO_PROXY covers the host, as curl reads them: a name with all below it, `*`, an address,
-    a network such as 10.0.0.0/8; each perhaps with a port."""
+    """Return whether an entry of NO_PROXY covers the host, as curl reads them: a name with its subdomains, `*`, an
+    address, a network such as 10.0.0.0/8; each with an optional port."""
     for entry in re.split(r"[\s,]+", entries.lower()):
-        name, _, wanted = entry.rpartition(":")
-        if not wanted.isdigit() or (":" in name and not name.endswith("]")):
-            name, wanted = entry, ""
-        if wanted in ("", str(port)) and _covers(name.strip("[]"), host):
+        name, _, entry_port = entry.rpartition(":")
+        if not entry_port.isdigit() or (":" in name and not name.endswith("]")):
+            name, entry_port = entry, ""
+        if entry_port in ("", str(port)) and _covers(name.strip("[]"), host):
             return True
     return False
 

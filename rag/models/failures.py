@@ -1,4 +1,4 @@
-"""One clear sentence for each way in which a chat model can fail."""
+"""The ModelError for each way in which a chat model can fail."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 
 from rag.errors import ModelError
 
-# Services say it with 400 and 403 too; 404 alone may mean the path.
+# Services use 400 and 403, too; 404 alone may mean the path.
 _NO_MODEL = re.compile(
     r"model[^\n]{0,200}?(?:not[ _](?:exist|found)|does(?:n't| not) exist)|(?:unknown|no such|invalid) model|模型不存在"
 )
-# In the words of llama.cpp, Ollama, vLLM, LM Studio, DashScope, DeepSeek, Moonshot, Zhipu and others: what a request
-# holds is more than the model's window. A limit on what is written, or on tokens in a time, is none of that.
+# Messages of llama.cpp, Ollama, vLLM, LM Studio, DashScope, DeepSeek, Moonshot, Zhipu and others for a request larger
+# than the model's window; not those for a limit on the reply or on tokens a minute.
 _WINDOW = r"context|prompt|input|tokens?|model length|上下文|输入|提示|文本"
 _BEYOND = r"exceed|too (?:long|large)|longer than|greater than|overflow|maximum|is only|of only|超[过出长]|过长|太长"
 _TOO_LONG = re.compile(
@@ -26,7 +26,7 @@ _SIZE = re.compile(
     r"|range of input length should be \[\d, ?(\d{3,8})\]|token limit\D{0,6}(\d{3,8})"
     r"|> (\d{3,8}) maximum|上下文长度[^\d\n]{0,12}(\d{3,8})"
 )
-_MOST_READ = 2_000
+_MAX_TEXT = 2_000
 _GARBLED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 UNREACHED = frozenset(
     [
@@ -37,7 +37,7 @@ UNREACHED = frozenset(
         "chat_certificates_missing",
     ]
 )
-"""Codes of requests that never came to a service."""
+"""Codes of requests that never reached a service."""
 
 _BY_STATUS = {
     400: "chat_refused",
@@ -54,10 +54,10 @@ _BY_STATUS = {
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What a chat model's library raises when a request fails; `model_error` puts it into words.
+    """Return the exceptions of a chat model's library for a failed request; `model_error` translates them.
 
-    A garbled reply surfaces as a plain ValueError, TypeError, KeyError or AttributeError there, and one nested too
-    deeply as a RecursionError.
+    A garbled reply causes a plain ValueError, TypeError, KeyError or AttributeError there, and one nested too deeply a
+    RecursionError.
     """
     from langchain_core.exceptions import LangChainException
     from openai import OpenAIError
@@ -66,14 +66,14 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def model_error(error: BaseException) -> ModelError:
-    """The sentence for what a chat model's library raised; `error` itself belongs into `__cause__`."""
+    """Return the ModelError for an exception of a chat model's library; `error` itself belongs into `__cause__`."""
     return error if isinstance(error, ModelError) else ModelError(_code(error), status=status_of(error) or "")
 
 
 def _code(error: BaseException) -> str:
     from langchain_core import exceptions as core
 
-    status, text = status_of(error), str(error)[:_MOST_READ].lower()
+    status, text = status_of(error), str(error)[:_MAX_TEXT].lower()
     if isinstance(error, core.ContextOverflowError) or _says_too_long(status, text):
         return "chat_too_long"
     if status == 429 and ("insufficient_quota" in text or "balance" in text):
@@ -95,19 +95,19 @@ def _says_too_long(status: int | None, text: str) -> bool:
     return "context length" in text or bool(_TOO_LONG.search(text))
 
 
-def window_in(error: BaseException) -> int | None:
-    """The tokens of the model's window, where the service names them as it refuses a request."""
-    found = _SIZE.search(str(error)[:_MOST_READ].lower())
-    return int(next(filter(None, found.groups()))) if found else None
+def read_window(error: BaseException) -> int | None:
+    """Return the tokens of the model's window, if the service names them when it refuses a request."""
+    match = _SIZE.search(str(error)[:_MAX_TEXT].lower())
+    return int(next(filter(None, match.groups()))) if match else None
 
 
 def _code_without_status(error: BaseException, text: str) -> str:
     from langchain_core import exceptions as core
 
-    if isinstance(error, core.OutputParserException) or _named(error, ("LengthFinish", "ContentFilterFinish")):
+    if isinstance(error, core.OutputParserException) or _has_class_name(error, ("LengthFinish", "ContentFilterFinish")):
         return "chat_unusable"
-    # An exchange that broke off while the answer was being read, as against one that never began.
-    if _named(error, ("RemoteProtocol", "ReadError", "IncompleteRead", "ConnectionReset")):
+    # The connection was lost while the answer was being read, not before.
+    if _has_class_name(error, ("RemoteProtocol", "ReadError", "IncompleteRead", "ConnectionReset")):
         return "chat_broken_off"
     if isinstance(error, OSError | core.ModelConnectionError) or "Connection" in type(error).__name__:
         return "chat_unreachable"
@@ -116,8 +116,8 @@ def _code_without_status(error: BaseException, text: str) -> str:
     return "chat_key_missing" if "api_key" in text else "chat_failed"
 
 
-def _named(error: BaseException, parts: tuple[str, ...]) -> bool:
-    """Whether the error or what it came from has one of `parts` in the name of its class.
+def _has_class_name(error: BaseException, parts: tuple[str, ...]) -> bool:
+    """True if the error or one of its causes has one of `parts` in the name of its class.
 
     The transport below the SDK is a dependency of a dependency, so its classes are known by name.
     """
@@ -130,6 +130,6 @@ def _named(error: BaseException, parts: tuple[str, ...]) -> bool:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status that the service answered with, if it did."""
+    """Return the HTTP status that the service answered with, if it did."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None

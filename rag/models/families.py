@@ -1,4 +1,4 @@
-"""What each family of embedding models expects: one row each, the first that matches counts."""
+"""Settings of each family of embedding models, one row each; the first match counts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _TO_WEB = "Given a web search query, retrieve relevant passages that answer the 
 
 @dataclass(frozen=True, slots=True)
 class ModelFamily:
-    """How a family turns text into a vector.
+    """The way in which a family turns text into a vector.
 
-    `pattern` is searched in the model's lower-case name without its owner; `query` and `passage`
-    are put before the text; `max_tokens` includes special tokens.
+    `pattern` is searched in the model's lower-case name without its owner; `query` and `passage` are put before the
+    text; `max_tokens` includes special tokens.
     """
 
     pattern: str
@@ -34,7 +34,7 @@ class ModelFamily:
 
 FAMILIES: tuple[ModelFamily, ...] = (
     ModelFamily(r"all-minilm-l6-v2", "mean", max_tokens=256),
-    # Trained up to 8 192 tokens; no chunk of ours comes near 1 024, and attention costs the square.
+    # Trained up to 8 192 tokens; chunks are far below 1 024, and attention costs the square.
     ModelFamily(r"bge-m3", "cls", max_tokens=1024),
     ModelFamily(r"bge-(small|base|large)-zh(-v1\.5)?$", "cls", query=_TO_ZH),
     ModelFamily(r"bge-(small|base|large)-en(-v1\.5)?$", "cls", query=_TO_EN),
@@ -47,17 +47,17 @@ FAMILIES: tuple[ModelFamily, ...] = (
     ModelFamily(r"bce-embedding", "cls"),
 )
 
-# FlagEmbedding's own default for a folder that does not say.
+# FlagEmbedding's default for a folder that sets nothing.
 _UNKNOWN = ModelFamily("", "cls")
 
 
 def family_of(name: str, folder: Path) -> ModelFamily:
-    """The family of the model in `folder`, by `name`, else by the folder's own configuration.
+    """Return the family of the model in `folder`, by `name`, else by the folder's own configuration.
 
     Raises ModelError when the folder asks for a pooling that is not supported.
     """
     origin = str(read_json(folder / "config.json").get("_name_or_path", ""))
-    # A fine-tuned model keeps its base model's name in `_name_or_path`, so a pooling file goes first.
+    # A fine-tuned model has its base model's name in `_name_or_path`, so a pooling file comes first.
     names = [name] if (folder / "1_Pooling" / "config.json").is_file() else [name, origin]
     for candidate in names:
         base = candidate.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].lower()
@@ -83,20 +83,20 @@ def _family_of_folder(name: str, folder: Path) -> ModelFamily:
 
 
 def _pooling(config: dict[str, Any]) -> Pooling | None:
-    """Reads both layouts of sentence-transformers' file: one flag a mode, or the mode's name."""
+    """Read both layouts of sentence-transformers' file: one flag a mode, or the mode's name."""
     if not config:
         return _UNKNOWN.pooling
-    known: dict[str, Pooling] = {"cls": "cls", "mean": "mean", "lasttoken": "last"}
+    poolings: dict[str, Pooling] = {"cls": "cls", "mean": "mean", "lasttoken": "last"}
     if isinstance(config.get("pooling_mode"), str):
-        return known.get(config["pooling_mode"])
+        return poolings.get(config["pooling_mode"])
     flags = {"cls_token": "cls", "mean_tokens": "mean", "lasttoken": "lasttoken"}
     modes = [key.removeprefix("pooling_mode_") for key, value in config.items() if value is True]
     modes = [mode for mode in modes if mode != "include_prompt"]
-    return known.get(flags.get(modes[0], "")) if len(modes) == 1 else None
+    return poolings.get(flags.get(modes[0], "")) if len(modes) == 1 else None
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty when the file is missing, unreadable or something else."""
+    """Return the object in a JSON file, or an empty one if the file is missing, unreadable or something else."""
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Loads a model's weights and tokenizer from a folder: the one place that knows FlagEmbedding.
+"""A model's weights and tokenizer, loaded from a folder; the only module that uses FlagEmbedding.
 
 Encoding is not FlagEmbedding's: see `embedding.py`.
 """
@@ -28,38 +28,38 @@ _RERANKER = (*_INFERENCE, "FlagEmbedding.inference.reranker", "FlagEmbedding.inf
 
 
 def load_flag_model(name: str, folder: Path, pooling: Pooling, device: str) -> Any:
-    """FlagEmbedding's FlagModel of `folder` in float32; `.model` and `.tokenizer` are what we use.
+    """Load FlagEmbedding's FlagModel of `folder` in float32; callers use `.model` and `.tokenizer`.
 
-    BGE-M3 loads this way too: its dense vector is the normalised first token, and the class made for
-    it adds only the sparse and multi-vector heads. Raises ModelError when the folder is no model.
+    BGE-M3 loads this way too: its dense vector is the normalised first token, and its own class adds only the sparse and
+    multi-vector heads. Raises ModelError when the folder has no model.
     """
     flag_model = import_flag_model()
     try:
         with _quiet_and_offline():
             loaded = flag_model(str(folder), use_fp16=False, devices=device, pooling_method=pooling)
-    except _unreadable() as error:
+    except _load_errors() as error:
         raise ModelError("embedding_unreadable", name=name, folder=str(folder)) from error
     loaded.model.to(device).float().eval()
     return loaded
 
 
 def load_flag_reranker(name: str, folder: Path, device: str) -> Any:
-    """FlagEmbedding's FlagReranker of `folder` in float32; `.model` and `.tokenizer` are what we use.
+    """Load FlagEmbedding's FlagReranker of `folder` in float32; callers use `.model` and `.tokenizer`.
 
     Raises ModelError when the folder cannot be loaded.
     """
-    flag_reranker = _imported(_RERANKER, "BaseReranker", "FlagReranker")
+    flag_reranker = _import_class(_RERANKER, "BaseReranker", "FlagReranker")
     try:
         with _quiet_and_offline():
             loaded = flag_reranker(str(folder), use_fp16=False, devices=device)
-    except _unreadable() as error:
+    except _load_errors() as error:
         raise ModelError("reranker_unreadable", name=name, folder=str(folder)) from error
     loaded.model.to(device).float().eval()
     return loaded
 
 
 def load_classifier(name: str, folder: Path, device: str, *, tokens: bool) -> tuple[Any, Any]:
-    """A classifier of texts, or of `tokens`, in float32, and its tokenizer; by transformers alone.
+    """Load a classifier of texts, or of `tokens`, in float32, and its tokenizer; by transformers alone.
 
     Raises ModelError when the folder cannot be loaded.
     """
@@ -70,29 +70,29 @@ def load_classifier(name: str, folder: Path, device: str, *, tokens: bool) -> tu
         with _quiet_and_offline():
             model = kind.from_pretrained(folder, local_files_only=True).to(device).float().eval()
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
-    except _unreadable() as error:
+    except _load_errors() as error:
         raise ModelError("verifier_unreadable", name=name, folder=str(folder)) from error
     return model, tokenizer
 
 
-def _unreadable() -> tuple[type[Exception], ...]:
-    """What the libraries below raise for damaged or foreign files."""
+def _load_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions of the libraries for damaged or foreign files."""
     from safetensors import SafetensorError
 
     return (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, EOFError, SafetensorError)
 
 
 def import_flag_model() -> Any:
-    """The class FlagModel, without the training half of the package."""
-    return _imported(_EMBEDDER, "BaseEmbedder", "FlagModel")
+    """Return the class FlagModel, without the training half of the package."""
+    return _import_class(_EMBEDDER, "BaseEmbedder", "FlagModel")
 
 
-def _imported(packages: tuple[str, ...], name: str, public: str) -> Any:
-    """The class that FlagEmbedding calls `public`: `name` in the module `base` of the last of `packages`.
+def _import_class(packages: tuple[str, ...], name: str, public: str) -> Any:
+    """Return the class that FlagEmbedding calls `public`: `name` in the module `base` of the last of `packages`.
 
-    `import FlagEmbedding` also imports its fine-tuning code, and with that datasets, pandas and peft:
-    about two of its three seconds. The packages on the way to the class are therefore entered by
-    their paths alone, and taken out again so that a later `import FlagEmbedding` is the usual one.
+    `import FlagEmbedding` also imports its fine-tuning code, and with it datasets, pandas and peft: about two of its
+    three seconds. The parent packages of the class are therefore added by their paths alone, and removed again so that a
+    later `import FlagEmbedding` works as usual.
     """
     with _import_lock:
         if "FlagEmbedding" in sys.modules:
@@ -124,7 +124,7 @@ def _bare_packages(root: Path, packages: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def _quiet_and_offline() -> Iterator[None]:
-    """No bars and load reports on stderr, and no question to the hub about files that lie here."""
+    """Hide progress bars and load reports, and ask the hub nothing about local files."""
     from huggingface_hub import constants
     from transformers.utils import logging as transformers_logging
 

@@ -1,4 +1,4 @@
-"""From a model's name to a folder on this machine: shipped, local, cached, or fetched from the hub."""
+"""A model's folder on this machine by its name: shipped, local, cached, or downloaded from the hub."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from rag.models.families import read_json
 log = logging.getLogger(__name__)
 
 BUILTIN = "builtin"
-"""The setting: multilingual-e5-small where its weights are installed, else all-MiniLM-L6-v2."""
+"""The setting: multilingual-e5-small if its weights are installed, else all-MiniLM-L6-v2."""
 MINILM = "all-MiniLM-L6-v2"
 MINILM_STORED = "builtin"
-"""What libraries made with all-MiniLM-L6-v2 call it."""
+"""The name of all-MiniLM-L6-v2 in libraries made with it."""
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of model.safetensors, as its authors published it."""
+"""The digest of model.safetensors, as its authors published it."""
 SHIPPED = (e5.NAME, MINILM)
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
 LEXICAL = "+sparse"
-"""Ends the name of a model whose libraries have learned terms beside those of BM25; see `lexical`."""
+"""The end of a name whose libraries have learned terms in addition to those of BM25; see `lexical`."""
 HEAD = "sparse_linear.pt"
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*", HEAD]
 _SLOW_TOKENIZERS = ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model", "spm.model")
-_SECONDS_TO_ANSWER = 10
+_TIMEOUT_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model's files. `name` tells it apart for good; `origin` is the name its family is known by.
+    """A model's files. `name` is unique and permanent; `origin` is the name that identifies its family.
 
     `shipped` files are those of a pinned package. `lexical` asks for the model's learned terms, too.
     """
@@ -47,13 +47,13 @@ class ModelFolder:
 
 
 def find_model(name: str) -> ModelFolder:
-    """Where the model `name` lies: one that is shipped, a folder, or a name on the hub (fetched when not cached).
+    """Return the files of the model `name`: a shipped one, a folder, or a name on the hub (downloaded if not cached).
 
-    Raises ModelError when there is no such model, its folder is incomplete, or the hub is out of reach.
+    Raises ModelError when there is no such model, its folder is incomplete, or the hub cannot be reached.
     """
     if name.endswith(LEXICAL):
-        found = find_model(name.removesuffix(LEXICAL))
-        return replace(found, name=found.name + LEXICAL, lexical=True)
+        base = find_model(name.removesuffix(LEXICAL))
+        return replace(base, name=base.name + LEXICAL, lexical=True)
     if name == BUILTIN:
         name = builtin_model()
     if name == e5.NAME and (source := e5.find_source()):
@@ -71,7 +71,7 @@ def find_model(name: str) -> ModelFolder:
     return ModelFolder(name, name, folder)
 
 
-_OPTIONAL = {
+_CODE_ENDINGS = {
     "embedding_no_folder": "_no_folder",
     "embedding_incomplete": "_incomplete",
     "embedding_unknown": "_unknown",
@@ -80,34 +80,34 @@ _OPTIONAL = {
 
 
 def find_optional(name: str, kind: str) -> Path:
-    """The folder of a model that need not be there, a `reranker` or a `verifier`: ModelErrors are named after it."""
+    """Return the folder of an optional model, a `reranker` or a `verifier`; ModelErrors are named after it."""
     if name in (BUILTIN, *SHIPPED):  # an embedding model
         raise ModelError(f"{kind}_no_folder", name=name)
     try:
         return find_model(name).folder
     except ModelError as error:
-        if error.code not in _OPTIONAL:
+        if error.code not in _CODE_ENDINGS:
             raise
-        raise ModelError(f"{kind}{_OPTIONAL[error.code]}", **error.notice.params) from error
+        raise ModelError(f"{kind}{_CODE_ENDINGS[error.code]}", **error.notice.params) from error
 
 
 def builtin_model() -> str:
-    """The shipped model that `builtin` stands for on this machine."""
+    """Return the shipped model that `builtin` means on this machine."""
     return e5.NAME if e5.find_source() else MINILM
 
 
 def stored_model(name: str) -> str:
-    """The name to load a model by that a library calls `name`."""
+    """Return the name by which to load the model that a library calls `name`."""
     return MINILM if name == MINILM_STORED else name
 
 
 def stored_name(model: str) -> str:
-    """What libraries call a shipped model."""
+    """Return the name of a shipped model in libraries."""
     return MINILM_STORED if model == MINILM else model
 
 
 def is_shipped(stored: str) -> bool:
-    """Whether a library that calls its model `stored` was made with one that is shipped."""
+    """True if a library that calls its model `stored` was made with a shipped one."""
     return stored_model(stored) in SHIPPED
 
 
@@ -127,17 +127,17 @@ def _minilm_folder() -> Path:
 
 @cache
 def _sha256(file: Path, _size: int, _changed: int) -> str:
-    """Read once (90 MB take 0.1 s), and again when the file has another size or time."""
+    """Return the digest, read once (90 MB take 0.1 s), and again if the size or time of the file changes."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check(name: str, folder: Path) -> None:
-    """Raises ModelError when a file is missing, or is not what its name says."""
+    """Raise ModelError when a file is missing, or is not what its name says."""
     missing = "" if read_json(folder / "config.json") else "config.json"
     tokenizer = folder / "tokenizer.json"
     slow = any((folder / file).is_file() for file in _SLOW_TOKENIZERS)
-    # The tokenizer's library raises a bare Exception for a broken file, so that is looked at here.
+    # The tokenizer's library raises a bare Exception for a broken file, so check it here.
     if not (read_json(tokenizer) if tokenizer.is_file() else slow):
         missing = missing or "tokenizer.json"
     if not _weights(folder):
@@ -147,15 +147,15 @@ def _check(name: str, folder: Path) -> None:
 
 
 def _weights(folder: Path) -> list[Path]:
-    """The weight files, single or in shards, sorted by name."""
+    """Return the weight files, single or in shards, sorted by name."""
     return sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])
 
 
 def _fingerprint(folder: Path) -> str:
-    """Eight hex digits of the model in `folder`, the same wherever the folder stands.
+    """Return eight hex digits of the model in `folder`, the same for a copy elsewhere.
 
-    Two folders may share a name, and vectors of two models must never mix. The ends of the weights
-    tell models apart well enough; hashing gigabytes at every start would not pay.
+    Two folders may have the same name, and vectors of two models must never mix. The ends of the weights are enough to
+    tell models apart; hashing gigabytes at every start would be slow.
     """
     digest = hashlib.sha256((folder / "config.json").read_bytes())
     for file in _weights(folder):
@@ -192,27 +192,27 @@ def _from_hub(name: str) -> Path:
 
 
 def _download(name: str) -> Path:
-    """Fetches the configuration, the tokenizer and one kind of weights, not the exports beside them."""
+    """Download the configuration, the tokenizer and one kind of weights, without other exports."""
     from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,
         disable_progress_bars,
         enable_progress_bars,
     )
 
-    shown = not are_progress_bars_disabled()
+    had_bars = not are_progress_bars_disabled()
     disable_progress_bars()
     try:
         folder = _snapshot(name, [*_SMALL_FILES, "model*.safetensors"])
         return folder if _weights(folder) else _snapshot(name, [*_SMALL_FILES, "pytorch_model*.bin"])
     finally:
-        if shown:
+        if had_bars:
             enable_progress_bars()
 
 
 def _snapshot(name: str, patterns: list[str] | None = None, *, local_only: bool = False) -> Path:
-    """The hub library turns what the network raises into OSErrors here, but not in its other calls."""
+    """Call snapshot_download, the only call of the hub's library that turns network errors into OSErrors."""
     from huggingface_hub import snapshot_download
 
     return Path(
-        snapshot_download(name, allow_patterns=patterns, local_files_only=local_only, etag_timeout=_SECONDS_TO_ANSWER)
+        snapshot_download(name, allow_patterns=patterns, local_files_only=local_only, etag_timeout=_TIMEOUT_SECONDS)
     )

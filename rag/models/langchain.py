@@ -1,4 +1,4 @@
-"""Our encoders as LangChain's, for a vector store that wants them."""
+"""Adapters of the encoders to LangChain's interfaces, for a vector store that wants these."""
 
 from __future__ import annotations
 

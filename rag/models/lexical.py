@@ -1,7 +1,7 @@
 """BGE-M3's second head: a weight for each token of a text, which makes learned sparse vectors.
 
-Chen et al. 2024, "M3-Embedding", arXiv 2402.03216. FlagEmbedding computes the same with BGEM3FlagModel, by which the
-tests judge this; here threads share the tokenizer.
+Chen et al. 2024, "M3-Embedding", arXiv 2402.03216. The tests compare it with BGEM3FlagModel of FlagEmbedding; here
+threads share the tokenizer.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from rag.models.embedding import EmbeddingModel
 
 FIRST: Final = 1 << 31
-"""The number of the first learned term: those of BM25 are below it."""
+"""The number of the first learned term; those of BM25 are below it."""
 _BATCH_TOKENS = 2048
 
 
 class LexicalHead:
-    """Texts to learned terms. Safe to share between threads."""
+    """Turns texts into learned terms. Safe to share between threads."""
 
     def __init__(self, folder: Path, flag: Any, tokens: Tokens, device: str, *, half: bool) -> None:
-        """`flag` is the loaded model, `half` tells that its layers are in bfloat16.
+        """`flag` is the loaded model; `half` is true if its layers are in bfloat16.
 
-        Raises ModelError for a folder without a head that fits it.
+        Raises ModelError for a folder without a head that fits the model.
         """
         import torch
 
@@ -49,14 +49,14 @@ class LexicalHead:
         self._workers = Workers(serial=device != "cpu")
 
     def encode(self, texts: Sequence[str]) -> list[SparseVector]:
-        """The terms of each text with their weights, each the largest that a token of that kind has."""
+        """Return the terms of each text with their weights, each the largest among its tokens of that kind."""
         rows = self._tokens.encode(texts)
-        found: list[SparseVector] = [SparseVector([], [])] * len(rows)
+        vectors: list[SparseVector] = [SparseVector([], [])] * len(rows)
         groups = grouped([len(row) for row in rows], _BATCH_TOKENS, self._workers.count)
         for places, weights in self._workers.each(lambda group: self._weights([rows[at] for at in group]), groups):
-            for place, of_tokens in zip(places, weights, strict=True):
-                found[place] = self._terms(rows[place], of_tokens)
-        return found
+            for place, token_weights in zip(places, weights, strict=True):
+                vectors[place] = self._terms(rows[place], token_weights)
+        return vectors
 
     def _weights(self, rows: Sequence[Sequence[int]]) -> Iterator[Sequence[float]]:
         import torch
@@ -64,7 +64,7 @@ class LexicalHead:
         batch = padded(rows, self._pad, self._tokens.max_tokens)
         kind = self._device.split(":", 1)[0]
         with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self._half):
-            ids, mask = (torch.from_numpy(one).to(self._device) for one in (batch.ids, batch.mask))
+            ids, mask = (torch.from_numpy(array).to(self._device) for array in (batch.ids, batch.mask))
             hidden = self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
             weights = torch.relu(self._linear(hidden.float())).squeeze(-1).cpu().numpy()
         if not np.isfinite(weights).all():
@@ -85,12 +85,12 @@ def lexical_of(model: EmbeddingModel) -> LexicalHead | None:
     return head
 
 
-def joined(one: SparseVector, other: SparseVector) -> SparseVector:
-    """The terms of both, of which none is in the other."""
-    return SparseVector([*one.indices, *other.indices], [*one.values, *other.values])
+def joined(first: SparseVector, second: SparseVector) -> SparseVector:
+    """Return the terms of both vectors, which share none."""
+    return SparseVector([*first.indices, *second.indices], [*first.values, *second.values])
 
 
 def without_learned(vector: SparseVector) -> SparseVector:
-    """The terms of BM25 alone."""
-    kept = [(index, value) for index, value in zip(vector.indices, vector.values, strict=True) if index < FIRST]
-    return SparseVector([index for index, _ in kept], [value for _, value in kept])
+    """Return the terms of BM25 alone."""
+    terms = [(index, value) for index, value in zip(vector.indices, vector.values, strict=True) if index < FIRST]
+    return SparseVector([index for index, _ in terms], [value for _, value in terms])

@@ -1,4 +1,4 @@
-"""OpenAI's protocol as many servers speak it: each in its own way, and not all of it."""
+"""A client of OpenAI's protocol for servers that support parts of it, each in its own way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langchain_openai import ChatOpenAI
 from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
 
 from rag.errors import ModelError
-from rag.models.failures import model_error, window_in
+from rag.models.failures import model_error, read_window
 from rag.models.pace import Pace, pace_of
 from rag.models.refusals import ServerKey, server_key
 from rag.models.sampling import SAMPLING, refused_parameters
@@ -26,7 +26,7 @@ _LONGEST_PAUSE = 10.0
 _REFUSALS = (400, 422)
 _REPEATABLE = (409, 429, 500, 502, 503, 520, 529)
 
-# What a server was seen to refuse, for as long as the process lives: (address, model) -> fields.
+# Fields that a server refused, by address and model; for the lifetime of the process.
 _refused: dict[ServerKey, frozenset[str]] = {}
 
 
@@ -40,125 +40,125 @@ class ServerChat(ChatOpenAI):
 
     attempts: int = 1
     job_limit: bool = False
-    """Whether `max_tokens` is a job's, and no person's choice."""
+    """True if `max_tokens` is a job's limit, not a person's choice."""
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
-        if self.max_tokens and _OPENAI not in (self.openai_api_base or _OPENAI):  # OpenAI has a name of its own for it
+        if self.max_tokens and _OPENAI not in (self.openai_api_base or _OPENAI):  # OpenAI has its own name for it
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         for field in _refused.get(server_key(self), frozenset()):
             payload.pop(field, None)
         return payload
 
     async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        tries = _Tries(self)
+        attempts = _Attempts(self)
         while True:
             try:
                 async with pace_of(self).gate():
                     return await super()._agenerate(*args, **kwargs)
             except OpenAIError as error:
-                pause = tries.pause_after(error)
+                pause = attempts.pause_after(error)
             await asyncio.sleep(pause)
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        tries, begun = _Tries(self, streams=True), False
+        attempts, has_begun = _Attempts(self, streams=True), False
         while True:
-            watch = _Watch()
+            timer = _StreamTimer()
             try:
                 async with pace_of(self).gate():
                     async for chunk in super()._astream(*args, **kwargs):
-                        begun = True
-                        watch.see(chunk)
+                        has_begun = True
+                        timer.note(chunk)
                         yield chunk
-                watch.tell(pace_of(self))
+                timer.report(pace_of(self))
                 return
             except OpenAIError as error:
-                if begun:
+                if has_begun:
                     raise
-                pause = tries.pause_after(error)
+                pause = attempts.pause_after(error)
             await asyncio.sleep(pause)
 
 
-class _Watch:
-    """Times one stream: how long until its first word, and how long from there."""
+class _StreamTimer:
+    """The times of one stream: until its first word, and from there to its end."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._first = self._last = 0.0
         self._usage: Any = None
 
-    def see(self, chunk: ChatGenerationChunk) -> None:
+    def note(self, chunk: ChatGenerationChunk) -> None:
         self._last = time.monotonic()
         self._first = self._first or (self._last if chunk.text else 0.0)
         self._usage = getattr(chunk.message, "usage_metadata", None) or self._usage
 
-    def tell(self, pace: Pace) -> None:
+    def report(self, pace: Pace) -> None:
         if self._first and self._usage:
             writing = self._last - self._first
             pace.note(self._usage["input_tokens"], self._first - self._began, self._usage["output_tokens"] - 1, writing)
 
 
-class _Tries:
-    """The tries of one request."""
+class _Attempts:
+    """The attempts of one request."""
 
     def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
         self._key = server_key(model)
         self._pace = pace_of(model)
-        own = (name for name in SAMPLING if not (name == "max_tokens" and model.job_limit))
-        self._sampling = [name for name in own if getattr(model, name) is not None]
-        self._left = model.attempts - 1
+        fields = (name for name in SAMPLING if not (name == "max_tokens" and model.job_limit))
+        self._sampling = [name for name in fields if getattr(model, name) is not None]
+        self._remaining = model.attempts - 1
         self._pauses = iter(_PAUSES)
         self._streams = streams
         self._dropped: set[str] = set()
 
     def pause_after(self, error: OpenAIError) -> float:
-        """Seconds to wait before the next try. Raises `error` when there is to be none."""
+        """Return the seconds to wait before the next attempt. Raises `error` if there is none."""
         status = error.status_code if isinstance(error, APIStatusError) else None
         if model_error(error).code == "chat_too_long":
-            self._pace.window = window_in(error) or self._pace.window
+            self._pace.window = read_window(error) or self._pace.window
             raise error
         if status in _REFUSALS:
-            return self._without_a_field(error)
-        if self._left <= 0 or not _worth_repeating(error, status):
+            return self._drop_field(error)
+        if self._remaining <= 0 or not _is_repeatable(error, status):
             raise error
-        self._left -= 1
-        return _asked_for(error) or next(self._pauses, _PAUSES[-1])
+        self._remaining -= 1
+        return _retry_after(error) or next(self._pauses, _PAUSES[-1])
 
-    def _without_a_field(self, error: OpenAIError) -> float:
-        """Leave out what the server may have meant; if that did not help, it was not that.
+    def _drop_field(self, error: OpenAIError) -> float:
+        """Drop the field that the server may have refused; if that was tried before, it was not the cause.
 
-        What a person chose is not left out unsaid. Raises ModelError where the server names it.
+        A person's choice is never dropped silently. Raises ModelError if the server names it.
         """
         if names := refused_parameters(str(error), self._sampling):
             raise ModelError("chat_parameter_refused", names=names) from error
-        field = self._suspect(str(error).lower())
-        known = _refused.get(self._key, frozenset())
-        if field is None or field in known:
-            _refused[self._key] = known - self._dropped
+        field = self._find_suspect(str(error).lower())
+        refused = _refused.get(self._key, frozenset())
+        if field is None or field in refused:
+            _refused[self._key] = refused - self._dropped
             raise error
         log.info("The chat server refused a request; trying without %s", field)
         self._dropped.add(field)
-        _refused[self._key] = known | {field}
+        _refused[self._key] = refused | {field}
         return 0.0
 
-    def _suspect(self, text: str) -> str | None:
+    def _find_suspect(self, text: str) -> str | None:
         if "temperature" in text:
             return "temperature"
         if "max_tokens" in text or "max_completion_tokens" in text:
             return "max_tokens"
-        named = "stream_options" in text or "include_usage" in text
-        blamed = any(word in text for word in ("response_format", "tool_choice"))
-        return "stream_options" if self._streams and (named or not blamed) else None
+        is_named = "stream_options" in text or "include_usage" in text
+        has_other = any(word in text for word in ("response_format", "tool_choice"))
+        return "stream_options" if self._streams and (is_named or not has_other) else None
 
 
-def _worth_repeating(error: OpenAIError, status: int | None) -> bool:
+def _is_repeatable(error: OpenAIError, status: int | None) -> bool:
     if status is not None:
         return status in _REPEATABLE and "insufficient_quota" not in str(error)
     return isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError)
 
 
-def _asked_for(error: OpenAIError) -> float | None:
-    """The seconds of the server's Retry-After, if it asks for a time that a person would wait."""
+def _retry_after(error: OpenAIError) -> float | None:
+    """Return the seconds of the server's Retry-After, if a person would wait as long."""
     if not isinstance(error, APIStatusError):
         return None
     try:

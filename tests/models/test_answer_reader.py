@@ -9,7 +9,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from rag.models import e5
-from rag.models.answer_reader import MOST_TOKENS, STRETCHES, WEIGHTS, AnswerReader, Coded, Line
+from rag.models.answer_reader import MAX_TOKENS, MAX_WINDOWS, WEIGHTS, AnswerReader, Line, TokenizedLines
 from rag.models.hub import BUILTIN, find_model
 from rag.models.tokens import Tokens
 from rag.models.transformer import read_bert
@@ -29,7 +29,7 @@ def reader(folder: Path) -> AnswerReader:
 
 @pytest.fixture(scope="module")
 def tokens(folder: Path) -> Tokens:
-    return Tokens(read_bert(folder).tokenizer, MOST_TOKENS)
+    return Tokens(read_bert(folder).tokenizer, MAX_TOKENS)
 
 
 KETTLE = [
@@ -72,7 +72,7 @@ def test_a_question_about_something_else_is_less_likely_answered(reader: AnswerR
 
 
 def test_only_the_promising_are_read_with_their_neighbours(reader: AnswerReader) -> None:
-    alone = [Line(place, "Numbers", "", f"The number of page {place} is {place}.") for place in range(STRETCHES + 3)]
+    alone = [Line(place, "Numbers", "", f"The number of page {place} is {place}.") for place in range(MAX_WINDOWS + 3)]
     logits = reader.read("which number?", alone, list(reversed(range(len(alone)))))
     assert np.isnan(logits[:3]).all() and not np.isnan(logits[3:]).any()
     assert np.isnan(reader.read("which number?", alone, [])).all()
@@ -81,12 +81,12 @@ def test_only_the_promising_are_read_with_their_neighbours(reader: AnswerReader)
 def test_a_stretch_stays_in_its_passage_and_has_room_for_long_lines(tokens: Tokens) -> None:
     long = "word " * 300
     made = [*lines(["One.", "Two.", "Three."], "A"), *lines(["Four.", long, "Five."], "B", 1)]
-    coded = Coded(tokens, "what?", made)
-    assert coded.stretch(1) == range(3)
-    assert coded.stretch(4) == range(3, 6), "a long line is cut"
-    ids, spans = coded.row(coded.stretch(4))
-    assert len(ids) <= MOST_TOKENS and [last - first for first, last in spans][1] == 80
-    assert list(coded.stretches([4, 3, 0])) == [range(3, 6), range(3)]
+    coded = TokenizedLines(tokens, "what?", made)
+    assert coded.window(1) == range(3)
+    assert coded.window(4) == range(3, 6), "a long line is cut"
+    ids, spans = coded.build_row(coded.window(4))
+    assert len(ids) <= MAX_TOKENS and [last - first for first, last in spans][1] == 80
+    assert list(coded.windows([4, 3, 0])) == [range(3, 6), range(3)]
 
 
 def test_lines_do_not_depend_on_what_else_is_read(reader: AnswerReader) -> None:

@@ -25,13 +25,13 @@ class FakeEngines:
         self.passes = passes
         self.asked: list[str] = []
 
-    def own(self, *, half: bool) -> Callable[[Batch], Rows] | None:
+    def own_pass(self, *, half: bool) -> Callable[[Batch], Rows] | None:
         return self._pass("own_half" if half else "own") if any(key.startswith("own") for key in self.passes) else None
 
-    def loaded(self, *, half: bool) -> Callable[[Batch], Rows]:
+    def loaded_pass(self, *, half: bool) -> Callable[[Batch], Rows]:
         return self._pass("loaded_half" if half else "loaded")
 
-    def close(self, exact: Rows, rows: Rows) -> bool:
+    def are_close(self, exact: Rows, rows: Rows) -> bool:
         return bool((exact * rows).sum() > 0.999)
 
     def _pass(self, name: str) -> Callable[[Batch], Rows]:
