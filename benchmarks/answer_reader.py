@@ -34,7 +34,7 @@ from benchmarks.ours import MeasuredApp, measured_app, take_in
 from rag.evaluation.evidence import squash
 from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
 from rag.models.hub import BUILTIN, find_model
-from rag.models.tokens import Tokens, padded
+from rag.models.tokens import Tokens, pad_rows
 from rag.models.transformer import read_bert
 from rag.reasoning.extractive import FEATURES
 from rag.reasoning.quotable import quotables
@@ -175,7 +175,7 @@ class Reader(nn.Module):
     def forward(self, examples: Sequence[tuple[TokenizedLines, Sequence[Sequence[int]]]]) -> list[torch.Tensor]:
         """For each example the logits of the lines of its stretches, after each other."""
         rows = [coded.build_row(stretch) for coded, stretches in examples for stretch in stretches]
-        batch = padded([ids for ids, _ in rows], 1, MAX_TOKENS)
+        batch = pad_rows([ids for ids, _ in rows], 1, MAX_TOKENS)
         ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
         with torch.autocast("cpu", torch.bfloat16):
             hidden = self.body(input_ids=ids, attention_mask=mask).last_hidden_state.float()

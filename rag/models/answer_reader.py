@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.engines import Workers, has_bfloat16
-from rag.models.tokens import Tokens, padded
+from rag.models.tokens import Tokens, pad_rows
 from rag.models.transformer import EncoderPass, read_bert
 
 WEIGHTS: Final = Path(__file__).with_name("answer_reader.safetensors")
@@ -148,9 +148,7 @@ class _Network:
             name, _, kind = key.partition(":")
             if kind in ("add", "up"):
                 change = changes[key].float()
-                _add_to(
-                    loaded.model.encoder, name, change @ changes[f"{name}:down"].float() if kind == "up" else change
-                )
+                _add(loaded.model.encoder, name, change @ changes[f"{name}:down"].float() if kind == "up" else change)
         self._head = [changes[f"head.{name}"].float() for name in ("wide", "wide_bias", "narrow", "narrow_bias")]
         self._encode = EncoderPass(loaded.model, half=has_bfloat16("cpu"))
         self._workers = Workers()
@@ -171,7 +169,7 @@ class _Network:
 
         wide, wide_bias, narrow, narrow_bias = self._head
         with torch.inference_mode():
-            hidden = self._encode(padded([ids for ids, _ in rows], _PAD, MAX_TOKENS)).float()
+            hidden = self._encode(pad_rows([ids for ids, _ in rows], _PAD, MAX_TOKENS)).float()
             states = [
                 torch.cat((hidden[row, first:last].mean(0), hidden[row, 0]))
                 for row, (_, spans) in enumerate(rows)
@@ -182,7 +180,7 @@ class _Network:
             return [part.numpy() for part in torch.split(logits, [len(spans) for _, spans in rows])]
 
 
-def _add_to(root: Any, name: str, change: Any) -> None:
+def _add(root: Any, name: str, change: Any) -> None:
     *path, leaf = name.split(".")
     for step in path:
         root = root[int(step)] if step.isdigit() else getattr(root, step)

@@ -89,11 +89,9 @@ class CallCounter(BaseCallbackHandler):
         elif span := self._spans.pop(run_id, None):
             end(span, status)
 
-    def _count(
-        self, run_id: UUID, tokens_in: int, tokens_out: int, status: Status = "ok", *, estimated: bool = False
-    ) -> None:
-        self._budget.meter.add(tokens_in, tokens_out, estimated=estimated)
-        end(self._spans.pop(run_id), status, tokens_in=tokens_in, tokens_out=tokens_out, tokens_estimated=estimated)
+    def _count(self, run_id: UUID, prompt: int, reply: int, status: Status = "ok", *, estimated: bool = False) -> None:
+        self._budget.meter.add(prompt, reply, estimated=estimated)
+        end(self._spans.pop(run_id), status, tokens_in=prompt, tokens_out=reply, tokens_estimated=estimated)
 
 
 async def counted(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> Told:

@@ -23,7 +23,7 @@ from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
 from rag.models.lexical import LexicalHead
-from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, normalised, padded, sum_of_rows
+from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalised, pad_rows, sum_of_rows
 from rag.models.transformer import read_bert
 from rag.text import is_chinese
 
@@ -160,7 +160,7 @@ class FlagEncoder:
         The sum of the tokens' input embeddings, or hashed characters if the model cannot read the texts as a whole.
         """
         ids = self._tokens.encode(texts, special=False)
-        return sum_of_rows(self._look_up_rows, self.dimension, ids) if self._can_read(ids) else hashed_characters(texts)
+        return sum_of_rows(self._look_up_rows, self.dimension, ids) if self._can_read(ids) else hash_characters(texts)
 
     def _look_up_rows(self, ids: NDArray[np.int64]) -> Vectors:
         """Look up rows of the input embeddings; the table may be in half precision."""
@@ -171,8 +171,8 @@ class FlagEncoder:
 
     @cached_property
     def _unreadable(self) -> NDArray[np.bool_]:
-        """The flags of `Tokens.unread`, which reads the whole vocabulary: half a second, saved on loading."""
-        return self._tokens.unread()
+        """The flags of `Tokens.find_unreadable`, which reads the whole vocabulary: half a second, saved on loading."""
+        return self._tokens.find_unreadable()
 
     @cached_property
     def _reads_latin(self) -> bool:
@@ -187,7 +187,7 @@ class FlagEncoder:
         budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
         windows = range(0, len(texts), _WINDOW)
         for begin, ids in map_ahead(self._tokenizing, lambda at: self._tokenize(texts[at : at + _WINDOW]), windows, 1):
-            for group in grouped([len(row) for row in ids], budget, self._workers.count):
+            for group in group_by_length([len(row) for row in ids], budget, self._workers.count):
                 yield [begin + place for place in group], [ids[place] for place in group]
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
@@ -196,7 +196,7 @@ class FlagEncoder:
     def _encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
         ids = self._tokens.encode([self._family.query + text for text in texts])
         vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
-        for group in grouped([len(row) for row in ids], _QUERY_TOKENS, 1):
+        for group in group_by_length([len(row) for row in ids], _QUERY_TOKENS, 1):
             vectors[group] = self._encode([ids[place] for place in group])
         vectors = self._means.remove(vectors, texts, "query") if self._means else vectors
         vectors.setflags(write=False)
@@ -209,7 +209,7 @@ class FlagEncoder:
         return vectors
 
     def _pad_batch(self, ids: Sequence[Sequence[int]]) -> Batch:
-        return padded(ids, self._pad, self._max_tokens)
+        return pad_rows(ids, self._pad, self._max_tokens)
 
 
 class EmbeddingModel(Protocol):

@@ -30,8 +30,8 @@ _RERANKER = (*_INFERENCE, "FlagEmbedding.inference.reranker", "FlagEmbedding.inf
 def load_flag_model(name: str, folder: Path, pooling: Pooling, device: str) -> Any:
     """Load FlagEmbedding's FlagModel of `folder` in float32; callers use `.model` and `.tokenizer`.
 
-    BGE-M3 loads this way too: its dense vector is the normalised first token, and its own class adds only the sparse and
-    multi-vector heads. Raises ModelError when the folder has no model.
+    BGE-M3 loads this way too: its dense vector is the normalised first token, and its own class adds only the sparse
+    and multi-vector heads. Raises ModelError when the folder has no model.
     """
     flag_model = import_flag_model()
     try:
@@ -91,8 +91,8 @@ def _import_class(packages: tuple[str, ...], name: str, public: str) -> Any:
     """Return the class that FlagEmbedding calls `public`: `name` in the module `base` of the last of `packages`.
 
     `import FlagEmbedding` also imports its fine-tuning code, and with it datasets, pandas and peft: about two of its
-    three seconds. The parent packages of the class are therefore added by their paths alone, and removed again so that a
-    later `import FlagEmbedding` works as usual.
+    three seconds. The parent packages of the class are therefore added by their paths alone, and removed again so that
+    a later `import FlagEmbedding` works as usual.
     """
     with _import_lock:
         if "FlagEmbedding" in sys.modules:

@@ -16,7 +16,7 @@ import numpy as np
 from rag.errors import ModelError
 from rag.models.engines import Workers
 from rag.models.hub import HEAD
-from rag.models.tokens import Tokens, grouped, padded
+from rag.models.tokens import Tokens, group_by_length, pad_rows
 from rag.types import SparseVector
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class LexicalHead:
         """Return the terms of each text with their weights, each the largest among its tokens of that kind."""
         rows = self._tokens.encode(texts)
         vectors: list[SparseVector] = [SparseVector([], [])] * len(rows)
-        groups = grouped([len(row) for row in rows], _BATCH_TOKENS, self._workers.count)
+        groups = group_by_length([len(row) for row in rows], _BATCH_TOKENS, self._workers.count)
         for places, weights in self._workers.each(lambda group: self._weights([rows[at] for at in group]), groups):
             for place, token_weights in zip(places, weights, strict=True):
                 vectors[place] = self._terms(rows[place], token_weights)
@@ -61,7 +61,7 @@ class LexicalHead:
     def _weights(self, rows: Sequence[Sequence[int]]) -> Iterator[Sequence[float]]:
         import torch
 
-        batch = padded(rows, self._pad, self._tokens.max_tokens)
+        batch = pad_rows(rows, self._pad, self._tokens.max_tokens)
         kind = self._device.split(":", 1)[0]
         with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self._half):
             ids, mask = (torch.from_numpy(array).to(self._device) for array in (batch.ids, batch.mask))

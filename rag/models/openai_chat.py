@@ -31,11 +31,11 @@ _refused: dict[ServerKey, frozenset[str]] = {}
 
 
 class ServerChat(ChatOpenAI):
-    """ChatOpenAI that leaves out what its server answers with 400, and repeats what is worth repeating.
+    """ChatOpenAI that leaves out fields that its server answers with 400, and repeats failures that may pass.
 
     Repeated: rate limits, server errors and lost connections, before the first piece of an answer.
-    Not repeated: a time-out (another would double the wait), and everything that would fail again. So it is with
-    asynchronous calls, which are the only ones here.
+    Not repeated: a time-out (another would double the wait), and everything that would fail again. This applies to
+    asynchronous calls, the only ones here.
     """
 
     attempts: int = 1

@@ -1,4 +1,4 @@
-"""What servers really send over OpenAI's protocol, put into the form that the protocol says."""
+"""Replies that differ from OpenAI's protocol, converted to its form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WAYS: Final = ("tools", "response_format")
 
 
 class NotOfferedError(ModelInvalidRequestError):
-    """The server does not offer what the request asked for, whatever status it says that with."""
+    """The server does not offer a feature of the request, whatever its status."""
 
     def __init__(self, error: APIStatusError) -> None:
         super().__init__(str(error))
@@ -29,31 +29,31 @@ class NotOfferedError(ModelInvalidRequestError):
 
 
 class WireChat(ChatOpenAI):
-    """ChatOpenAI for replies that are not quite what the protocol says."""
+    """ChatOpenAI for replies that differ from the protocol."""
 
     @model_validator(mode="after")
     def _read_replies(self) -> Self:
-        if not isinstance(self.async_client, _Endpoint):
-            self.async_client = _Endpoint(self.async_client)
+        if not isinstance(self.async_client, _StreamingEndpoint):
+            self.async_client = _StreamingEndpoint(self.async_client)
         return self
 
     async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        """A refusal that comes as a failure of the server would be repeated: it is given its own name."""
+        """Give a refusal its own error, since a status for a failed server would cause a repeat."""
         try:
             return await super()._agenerate(*args, **kwargs)
         except APIStatusError as error:
-            asked = any(way in kwargs for way in _WAYS)
-            if asked and error.status_code not in NOT_UNDERSTOOD and refuses_form(error, self):
+            has_form = any(way in kwargs for way in _WAYS)
+            if has_form and error.status_code not in NOT_UNDERSTOOD and refuses_form(error, self):
                 raise NotOfferedError(error) from error
             raise
 
 
 class AnyServerChat(ServerChat, WireChat):
-    """The tries of the one around the reading of the other."""
+    """The attempts of ServerChat around the reading of WireChat."""
 
 
-class _Endpoint:
-    """The client's way to ask, whose streams are read here."""
+class _StreamingEndpoint:
+    """A wrapper of the client's endpoint that reads its streams here."""
 
     def __init__(self, endpoint: Any) -> None:
         self._endpoint = endpoint
@@ -69,20 +69,20 @@ class _Endpoint:
 
 
 class _Stream:
-    """The chunks of one stream, as the protocol says they look, with a reason to finish where it ended in order.
+    """The chunks of one stream in the form of the protocol, with a finish reason if it ended properly.
 
-    A server may ignore that a stream was asked for and send one whole reply, name each piece `message`
-    instead of `delta`, or never say why it finished. `[DONE]` tells the end of a stream from a lost connection.
+    A server may ignore that a stream was requested and send one whole reply, name each piece `message` instead of
+    `delta`, or never send a finish reason. `[DONE]` tells the end of a stream from a lost connection.
     """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._watch = _Watch(getattr(stream, "_decoder", None))
-        if self._watch.sees:  # a name of the client's own; without it only what is odd goes unnoticed
+        self._watch = _EventDecoder(getattr(stream, "_decoder", None))
+        if self._watch.is_active:  # a private name of the client; without it, only odd replies go unnoticed
             stream._decoder = self._watch
         if hasattr(stream, "_cast_to"):
-            stream._cast_to = object  # plain data: making a model of each piece took two thirds of its time
-        self._spoke = False
+            stream._cast_to = object  # plain data: a model for each piece took two thirds of the time
+        self._began = False
         self._reason = ""
 
     async def __aenter__(self) -> Self:
@@ -95,7 +95,7 @@ class _Stream:
     async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
         async for chunk in self._stream:
             yield self._read(chunk if isinstance(chunk, dict) else chunk.model_dump(warnings=False))
-        whole = self._watch.whole()
+        whole = self._watch.whole_reply()
         if whole is not None:
             yield self._read(whole)
         if (self._watch.done or whole is not None) and not self._reason:
@@ -104,48 +104,48 @@ class _Stream:
     def _read(self, chunk: dict[str, Any]) -> dict[str, Any]:
         for choice in (chunk.get("choices") or [])[:1]:
             delta = choice.get("delta") or {}
-            self._spoke = self._spoke or bool(delta.get("content"))
+            self._began = self._began or bool(delta.get("content"))
             message = choice.get("message")
-            # A server that sends both repeats in the message what its pieces said.
-            choice["delta"] = _as_delta(message) if message and not (self._spoke or delta.get("tool_calls")) else delta
+            # A server that sends both repeats its pieces in the message.
+            choice["delta"] = _as_delta(message) if message and not (self._began or delta.get("tool_calls")) else delta
             self._reason = choice.get("finish_reason") or self._reason
         return chunk
 
 
 def _as_delta(message: dict[str, Any]) -> dict[str, Any]:
-    """A message's calls have no places; those of a stream's pieces do."""
+    """Return the message with numbered calls, as in the pieces of a stream."""
     calls = message.get("tool_calls") or []
     return {**message, "tool_calls": [{"index": place, **call} for place, call in enumerate(calls)]}
 
 
-class _Watch:
-    """A decoder of server-sent events that is watched: whether the last one came, and what came instead of any."""
+class _EventDecoder:
+    """A decoder of server-sent events that notes if the last one came, and keeps a reply without any."""
 
     def __init__(self, decoder: Any) -> None:
         self._decoder = decoder
-        self.sees = decoder is not None
-        self._begun = False
+        self.is_active = decoder is not None
+        self._has_events = False
         self._body = b""
         self.done = False
 
     async def aiter_bytes(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[Any]:
-        async for event in self._decoder.aiter_bytes(self._kept(chunks)):
-            self._begun, self._body = True, b""
+        async for event in self._decoder.aiter_bytes(self._record(chunks)):
+            self._has_events, self._body = True, b""
             self.done = self.done or event.data.startswith("[DONE]")
             yield event
 
-    async def _kept(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _record(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         first = True
         async for chunk in chunks:
-            if first:  # with a byte order mark the first line is no event
+            if first:  # a byte order mark would hide the first event
                 chunk, first = chunk.removeprefix(BOM_UTF8), False
-            if not self._begun and len(self._body) < _MAX_BODY:
+            if not self._has_events and len(self._body) < _MAX_BODY:
                 self._body += chunk
             yield chunk
 
-    def whole(self) -> dict[str, Any] | None:
-        """The reply that came as one, if one did."""
-        if self._begun or not self._body:
+    def whole_reply(self) -> dict[str, Any] | None:
+        """Return the reply that came in one piece, if any."""
+        if self._has_events or not self._body:
             return None
         try:
             reply = json.loads(self._body)

@@ -1,4 +1,4 @@
-"""How much a chat server takes in at once, and how fast: learned from what it says of itself and from its calls."""
+"""The capacity and speed of chat servers, learned from their own data and from calls."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _WINDOW_FIELDS: Final = ("n_ctx", "max_model_len", "loaded_context_length", "context_length", "context_window")
-_OLLAMA_WINDOW: Final = 4_096  # tokens, where nothing else was set
+_OLLAMA_WINDOW: Final = 4_096  # tokens, if nothing else is set
 _ASK_SECONDS: Final = 2.0
-_LEAST_TOKENS: Final = 200  # of a prompt that tells a speed: shorter ones are mostly waiting
-_KEPT: Final = 5
-_MANY: Final = 100
+_MIN_TOKENS: Final = 200  # of a prompt to measure speed by: shorter ones are mostly waiting
+_MAX_SAMPLES: Final = 5
+_DEFAULT_SLOTS: Final = 100
 _PASSAGES_TOKENS: Final = 1_000  # of a question with its passages
 _PATIENCE: Final = 5.0  # seconds
 _REPLY: Final = 800  # tokens
-_SLOWEST_SHARE: Final = 0.8  # of the time that a request may be silent, for reading its prompt
+_SLOWEST_SHARE: Final = 0.8  # of the longest silence of a request, for reading its prompt
 
 
 @dataclass(slots=True)
 class Pace:
-    """What is known of one model of one server, for as long as the process lives.
+    """The measured limits of one model of one server, for the lifetime of the process.
 
     `window` is in tokens, `reads` and `writes` are tokens per second of the last calls, `waits` the seconds until their
-    first one; `slots` is how many requests the server works on at a time.
+    first token; `slots` is how many requests the server works on at a time.
     """
 
     window: int | None = None
@@ -44,20 +44,20 @@ class Pace:
     gates: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
 
     def note(self, read: int, seconds: float, written: int, writing: float) -> None:
-        """Learn from a call that read so many tokens before its first one came, and then wrote so many."""
-        if read >= _LEAST_TOKENS and seconds > 0:
-            self.reads = [*self.reads, read / seconds][-_KEPT:]
-            self.waits = [*self.waits, seconds][-_KEPT:]
+        """Add a call that read so many tokens before its first one, and then wrote so many."""
+        if read >= _MIN_TOKENS and seconds > 0:
+            self.reads = [*self.reads, read / seconds][-_MAX_SAMPLES:]
+            self.waits = [*self.waits, seconds][-_MAX_SAMPLES:]
         if written >= 10 and writing > 0:
-            self.writes = [*self.writes, written / writing][-_KEPT:]
+            self.writes = [*self.writes, written / writing][-_MAX_SAMPLES:]
 
     def seconds(self, read: int, written: int) -> float:
-        """About how long such a call takes; 0 where nothing is known. A prompt may be read faster a second time."""
+        """Estimate the duration of a call; 0 without data. A prompt may be read faster a second time."""
         reading = read / min(self.reads) if self.reads else 0.0
         return reading + (written / min(self.writes) if self.writes else 0.0)
 
     def room(self, tokens: int, silent: float) -> int:
-        """At most `tokens`, reply included: as many as fit the window and are read while a request may be silent."""
+        """Return at most `tokens`, reply included: as many as fit the window and are read in `silent` seconds."""
         window = tokens if self.window is None else min(tokens, self.window)
         return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE) + _REPLY) if self.reads else window
 
@@ -66,8 +66,8 @@ class Pace:
         return self.seconds(_PASSAGES_TOKENS, 0) > _PATIENCE
 
     def gate(self) -> asyncio.Semaphore:
-        """Lets as many requests through at a time as the server works on."""
-        slots = self.slots or _MANY
+        """Return a semaphore for as many requests at a time as the server works on."""
+        slots = self.slots or _DEFAULT_SLOTS
         return self.gates.setdefault((id(asyncio.get_running_loop()), slots), asyncio.Semaphore(slots))
 
 
@@ -79,7 +79,7 @@ def pace_of(model: BaseChatModel) -> Pace:
 
 
 async def learn(model: BaseChatModel) -> Pace:
-    """What is known of the model; the first time its server is asked what it tells of itself."""
+    """Return the pace of the model; the first time, ask its server for its limits."""
     pace = pace_of(model)
     client = getattr(model, "root_async_client", None)
     if pace.asked or client is None or not getattr(model, "openai_api_base", None):
@@ -96,8 +96,8 @@ async def learn(model: BaseChatModel) -> Pace:
 async def _ask(pace: Pace, client: Any, name: str) -> None:
     quick = client.with_options(max_retries=0)
     models = (await quick.models.list()).data or []
-    told = next((one for one in models if one.id == name), models[0] if len(models) == 1 else None)
-    fields = told.model_dump() if told is not None else {}
+    entry = next((model for model in models if model.id == name), models[0] if len(models) == 1 else None)
+    fields = entry.model_dump() if entry is not None else {}
     pace.window = pace.window or _window(fields.get("meta") or {}) or _window(fields)
     root = quick.with_options(base_url=str(client.base_url).removesuffix("/").removesuffix("/v1"))
     if fields.get("owned_by") == "llamacpp":
@@ -105,8 +105,8 @@ async def _ask(pace: Pace, client: Any, name: str) -> None:
         pace.window = _window(props.get("default_generation_settings") or {}) or pace.window
         pace.slots = props.get("total_slots") or pace.slots
     elif fields.get("owned_by") == "library":  # Ollama
-        shown = await root.post("/api/show", body={"model": name}, cast_to=object)
-        pace.window = pace.window or _ollama_window(shown)
+        details = await root.post("/api/show", body={"model": name}, cast_to=object)
+        pace.window = pace.window or _ollama_window(details)
 
 
 def _window(fields: dict[str, Any]) -> int | None:
@@ -114,10 +114,10 @@ def _window(fields: dict[str, Any]) -> int | None:
 
 
 def _ollama_window(shown: Any) -> int:
-    """What a model is loaded with: its own parameter, else the default, which is less than most models could take."""
+    """Return the window that a model is loaded with: its own parameter, else the default, which most models exceed."""
     words = str(shown.get("parameters", "")).split()
     if "num_ctx" in words[:-1] and (size := words[words.index("num_ctx") + 1]).isdecimal():
         return int(size)
-    told = shown.get("model_info", {}).items()
-    sizes = [int(size) for key, size in told if key.endswith(".context_length") and size]
+    fields = shown.get("model_info", {}).items()
+    sizes = [int(size) for key, size in fields if key.endswith(".context_length") and size]
     return min([_OLLAMA_WINDOW, *sizes])

@@ -1,4 +1,4 @@
-"""What a chat server does not offer, how that is told from other failures, and what is remembered of it."""
+"""Features that a chat server does not offer: told from other failures, and remembered."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 ServerKey = tuple[str, str]
 
 NOT_UNDERSTOOD: Final = frozenset({400, 422, 501})
-"""Statuses by which a server says that it does not know what is asked, whatever else it says."""
+"""Statuses of a server that does not understand the request, whatever its message."""
 
-# The key, the credit, the size or the rate was refused, or a gateway gave up: it would be so without tools too.
-_OF_ANOTHER_KIND: Final = frozenset({401, 402, 408, 413, 429, 504})
+# The key, credit, size or rate was refused, or a gateway gave up: the same would happen without tools.
+_OTHER_STATUSES: Final = frozenset({401, 402, 408, 413, 429, 504})
 _TOOLS: Final = re.compile(r"(?<![a-z])tool(?!ong|kit|box)|function[ _-]?call|工具|函数调用")
 _FORM: Final = re.compile(
     r"response[ _-]?format|schema|json[ _-]?(?:object|mode|output)|structured[ _-]?output|guided[ _-]|grammar"
@@ -24,12 +24,12 @@ _FORM: Final = re.compile(
 )
 _PAGE: Final = re.compile(r"<(?:!doctype|html|body)\b")
 
-# Servers that were seen to take no tools, for as long as the process lives.
+# Servers that refused tools, for the lifetime of the process.
 _without_tools: set[ServerKey] = set()
 
 
 def server_key(model: BaseChatModel) -> ServerKey:
-    """What is remembered about a server is remembered under its address and the model's name."""
+    """Return the key for facts about a server: its address and the model's name."""
     return (_address(model) or model._llm_type, _name(model))
 
 
@@ -38,36 +38,36 @@ def takes_tools(model: BaseChatModel) -> bool:
 
 
 def remember_no_tools(model: BaseChatModel) -> None:
-    """Remember it of a server that can be told from others."""
+    """Remember that the server takes no tools, if it can be told from others."""
     if _address(model):
         _without_tools.add(server_key(model))
 
 
 def refuses_tools(error: BaseException, model: BaseChatModel) -> bool:
-    """Whether the server says that it takes no tools. Servers say it with many a status, so its words decide."""
+    """True if the server says that it takes no tools. Statuses vary, so its words decide."""
     from langchain_core.exceptions import ModelInvalidRequestError
 
     if isinstance(error, NotImplementedError):
         return True
-    said = _said(error, model) if status_of(error) or isinstance(error, ModelInvalidRequestError) else ""
-    return bool(_TOOLS.search(said))
+    message = _server_message(error, model) if status_of(error) or isinstance(error, ModelInvalidRequestError) else ""
+    return bool(_TOOLS.search(message))
 
 
 def refuses_form(error: BaseException, model: BaseChatModel) -> bool:
-    """Whether the server, or the model's class, does not know this way of asking for a filled form."""
+    """True if the server, or the model's class, does not know this way of asking for a filled form."""
     if isinstance(error, NotImplementedError) or status_of(error) in NOT_UNDERSTOOD:
         return True
-    said = _said(error, model) if status_of(error) else ""
-    return bool(_TOOLS.search(said) or _FORM.search(said))
+    message = _server_message(error, model) if status_of(error) else ""
+    return bool(_TOOLS.search(message) or _FORM.search(message))
 
 
-def _said(error: BaseException, model: BaseChatModel) -> str:
-    """The server's words about the request: none where they are about something else, or a gateway's page.
+def _server_message(error: BaseException, model: BaseChatModel) -> str:
+    """Return the server's words about the request: none if they are about something else, or a gateway's page.
 
-    The model's name is left out: it can hold any of the words that are looked for.
+    The model's name is removed, since it may contain any of the words that are searched for.
     """
     text = str(error).lower()
-    if status_of(error) in _OF_ANOTHER_KIND or _PAGE.search(text) or model_error(error).code == "chat_too_long":
+    if status_of(error) in _OTHER_STATUSES or _PAGE.search(text) or model_error(error).code == "chat_too_long":
         return ""
     return re.sub(rf"(?<![\w-]){re.escape(_name(model).lower())}(?![\w-])", " ", text)
 

@@ -1,4 +1,4 @@
-"""Cross-encoders: question and passage read together, through FlagEmbedding's FlagReranker."""
+"""Cross-encoders, which read question and passage together, through FlagEmbedding's FlagReranker."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rag.models.engines import Scorers, Workers, choose, has_bfloat16, sigmoid
 from rag.models.families import read_json
 from rag.models.flag import load_flag_reranker
 from rag.models.hub import find_optional
-from rag.models.tokens import Batch, grouped, padded
+from rag.models.tokens import Batch, group_by_length, pad_rows
 from rag.text import encodable
 
 log = logging.getLogger(__name__)
 
 _MAX_TOKENS = 512
 _MAX_QUESTION = 1_500  # characters; more would leave no room for the passage
-_WAVE = 16  # candidates between two looks at the clock
+_WAVE = 16  # candidates between two checks of the time limit
 _BATCH_TOKENS = 1024  # in one forward pass
 _BATCH_TOKENS_GPU = 65536
 _SAMPLE = (
@@ -40,13 +40,13 @@ _SAMPLE = (
 
 
 class Reranker(Protocol):
-    """Says how well texts answer a question. Safe to share between threads."""
+    """Scores how well texts answer a question. Safe to share between threads."""
 
     @property
     def name(self) -> str: ...
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
-        """A score a text, 0 to 1; None for those that were not reached within `seconds`. Begins with the first.
+        """Return a score a text, 0 to 1; None for those not reached within `seconds`. Begins with the first.
 
         Raises ModelError.
         """
@@ -54,7 +54,7 @@ class Reranker(Protocol):
 
 
 class LateReranker:
-    """A reranker that is loaded when it is first asked; a failure to load is raised each time anew."""
+    """A reranker that is loaded on first use; a failure to load is raised at each use."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -71,8 +71,8 @@ class LateReranker:
 def load_reranker(name: str, *, exact: bool = False) -> Reranker:
     """Load a cross-encoder of the hub by name (BAAI/bge-reranker-v2-m3, -base, -large), or a local folder.
 
-    `exact` stays with float32 whatever the processor has. Raises ModelError when the model is unknown, incomplete,
-    no reranker, or the hub out of reach.
+    `exact` uses float32 on any processor. Raises ModelError when the model is unknown, incomplete, no reranker, or the
+    hub cannot be reached.
     """
     began = time.perf_counter()
     folder = find_optional(name, "reranker")
@@ -86,7 +86,7 @@ def load_reranker(name: str, *, exact: bool = False) -> Reranker:
 
 
 def _check_kind(name: str, folder: Path) -> None:
-    """An embedding model would load as well, with random weights where a reranker has its score."""
+    """Reject embedding models, which would load too, with random weights for the score of a reranker."""
     kinds = read_json(folder / "config.json").get("architectures")
     if not isinstance(kinds, list) or not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
         raise ModelError("reranker_wrong_kind", name=name)
@@ -103,46 +103,46 @@ class CrossEncoder:
         self.name = name
         self.device = device
         self._tokenizer = flag.tokenizer
-        # RoBERTa's positions begin behind the padding id, so two of them are never used.
+        # RoBERTa's positions begin after the padding id, so two of them are never used.
         self._max_tokens = min(_MAX_TOKENS, getattr(config, "max_position_embeddings", _MAX_TOKENS + 2) - 2)
         self._has_types = "token_type_ids" in flag.tokenizer.model_input_names
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
-        sample, half = self._batch(*self._tokens(*_SAMPLE)), not exact and has_bfloat16(device)
+        sample, half = self._batch(*self._tokenize(*_SAMPLE)), not exact and has_bfloat16(device)
         self._forward, self.choice = choose(Scorers(flag.model, device), sample, half=half, run=self._workers.run)
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
-        """See Reranker. Texts beyond the model's length are cut at their end."""
+        """See Reranker. Texts longer than the model reads are cut at their end."""
         ends = None if seconds is None else time.monotonic() + seconds
         scores: list[float | None] = [None] * len(texts)
         for begin in range(0, len(texts), _WAVE):
             if begin and ends is not None and time.monotonic() >= ends:
                 break
-            ids, types = self._tokens(question, texts[begin : begin + _WAVE])
-            work = self._workers.each(partial(self._scored, ids, types), self._groups(ids))
-            for group, found in work:
-                for place, score in zip(group, found, strict=True):
+            ids, types = self._tokenize(question, texts[begin : begin + _WAVE])
+            work = self._workers.each(partial(self._score_group, ids, types), self._groups(ids))
+            for group, group_scores in work:
+                for place, score in zip(group, group_scores, strict=True):
                     scores[begin + place] = score
         return scores
 
-    def _tokens(self, question: str, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-        """Token ids and token types of each pair."""
-        asked = encodable(question[:_MAX_QUESTION])
+    def _tokenize(self, question: str, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
+        """Return token ids and token types of each pair."""
+        query = encodable(question[:_MAX_QUESTION])
         limits = {"truncation": "longest_first", "max_length": self._max_tokens, "return_token_type_ids": True}
         with self._lock:  # truncation is set on the shared tokenizer at every call
-            coded = self._tokenizer([asked] * len(texts), [encodable(text) for text in texts], **limits)
-        return [list(row) for row in coded["input_ids"]], [list(row) for row in coded["token_type_ids"]]
+            encoding = self._tokenizer([query] * len(texts), [encodable(text) for text in texts], **limits)
+        return [list(row) for row in encoding["input_ids"]], [list(row) for row in encoding["token_type_ids"]]
 
     def _groups(self, ids: Sequence[Sequence[int]]) -> list[list[int]]:
         budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
-        return grouped([len(row) for row in ids], budget, self._workers.count)
+        return group_by_length([len(row) for row in ids], budget, self._workers.count)
 
-    def _scored(self, ids: list[list[int]], types: list[list[int]], group: Sequence[int]) -> list[float]:
+    def _score_group(self, ids: list[list[int]], types: list[list[int]], group: Sequence[int]) -> list[float]:
         logits = self._forward(self._batch([ids[place] for place in group], [types[place] for place in group]))
         if not np.isfinite(logits).all():
             raise ModelError("reranker_not_finite", name=self.name)
         return [float(score) for score in sigmoid(logits)[:, 0]]
 
     def _batch(self, ids: list[list[int]], types: list[list[int]]) -> Batch:
-        return padded(ids, self._pad, self._max_tokens, types if self._has_types else None)
+        return pad_rows(ids, self._pad, self._max_tokens, types if self._has_types else None)

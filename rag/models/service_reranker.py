@@ -1,4 +1,4 @@
-"""A reranker by address: Text Embeddings Inference, Voyage, or the protocol of Cohere, Jina, vLLM and llama.cpp."""
+"""A reranker behind a service: Text Embeddings Inference, Voyage, or as Cohere, Jina, vLLM and llama.cpp speak it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from rag.errors import ModelError
 from rag.models.engines import sigmoid
-from rag.models.service import Batches, Service, first_understood
+from rag.models.service import Batches, Service, find_understood
 
 Scale = Literal["", "logits", "probabilities"]
 _PATHS: Final = ("/rerank", "/v1/rerank", "/v2/rerank", "/reranks")
 _WAYS: Final = tuple((path, field) for path in _PATHS for field in ("documents", "texts"))
-_SECONDS: Final = 20.0  # where nobody sets a limit
+_SECONDS: Final = 20.0  # without another limit
 _MAX_QUESTION: Final = 1_500  # characters
 _PROBES: Final = (
     (
@@ -40,20 +40,20 @@ _PROBES: Final = (
         ),
     ),
 )
-"""Questions with their texts, the first of which answers."""
+"""Questions with their texts, the first of which is an answer."""
 
 
 class ServiceReranker:
-    """A Reranker behind a service. Nothing is sent before it is needed.
+    """A Reranker behind a service. It sends nothing before first use.
 
-    Services give logits or probabilities. Which, eight pairs decide once for a model: a score outside of 0 to 1 is a
-    logit. They also tell whether the service scores pairs at all.
+    Services return logits or probabilities. Eight pairs decide which, once for a model: a score outside of 0 to 1 is a
+    logit. They also show if the service scores pairs at all.
     """
 
     def __init__(
         self, service: Service, model: str, scale: Scale = "", decided: Callable[[Scale], object] | None = None
     ) -> None:
-        """`scale` is what was decided earlier, and `decided` gets what is decided now."""
+        """`scale` is an earlier decision; `decided` is called with a new one."""
         self.name = model or service.host
         self._service, self._model = service, model
         self._scale, self._decided = scale, decided
@@ -64,28 +64,28 @@ class ServiceReranker:
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
         """See Reranker."""
         ends = time.monotonic() + (seconds or _SECONDS)
-        scale = self._opened(ends)
-        found = self._batches.rows(texts, partial(self._ask, question[:_MAX_QUESTION], ends))
-        scored = [place for place, score in enumerate(found) if score is not None]
-        values = np.array([found[place] for place in scored], dtype=np.float32)
+        scale = self._open(ends)
+        service_scores = self._batches.rows(texts, partial(self._ask, question[:_MAX_QUESTION], ends))
+        scored = [place for place, score in enumerate(service_scores) if score is not None]
+        values = np.array([service_scores[place] for place in scored], dtype=np.float32)
         if scale == "probabilities" and not ((values >= 0) & (values <= 1)).all():
             raise ModelError("reranker_scale", name=self.name)
-        scores: list[float | None] = [None] * len(found)
+        scores: list[float | None] = [None] * len(service_scores)
         for place, score in zip(scored, sigmoid(values) if scale == "logits" else values, strict=True):
             scores[place] = float(score)
         return scores
 
-    def _opened(self, ends: float) -> Scale:
+    def _open(self, ends: float) -> Scale:
         with self._lock:
             if self._way is None:
                 question, texts = _PROBES[0]
-                self._way, _ = first_understood(_WAYS, lambda way: self._ask(question, ends, texts, way))
+                self._way, _ = find_understood(_WAYS, lambda way: self._ask(question, ends, texts, way))
             if not self._scale:
-                probed = [self._ask(question, ends, texts) for question, texts in _PROBES]
-                if any(one is None or one[0] is None or one[0] <= max(map(_low, one[1:])) for one in probed):
+                results = [self._ask(question, ends, texts) for question, texts in _PROBES]
+                if any(row is None or row[0] is None or row[0] <= max(map(_low, row[1:])) for row in results):
                     raise ModelError("reranker_wrong_order", name=self.name)
-                given = [score for one in probed for score in one if score is not None]
-                self._scale = "probabilities" if all(0 <= score <= 1 for score in given) else "logits"
+                scores = [score for row in results for score in row if score is not None]
+                self._scale = "probabilities" if all(0 <= score <= 1 for score in scores) else "logits"
                 if self._decided is not None:
                     self._decided(self._scale)
             return self._scale
@@ -93,7 +93,7 @@ class ServiceReranker:
     def _ask(
         self, question: str, ends: float, texts: Sequence[str], way: tuple[str, str] | None = None
     ) -> list[float | None]:
-        """The service's own score a text; None for one that it gives none."""
+        """Return the service's own score a text; None for a text without one."""
         path, field = way or self._way or _WAYS[0]
         body: dict[str, Any] = {"query": question, field: list(texts)}
         body |= {"truncate": True} if field == "texts" else {"model": self._model} if self._model else {}
@@ -102,14 +102,14 @@ class ServiceReranker:
         reply = self._service.ask(path, body, seconds)
         try:
             rows = reply if isinstance(reply, list) else reply["results"] if "results" in reply else reply["data"]
-            found = {int(row["index"]): _score(row) for row in rows}
+            scores = {int(row["index"]): _score(row) for row in rows}
         except (TypeError, ValueError, LookupError) as error:
-            raise self._service.unusable() from error
-        if not found or not found.keys() <= set(range(len(texts))) or len(found) != len(rows):
-            raise self._service.unusable()
-        if not all(map(math.isfinite, found.values())):
+            raise self._service.unusable_error() from error
+        if not scores or not scores.keys() <= set(range(len(texts))) or len(scores) != len(rows):
+            raise self._service.unusable_error()
+        if not all(map(math.isfinite, scores.values())):
             raise ModelError("service_not_finite", name=self.name)
-        return [found.get(place) for place in range(len(texts))]
+        return [scores.get(place) for place in range(len(texts))]
 
 
 def _score(row: Any) -> float:

@@ -1,7 +1,7 @@
-"""A filled schema from any chat model, by the strictest way that its server takes.
+"""A filled schema from any chat model, by the strictest way that its server offers.
 
-The ladder: json_schema, a forced function call, JSON mode, and at last plain text. A server that
-refuses a rung is asked by the next one, and from then on begins there.
+The ladder: json_schema, a forced function call, JSON mode, and at last plain text. A server that refuses a rung is
+asked by the next one, and later requests begin there.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Filled = TypeVar("Filled", bound=BaseModel)
 _ALL_RUNGS: tuple[Rung, ...] = ("json_schema", "function_calling", "json_mode", "text")
 _RUNGS_OF_OTHERS: tuple[Rung, ...] = ("function_calling", "text")
 
-# The rung where to begin with a server, for as long as the process lives: (address, model) -> rung.
+# The first rung for a server, by address and model; for the lifetime of the process.
 _begin: dict[ServerKey, Rung] = {}
 
 
 async def structured(model: BaseChatModel, schema: type[Filled], messages: Sequence[BaseMessage]) -> Filled:
-    """Fill `schema`, with one repair when the reply does not fit it.
+    """Fill `schema`, with one repair if the reply does not fit it.
 
-    Raises ModelError: `chat_unusable` when the repair does not fit either, else why the request failed.
+    Raises ModelError: `chat_unusable` if the repair does not fit either, else the reason of the failed request.
     """
     try:
         rung, reply = await _climb_down(model, schema, list(messages))
@@ -56,11 +56,11 @@ async def structured(model: BaseChatModel, schema: type[Filled], messages: Seque
 
 
 def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
-    """The schema from the reply's tool call or text, whatever stands around it; else what is wrong."""
+    """Return the schema from the reply's tool call or text, without what is around it, or else the error."""
     problem = ValueError("the reply holds no JSON object")
     for value in _values(reply):
         try:
-            return schema.model_validate(_wrapped(schema, value))
+            return schema.model_validate(_wrap_list(schema, value))
         except ValidationError as error:
             problem = ValueError(_summary(error))
     return problem
@@ -91,10 +91,10 @@ async def _climb_down(
 async def _ask(model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage], rung: Rung) -> AIMessage:
     if rung in ("json_mode", "text"):
         messages = _with_instruction(messages, schema)
-    return await _bound(model, schema, rung).ainvoke(messages)  # type: ignore[no-any-return]
+    return await _bind(model, schema, rung).ainvoke(messages)  # type: ignore[no-any-return]
 
 
-def _bound(model: BaseChatModel, schema: type[BaseModel], rung: Rung) -> Any:
+def _bind(model: BaseChatModel, schema: type[BaseModel], rung: Rung) -> Any:
     if rung == "function_calling":
         return model.bind_tools([schema], tool_choice=schema.__name__)
     if rung == "json_mode":
@@ -109,7 +109,7 @@ def _bound(model: BaseChatModel, schema: type[BaseModel], rung: Rung) -> Any:
 
 
 def _values(reply: AIMessage) -> Iterator[Any]:
-    """What could be the answer: arguments of tool calls, well formed or not, then JSON in the text."""
+    """Yield possible answers: arguments of tool calls, well formed or not, then JSON in the text."""
     for call in reply.tool_calls:
         yield call["args"]
     for broken in reply.invalid_tool_calls:
@@ -118,7 +118,7 @@ def _values(reply: AIMessage) -> Iterator[Any]:
 
 
 def _json_in(text: str) -> Iterator[Any]:
-    """Each outermost JSON object or list in `text`, first to last."""
+    """Yield each outermost JSON object or list in `text`, first to last."""
     decoder = json.JSONDecoder(strict=False)
     place = 0
     while match := re.compile(r"[{\[]").search(text, place):
@@ -126,20 +126,20 @@ def _json_in(text: str) -> Iterator[Any]:
             value, place = decoder.raw_decode(text, match.start())
         except ValueError:
             place = match.start() + 1
-        except RecursionError:  # brackets within brackets by the thousand: each of them would be read to that depth
+        except RecursionError:  # thousands of nested brackets: each would be read to that depth
             return
         else:
             yield value
 
 
-def _wrapped(schema: type[BaseModel], value: Any) -> Any:
-    """A bare list is what many models give for a schema with one field."""
+def _wrap_list(schema: type[BaseModel], value: Any) -> Any:
+    """Wrap a bare list, which many models return for a schema with one field."""
     fields = list(schema.model_fields)
     return {fields[0]: value} if isinstance(value, list) and len(fields) == 1 else value
 
 
 def _with_instruction(messages: list[BaseMessage], schema: type[BaseModel]) -> list[BaseMessage]:
-    """The schema joins the last message: many chat templates take no second system or user message."""
+    """Append the schema to the last message; many chat templates take no second system or user message."""
     from langchain_core.messages import HumanMessage
 
     form = json.dumps(schema.model_json_schema(), ensure_ascii=False)
@@ -154,12 +154,12 @@ def _repair(
 ) -> list[BaseMessage]:
     from langchain_core.messages import AIMessage, HumanMessage
 
-    said = reply.text or json.dumps([call.get("args") for call in reply.invalid_tool_calls or reply.tool_calls])
+    text = reply.text or json.dumps([call.get("args") for call in reply.invalid_tool_calls or reply.tool_calls])
     ask = f"That did not fit: {problem}. Write it again for the schema {schema.__name__}."
-    return [*messages, AIMessage(said[:4000] or "-"), HumanMessage(ask)]
+    return [*messages, AIMessage(text[:4000] or "-"), HumanMessage(ask)]
 
 
 def _summary(error: ValidationError) -> str:
-    """The first three faults, without the values: those can be page text."""
+    """Return the first three faults, without the values, which can be page text."""
     faults = error.errors(include_input=False, include_url=False)[:3]
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'reply'}: {fault['msg']}" for fault in faults)

@@ -1,6 +1,6 @@
-"""Tokens: for judging what a model can read, for cheap sentence vectors, and for encoding, as rectangles of ids.
+"""Token ids for checking if a model can read a text, for cheap sentence vectors, and for encoding, in rectangles.
 
-Texts of like lengths go together, so that little of a rectangle is padding.
+Texts of similar lengths share a rectangle, so that little of it is padding.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from rag.text import encodable
 
-# Lengths are rounded up to this: each new shape costs compiling its kernels, about 0.3 ms an operation.
+# Lengths are rounded up to this: for each new shape kernels are compiled, about 0.3 ms an operation.
 _STEP = 8
 _MOST_TEXTS = 256
 HASH_DIMENSION = 256
-_LEAST_TOKENS = 128  # a smaller rectangle is not worth a thread of its own
+_LEAST_TOKENS = 128  # a smaller rectangle is not worth its own thread
 
 
 class Tokens:
@@ -42,20 +42,20 @@ class Tokens:
             self._backend.enable_truncation(max_tokens)
 
     def encode(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
-        """Token ids of each text, at most `max_tokens`, with the special tokens unless told not to."""
+        """Return the token ids of each text, at most `max_tokens`, with the special tokens by default."""
         texts = [encodable(text) for text in texts]
         if self._backend is not None:
             return [item.ids for item in self._backend.encode_batch_fast(texts, add_special_tokens=special)]
         with self._lock:
-            coded = self._tokenizer(texts, truncation=True, max_length=self.max_tokens, add_special_tokens=special)
-        return [list(ids) for ids in coded["input_ids"]]
+            encoding = self._tokenizer(texts, truncation=True, max_length=self.max_tokens, add_special_tokens=special)
+        return [list(ids) for ids in encoding["input_ids"]]
 
-    def unread(self) -> NDArray[np.bool_]:
-        """For each token id: does it stand for text that the model was not made to read?
+    def find_unreadable(self) -> NDArray[np.bool_]:
+        """Return a flag for each token id: True for text that the model was not made to read.
 
-        True for the unknown token, and for tokens in a script of which the vocabulary holds only a
-        sprinkling: an English vocabulary has 488 of the Chinese characters and all Cyrillic letters,
-        and still reads neither language. A vocabulary of bytes has no unknown token and reads all.
+        That is the unknown token, and tokens in a script of which the vocabulary has only a few: an English vocabulary
+        has 488 of the Chinese characters and all Cyrillic letters, and still reads neither language. A vocabulary of
+        bytes has no unknown token and reads all.
         """
         vocabulary: dict[str, int] = self._tokenizer.get_vocab()
         flags = np.zeros(max(vocabulary.values()) + 1, dtype=np.bool_)
@@ -71,7 +71,7 @@ class Tokens:
 
 
 def _script(token: str) -> str:
-    """The script of the token's first letter by its Unicode name (LATIN, CJK, …); empty for none."""
+    """Return the script of the token's first letter by its Unicode name (LATIN, CJK, …), or an empty text."""
     return next((_script_of(character) for character in token if character.isalpha()), "")
 
 
@@ -82,7 +82,7 @@ def _script_of(letter: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Token ids and, for models that tell a pair's texts apart, token types, both (n, tokens), int64; lengths (n,)."""
+    """Token ids and, for models that distinguish a pair's texts, token types, both (n, tokens), int64; lengths (n,)."""
 
     ids: NDArray[np.int64]
     lengths: NDArray[np.int64]
@@ -90,23 +90,23 @@ class Batch:
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """(n, tokens): True for tokens, False for padding."""
+        """A mask, (n, tokens): True for tokens, False for padding."""
         mask: NDArray[np.bool_] = np.arange(self.ids.shape[1]) < self.lengths[:, None]
         return mask
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int, most: int, types: Sequence[Sequence[int]] | None = None) -> Batch:
-    """The rows as a rectangle, filled up with `pad` to a length that others share, at most `most` tokens."""
+def pad_rows(rows: Sequence[Sequence[int]], pad: int, most: int, types: Sequence[Sequence[int]] | None = None) -> Batch:
+    """Return the rows as a rectangle, filled up with `pad` to a common length, at most `most` tokens."""
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     longest = int(lengths.max())
     width = max(longest, min(most, -(-longest // _STEP) * _STEP))
-    return Batch(_filled(rows, pad, width), lengths, None if types is None else _filled(types, 0, width))
+    return Batch(_fill(rows, pad, width), lengths, None if types is None else _fill(types, 0, width))
 
 
-def grouped(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]]:
-    """Places in `lengths`, longest first, in groups of at most about `budget` tokens.
+def group_by_length(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]]:
+    """Return places in `lengths`, longest first, in groups of at most about `budget` tokens.
 
-    There are as many groups as give each of the workers the same work; a last small one evens out.
+    Their number is such that each worker has the same amount of work; a small last one evens it out.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     total = sum(lengths)
@@ -121,31 +121,31 @@ def grouped(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]
     return groups
 
 
-def _filled(rows: Sequence[Sequence[int]], fill: int, width: int) -> NDArray[np.int64]:
-    filled = np.full((len(rows), width), fill, dtype=np.int64)
+def _fill(rows: Sequence[Sequence[int]], fill: int, width: int) -> NDArray[np.int64]:
+    rectangle = np.full((len(rows), width), fill, dtype=np.int64)
     for place, row in enumerate(rows):
-        filled[place, : len(row)] = row
-    return filled
+        rectangle[place, : len(row)] = row
+    return rectangle
 
 
 def sum_of_rows(
     rows_of: Callable[[NDArray[np.int64]], NDArray[np.float32]], dimension: int, ids: Sequence[Sequence[int]]
 ) -> NDArray[np.float32]:
-    """For each list of ids the sum of a table's rows, (n, dimension); zeros for no ids. `rows_of` looks rows up."""
+    """Return the sum of the rows that `rows_of` looks up for each list of ids, (n, dimension); zeros for no ids."""
     lengths = np.fromiter((len(row) for row in ids), dtype=np.int64, count=len(ids))
     sums = np.zeros((len(ids), dimension), dtype=np.float32)
-    filled = np.flatnonzero(lengths)
-    if len(filled):
+    not_empty = np.flatnonzero(lengths)
+    if len(not_empty):
         flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids if row])
-        starts = np.concatenate(([0], np.cumsum(lengths[filled])[:-1]))
-        sums[filled] = np.add.reduceat(rows_of(flat), starts, axis=0)
+        starts = np.concatenate(([0], np.cumsum(lengths[not_empty])[:-1]))
+        sums[not_empty] = np.add.reduceat(rows_of(flat), starts, axis=0)
     return sums
 
 
-def hashed_characters(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Each text as a signed bag of hashed characters and character bigrams, (n, 256).
+def hash_characters(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return each text as a signed bag of hashed characters and character bigrams, (n, 256).
 
-    For languages that the model's vocabulary does not hold. Hashing after Weinberger et al. 2009,
+    For languages that are not in the model's vocabulary. Hashing after Weinberger et al. 2009,
     "Feature Hashing for Large Scale Multitask Learning".
     """
     vectors = np.zeros((len(texts), HASH_DIMENSION), dtype=np.float32)
@@ -161,7 +161,7 @@ def hashed_characters(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The rows scaled to length 1; rows of zeros stay."""
+    """Scale the rows to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32)
     return scaled

@@ -1,12 +1,12 @@
-"""Our own forward pass of BERT and RoBERTa encoders: every BGE up to M3, E5, GTE, MiniLM, and BGE's rerankers.
+"""Pagelight's forward pass of BERT and RoBERTa encoders: every BGE up to M3, E5, GTE, MiniLM, and BGE's rerankers.
 
-Over nine tenths of an import is this pass, and of the time that transformers' modules take for it on a
-processor a third is not arithmetic: weights laid out anew, casts between precisions, masks, calls. Here the
-weights are laid out once (see `Linear`), query, key and value come out of one multiplication, and
-everything stays in one precision; sums inside an operation are float32 throughout.
+Over nine tenths of an import is this pass, and of the time that transformers' modules take for it on a processor a
+third is not arithmetic: copies of weights, casts between precisions, masks, calls. Here the weights are packed once
+(see `Linear`), query, key and value are one multiplication, and everything stays in one precision; sums inside an
+operation are float32 throughout.
 
-The model is Devlin et al. 2019, "BERT" (arXiv 1810.04805), after Vaswani et al. 2017, "Attention Is All You
-Need" (arXiv 1706.03762). Whether a pass gives what the loaded model gives is checked in `engines.py`.
+The model is Devlin et al. 2019, "BERT" (arXiv 1810.04805), after Vaswani et al. 2017, "Attention Is All You Need"
+(arXiv 1706.03762). `engines.py` checks if a pass agrees with the loaded model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 
 
 def can_run(body: Any) -> bool:
-    """Whether `body`, a model of transformers, has the shape that this pass computes."""
+    """True if `body`, a model of transformers, has the architecture of this pass."""
     config = body.config
     return (
         config.model_type in _KINDS
@@ -59,10 +59,10 @@ class _Layer:
 
 
 class EncoderPass:
-    """The encoder's last hidden state for a batch. Safe to share between threads; processors only."""
+    """Computes the encoder's last hidden state for a batch. Safe to share between threads; processors only."""
 
     def __init__(self, body: Any, *, half: bool) -> None:
-        """Packs the weights of `body`, in bfloat16 when `half`; `body` stays as it is."""
+        """Pack the weights of `body`, in bfloat16 if `half`; `body` stays as it is."""
         import torch
 
         config, embeddings = body.config, body.embeddings
@@ -70,15 +70,15 @@ class EncoderPass:
         self._heads: int = config.num_attention_heads
         self._width: int = config.hidden_size // self._heads
         self._words = embeddings.word_embeddings.weight.detach()
-        # RoBERTa's positions begin behind the padding id.
+        # RoBERTa's positions begin after the padding id.
         first = 0 if config.model_type == "bert" else config.pad_token_id + 1
         self._positions = embeddings.position_embeddings.weight.detach()[first:].float()
         self._types = embeddings.token_type_embeddings.weight.detach().float()
         self._norm = _norm(embeddings.LayerNorm)
-        self._layers = [self._layer(layer) for layer in body.encoder.layer]
+        self._layers = [self._pack_layer(layer) for layer in body.encoder.layer]
 
     def __call__(self, batch: Batch, *, first: bool = False) -> Any:
-        """(n, tokens, d) in the pass's precision, or (n, d) of the first tokens alone when `first`."""
+        """Return (n, tokens, d) in the pass's precision, or (n, d) of the first tokens alone if `first`."""
         import torch
 
         n, tokens = batch.ids.shape
@@ -86,18 +86,18 @@ class EncoderPass:
         if batch.lengths.min() < tokens:
             pads = torch.from_numpy(~batch.mask)
             mask = torch.zeros(pads.shape, dtype=self._dtype).masked_fill_(pads, float("-inf"))[:, None, None]
-        hidden = self._embedded(batch)
+        hidden = self._embed(batch)
         for number, layer in enumerate(self._layers):
             rows = 1 if first and number == len(self._layers) - 1 else tokens
-            joined = self._attended_to(layer.attended(hidden), mask, n, tokens, rows)
+            attended = self._attend(layer.attended(hidden), mask, n, tokens, rows)
             if rows != tokens:
                 hidden = hidden.view(n, tokens, -1)[:, 0].contiguous()
-            hidden = layer.norm(layer.joined.plus(joined, hidden))
+            hidden = layer.norm(layer.joined.plus(attended, hidden))
             hidden = layer.last_norm(layer.narrowed.plus(layer.widened.gelu(hidden), hidden))
         return hidden if first else hidden.view(n, tokens, -1)
 
-    def _embedded(self, batch: Batch) -> Any:
-        """(n · tokens, d)."""
+    def _embed(self, batch: Batch) -> Any:
+        """Return the embeddings, (n · tokens, d)."""
         import torch
 
         n, tokens = batch.ids.shape
@@ -109,20 +109,20 @@ class EncoderPass:
             words += torch.nn.functional.embedding(torch.from_numpy(batch.types), self._types)
         return self._norm(words).to(self._dtype).view(n * tokens, -1)
 
-    def _attended_to(self, attended: Any, mask: Any, n: int, tokens: int, rows: int) -> Any:
-        """Attention by torch's kernel: (n · tokens, 3 d) to (n · rows, d)."""
+    def _attend(self, projections: Any, mask: Any, n: int, tokens: int, rows: int) -> Any:
+        """Apply attention by torch's kernel: (n · tokens, 3 d) to (n · rows, d)."""
         import torch
 
-        query, key, value = attended.view(n, tokens, 3, self._heads, self._width).permute(2, 0, 3, 1, 4)
-        joined = torch.nn.functional.scaled_dot_product_attention(
+        query, key, value = projections.view(n, tokens, 3, self._heads, self._width).permute(2, 0, 3, 1, 4)
+        heads = torch.nn.functional.scaled_dot_product_attention(
             query[:, :, :rows], key, value, attn_mask=mask, scale=1.0
         )
-        return joined.transpose(1, 2).reshape(n * rows, -1)
+        return heads.transpose(1, 2).reshape(n * rows, -1)
 
-    def _layer(self, layer: Any) -> _Layer:
+    def _pack_layer(self, layer: Any) -> _Layer:
         attention, output = layer.attention.self, layer.attention.output
         return _Layer(
-            self._attended(attention),
+            self._pack_attention(attention),
             Linear(output.dense.weight, output.dense.bias, self._dtype),
             _norm(output.LayerNorm),
             Linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias, self._dtype),
@@ -130,8 +130,8 @@ class EncoderPass:
             _norm(layer.output.LayerNorm),
         )
 
-    def _attended(self, attention: Any) -> Linear:
-        """Query (with the scale 1/√width), key and value in one."""
+    def _pack_attention(self, attention: Any) -> Linear:
+        """Pack query (with the scale 1/√width), key and value into one layer."""
         import torch
 
         scale = self._width**-0.5
@@ -148,10 +148,10 @@ def _norm(norm: Any) -> _Norm:
 class Linear:
     """y = activation(x Wᵀ + b) for x of (tokens, inputs), W of (outputs, inputs), b of (outputs,).
 
-    The weights are laid out once for the processor, by oneDNN, as torch's own freezing does it. torch lays a weight
-    out anew in every call, and multiplies float32 with MKL, which on AMD processors uses half of the vector width. On
-    an AMD EPYC with AVX-512, one core: float32 250 GFLOP/s against 108, bfloat16 500 against 470 and, for the dozen
-    tokens of a question, 340 against 230.
+    The weights are packed once for the processor, by oneDNN, as torch's own freezing does it. torch repacks a weight
+    in every call, and multiplies float32 with MKL, which on AMD processors uses half of the vector width. On an AMD
+    EPYC with AVX-512, one core: float32 250 GFLOP/s against 108, bfloat16 500 against 470 and, for the dozen tokens of
+    a question, 340 against 230.
     """
 
     def __init__(self, weight: Any, bias: Any, dtype: Any) -> None:
@@ -170,7 +170,7 @@ class Linear:
         return torch.nn.functional.linear(x, self._weight, self._bias)
 
     def gelu(self, x: Any) -> Any:
-        """gelu(x Wᵀ + b), with the error function."""
+        """Return gelu(x Wᵀ + b), with the error function."""
         import torch
 
         if self._packed:
@@ -178,7 +178,7 @@ class Linear:
         return torch.nn.functional.gelu(self(x))
 
     def plus(self, x: Any, other: Any) -> Any:
-        """x Wᵀ + b + other, in one pass over the result."""
+        """Return x Wᵀ + b + other, in one pass over the result."""
         import torch
 
         if self._packed:
@@ -186,15 +186,15 @@ class Linear:
         return self(x) + other
 
 
-# The layout is chosen for about as many tokens as a batch has; every other number works with it too.
+# The layout is optimised for about as many tokens as a batch has; every other number works, too.
 _ROWS = 512
 
 
 @cache
 def can_pack(dtype: Any) -> bool:
-    """Whether torch has oneDNN's packed layers for `dtype` on this processor, and they give what they should.
+    """True if torch has oneDNN's packed layers for `dtype` on this processor, with correct results.
 
-    bfloat16 needs AVX-512 or its like.
+    bfloat16 needs AVX-512 or similar.
     """
     import torch
 
@@ -211,10 +211,10 @@ def can_pack(dtype: Any) -> bool:
 
 
 def read_bert(folder: Path) -> Any:
-    """`.model`, a tree of weights (as stored, on the processor) that cannot be called, and `.tokenizer`.
+    """Return `.model`, a tree of weights (as stored, on the processor) that cannot be called, and `.tokenizer`.
 
-    Importing transformers takes two thirds of the time in which the built-in model is ready; nothing else needs it.
-    The files are trusted: their digest was compared when the folder was found.
+    Without transformers, whose import takes two thirds of the time to load the built-in model. The files are trusted:
+    their digest was compared when the folder was found.
     """
     from safetensors.torch import load_file
     from tokenizers import Tokenizer
@@ -223,10 +223,10 @@ def read_bert(folder: Path) -> Any:
     model = SimpleNamespace(config=SimpleNamespace(**config))
     for name, weight in load_file(folder / "model.safetensors").items():
         *path, leaf = name.split(".")
-        setattr(_at(model, path), leaf, weight)
-    for node in _norms(model):
+        setattr(_node_at(model, path), leaf, weight)
+    for node in _find_norms(model):
         node.eps = config["layer_norm_eps"]
-    model.encoder.layer = [layer for _, layer in sorted(vars(model.encoder.layer).items(), key=lambda one: int(one[0]))]
+    model.encoder.layer = [layer for _, layer in sorted(vars(model.encoder.layer).items(), key=lambda kv: int(kv[0]))]
     model.get_input_embeddings = lambda: model.embeddings.word_embeddings
     read = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokens = read_json(folder / "tokenizer_config.json")
@@ -236,7 +236,7 @@ def read_bert(folder: Path) -> Any:
     )
 
 
-def _at(root: Any, path: list[str]) -> Any:
+def _node_at(root: Any, path: list[str]) -> Any:
     for name in path:
         if not hasattr(root, name):
             setattr(root, name, SimpleNamespace())
@@ -244,6 +244,6 @@ def _at(root: Any, path: list[str]) -> Any:
     return root
 
 
-def _norms(node: Any) -> list[Any]:
-    below = [(name, one) for name, one in vars(node).items() if isinstance(one, SimpleNamespace)]
-    return [found for name, one in below for found in ([one] if name == "LayerNorm" else _norms(one))]
+def _find_norms(node: Any) -> list[Any]:
+    below = [(name, child) for name, child in vars(node).items() if isinstance(child, SimpleNamespace)]
+    return [norm for name, child in below for norm in ([child] if name == "LayerNorm" else _find_norms(child))]

@@ -1,4 +1,4 @@
-"""What a run may spend on chat models, and what it has spent: calls, tokens, money."""
+"""The limits of a run on chat models, and its usage: calls, tokens, money."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rag.errors import ModelError
 from rag.types import Usage
 
 BUDGET_CODES: Final = frozenset({"call_limit", "token_limit"})
-"""What a spent budget raises: a step that meets one of these is left out, and the run goes on to its answer."""
+"""Codes of a spent budget: a step that meets one of these is skipped, and the run continues to its answer."""
 
 _SHARE: ContextVar[list[int] | None] = ContextVar("share", default=None)
-"""The calls that the step at work here may still make, where it has a share of its own."""
-_ANSWERS_SHARE: Final = 4  # a quarter of a token budget is kept for the answer
+"""The calls remaining for the current step, if it has its own share."""
+_ANSWERS_SHARE: Final = 4  # a quarter of a token budget is reserved for the answer
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a million tokens cost, each way; None where it is not known."""
+    """The price of a million tokens, each way; None if it is not known."""
 
     tokens_in: float | None = None
     tokens_out: float | None = None
@@ -34,7 +34,7 @@ class Prices:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what one run uses. Calls run in one event loop, so it needs no lock."""
+    """Counts the usage of one run. Calls run in one event loop, so it needs no lock."""
 
     prices: Prices = field(default_factory=Prices)
     calls: int = 0
@@ -61,7 +61,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run had used when it was put aside."""
+    """The usage of a run when it was interrupted."""
 
     seconds: float = 0.0
     calls: int = 0
@@ -71,7 +71,7 @@ class Spent:
 
 
 def sum_of(usages: Sequence[Usage]) -> Usage:
-    """The usage of several answers together; money only where some of them have a price."""
+    """Return the usage of several answers together; money only if some of them have a price."""
     money = [usage.money for usage in usages if usage.money is not None]
     return Usage(
         calls=sum(usage.calls for usage in usages),
@@ -83,10 +83,10 @@ def sum_of(usages: Sequence[Usage]) -> Usage:
 
 
 class CallBudget:
-    """The model calls and tokens of one run: what was used, and limits that cannot be passed.
+    """The model calls and tokens of one run, with limits.
 
-    `used` is known before each call, tokens only after it: a call that is allowed may pass `tokens`
-    once, and is then the last.
+    `used` is known before each call, tokens only after it: a call that is allowed may exceed `tokens` once, and is then
+    the last.
     """
 
     def __init__(
@@ -98,38 +98,38 @@ class CallBudget:
         spent: Spent | None = None,
         most: int | None = None,
     ) -> None:
-        """`spent` is what the run had used before; nothing raises the calls above `most`."""
+        """`spent` is the earlier usage of the run; nothing raises the calls above `most`."""
         self._most = most
         self.limit = self._limit = limit if most is None else min(limit, most)
         self.tokens = self._tokens = tokens
         self.meter = meter or Meter()
         self.used = 0
         self.slow = False
-        """Whether a call of the run timed out: the model is not asked again for it."""
-        self._kept = 0
+        """True if a call of the run timed out: the model is not asked again for it."""
+        self._reserved = 0
         if spent:
             self.take_up(spent)
 
     def take_up(self, spent: Spent) -> None:
-        """Begin with what the run had used before."""
+        """Start with the run's earlier usage."""
         self.used = self.meter.calls = spent.calls
         self.meter.tokens_in, self.meter.tokens_out = spent.tokens_in, spent.tokens_out
         self.meter.estimated = spent.estimated
 
     def raise_by(self, calls: int, tokens: int) -> None:
-        """Allow so much more than at first."""
-        raised = self._limit + calls
-        self.limit = raised if self._most is None else min(raised, self._most)
+        """Raise the original limits by so much."""
+        limit = self._limit + calls
+        self.limit = limit if self._most is None else min(limit, self._most)
         self.tokens = None if self._tokens is None else self._tokens + tokens
 
     def spent(self, seconds: float) -> Spent:
-        """What was used so far, in so many seconds of work."""
+        """Return the usage so far, in so many seconds of work."""
         meter = self.meter
         return Spent(seconds, self.used, meter.tokens_in, meter.tokens_out, meter.estimated)
 
     @property
     def left(self) -> int:
-        return 0 if self._tokens_spent() else max(0, self.limit - self._kept - self.used)
+        return 0 if self._has_spent_tokens() else max(0, self.limit - self._reserved - self.used)
 
     def spend(self) -> None:
         """Count one call that is about to be made; raises ModelError when none is left.
@@ -138,7 +138,7 @@ class CallBudget:
         """
         if self.slow:
             raise ModelError("model_slow")
-        if self._tokens_spent():
+        if self._has_spent_tokens():
             raise ModelError("token_limit", limit=self.tokens)
         share = _SHARE.get()
         if not self.left or (share and share[0] < 1):
@@ -149,16 +149,16 @@ class CallBudget:
 
     @contextmanager
     def keeping(self, calls: int) -> Iterator[None]:
-        """Within, `calls` calls are out of reach: a step that retries must not use up the answer's call."""
-        self._kept += calls
+        """Reserve `calls` calls within the context: a step that retries must not use up the answer's call."""
+        self._reserved += calls
         try:
             yield
         finally:
-            self._kept -= calls
+            self._reserved -= calls
 
     @contextmanager
     def share(self, calls: int) -> Iterator[None]:
-        """Within, in this task alone, at most so many calls: steps side by side cannot use up each other's."""
+        """Limit the calls within the context, in this task alone: parallel steps cannot use up each other's."""
         token = _SHARE.set([calls])
         try:
             yield
@@ -167,14 +167,14 @@ class CallBudget:
 
     @property
     def end(self) -> int:
-        """The answer's call, and that of its check where the limit has room for more than both."""
+        """The calls at the end: the answer, and its check if the limit has room for more than both."""
         return 2 if self.limit > 2 else 1
 
     def keeping_end(self) -> AbstractContextManager[None]:
         return self.keeping(self.end)
 
-    def _tokens_spent(self) -> bool:
+    def _has_spent_tokens(self) -> bool:
         if self.tokens is None:
             return False
-        reserve = self.tokens // _ANSWERS_SHARE if self._kept else 0
+        reserve = self.tokens // _ANSWERS_SHARE if self._reserved else 0
         return self.meter.tokens + reserve >= self.tokens

@@ -1,9 +1,9 @@
-"""Local models that say whether texts bear a statement out: cross-encoders and token classifiers.
+"""Local models that judge whether texts support a statement: cross-encoders and token classifiers.
 
-A cross-encoder for natural language inference (mDeBERTa-xnli) reads text and statement and says entailment, neutral
+A cross-encoder for natural language inference (mDeBERTa-xnli) reads text and statement and returns entailment, neutral
 or contradiction: Laurer et al. 2024, "Less Annotating, More Classifying". A token classifier (LettuceDetect: Kovács and
-Recski 2025, arXiv 2502.17125) marks what is hallucinated in an answer behind its prompt. What is longer than the model
-reads is read in windows that overlap; a statement is as good as its best window, as in SummaC (Laban et al. 2022).
+Recski 2025, arXiv 2502.17125) marks hallucinated tokens in an answer behind its prompt. Longer texts are read in
+windows that overlap; a statement gets the score of its best window, as in SummaC (Laban et al. 2022).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rag.models.engines import Workers
 from rag.models.families import read_json
 from rag.models.flag import load_classifier
 from rag.models.hub import find_optional
-from rag.models.tokens import grouped
+from rag.models.tokens import group_by_length
 from rag.text import encodable
 from rag.types import Verdict
 
@@ -33,15 +33,15 @@ log = logging.getLogger(__name__)
 
 Rows = NDArray[np.float64]
 
-# What torch, transformers and the files of a model fail with.
+# Exceptions of torch, transformers and the files of a model.
 _FAULTS: Final = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
 _MOST_TOKENS: Final = 4096
-_OVERLAP: Final = 64  # tokens that a window has in common with the one before
+_OVERLAP: Final = 64  # tokens that a window shares with the one before
 _BATCH_TOKENS: Final = 1024  # in one forward pass
 _BATCH_TOKENS_GPU: Final = 65536
-_SUPPORTED, _PARTLY = 0.5, 0.2  # of the entailment: more likely than not; not to be ruled out
-_HALLUCINATED: Final = 0.5  # of a token, as its authors count
-# What LettuceDetect was trained on: the prompts of RAGTruth (Niu et al. 2024).
+_SUPPORTED, _PARTLY = 0.5, 0.2  # probability of entailment: more likely than not; possible
+_HALLUCINATED: Final = 0.5  # probability of a token, as its authors count
+# LettuceDetect was trained on the prompts of RAGTruth (Niu et al. 2024).
 _PROMPT: Final = (
     "Briefly answer the following question:\n{question}\nBear in mind that your response should be strictly based on "
     "the following {count} passages:\n{passages}\nIn case the passages do not contain the necessary information to "
@@ -51,7 +51,7 @@ _PROMPT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A statement, and the texts that it is held against; `question` is what it answers, or empty."""
+    """A statement, and the texts to compare it with; `question` is the one it answers, or empty."""
 
     statement: str
     texts: tuple[str, ...]
@@ -60,25 +60,25 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """`score` (0 to 1) tells how well the texts bear the statement out."""
+    """A verdict. `score` (0 to 1) is how well the texts support the statement."""
 
     verdict: Verdict
     score: float
 
 
 class SupportModel(Protocol):
-    """Says whether texts bear statements out. Safe to share between threads."""
+    """Judges whether texts support statements. Safe to share between threads."""
 
     @property
     def name(self) -> str: ...
 
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
-        """One for each pair. Keeps the processor busy. Raises ModelError."""
+        """Return one result for each pair. Uses the processor fully. Raises ModelError."""
         ...
 
 
 class LateSupportModel:
-    """A model that is loaded when it is first asked; whatever fails is a ModelError, each time anew."""
+    """A model that is loaded on first use; every failure is a ModelError, at each use."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -100,7 +100,7 @@ def load_support_model(name: str) -> SupportModel:
     """Load a model of the hub by name (MoritzLaurer/mDeBERTa-v3-base-mnli-xnli,
     KRLabsOrg/lettucedect-base-modernbert-en-v1), or a local folder.
 
-    Raises ModelError when it is unknown, incomplete, of another kind, or the hub out of reach.
+    Raises ModelError when it is unknown, incomplete, of another kind, or the hub cannot be reached.
     """
     began = time.perf_counter()
     folder = find_optional(name, "verifier")
@@ -117,64 +117,64 @@ def load_support_model(name: str) -> SupportModel:
 
 def _kind_of(config: dict[str, Any]) -> type[CrossEncoder] | type[TokenClassifier] | None:
     architectures = config.get("architectures")
-    known = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
+    name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     labels = _labels(config.get("id2label"))
-    if known.endswith("ForSequenceClassification") and CrossEncoder.place_of(labels) is not None:
+    if name.endswith("ForSequenceClassification") and CrossEncoder.place_of(labels) is not None:
         return CrossEncoder
-    if known.endswith("ForTokenClassification") and TokenClassifier.place_of(labels) is not None:
+    if name.endswith("ForTokenClassification") and TokenClassifier.place_of(labels) is not None:
         return TokenClassifier
     return None
 
 
 def _labels(id2label: Any) -> list[str]:
-    """In small letters, by place; a configuration that names none has the two that transformers names."""
-    named = id2label if isinstance(id2label, dict) else {0: "label_0", 1: "label_1"}
-    lowered = {str(place): str(label).lower() for place, label in named.items()}
-    return [lowered.get(str(place), "") for place in range(len(lowered))]
+    """Return the labels in lower case, by place; without any, the two that transformers names by default."""
+    labels = id2label if isinstance(id2label, dict) else {0: "label_0", 1: "label_1"}
+    lower = {str(place): str(label).lower() for place, label in labels.items()}
+    return [lower.get(str(place), "") for place in range(len(lower))]
 
 
 class _Classifier:
-    """What both kinds share: pairs of texts to windows of tokens, and these to probabilities, in batches."""
+    """The common part of both kinds: pairs of texts to windows of tokens, and these to probabilities, in batches."""
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str, device: str) -> None:
         self.name = name
         self._model = model
         self._tokenizer = tokenizer
         self._device = device
-        # RoBERTa's positions begin behind the padding id, so two of them are never used.
+        # RoBERTa's positions begin after the padding id, so two of them are never used.
         positions = getattr(model.config, "max_position_embeddings", 0) or _MOST_TOKENS
         unused = 2 if "roberta" in str(model.config.model_type) else 0
-        self._most: int = min(_MOST_TOKENS, tokenizer.model_max_length, positions - unused)
+        self._max_tokens: int = min(_MOST_TOKENS, tokenizer.model_max_length, positions - unused)
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
 
     def _windows(self, firsts: Sequence[str], seconds: Sequence[str]) -> Any:
-        """All windows: the second text whole (or half of what the model reads), the first as far as it fits."""
+        """Return all windows: the second text whole (or half of the maximum), the first as far as it fits."""
         with self._lock:  # truncation is set on the shared tokenizer at every call
             return self._tokenizer(
                 [encodable(text) for text in firsts],
-                [self._cut(encodable(text)) for text in seconds],
+                [self._truncate(encodable(text)) for text in seconds],
                 truncation="only_first",
-                max_length=self._most,
-                stride=min(_OVERLAP, self._most // 8),
+                max_length=self._max_tokens,
+                stride=min(_OVERLAP, self._max_tokens // 8),
                 return_overflowing_tokens=True,
                 return_offsets_mapping=True,
             )
 
-    def _cut(self, text: str) -> str:
-        limits = {"truncation": True, "max_length": self._most // 2, "add_special_tokens": False}
+    def _truncate(self, text: str) -> str:
+        limits = {"truncation": True, "max_length": self._max_tokens // 2, "add_special_tokens": False}
         ends = self._tokenizer(text, return_offsets_mapping=True, **limits)["offset_mapping"]
         return text[: ends[-1][1]] if ends else ""
 
     def _probabilities(self, windows: Any) -> list[Rows]:
-        """Of each window, softmax over the labels: (labels,), or (tokens, labels)."""
-        found: list[Rows] = [np.empty(0)] * len(windows["input_ids"])
+        """Return the softmax over the labels of each window: (labels,), or (tokens, labels)."""
+        results: list[Rows] = [np.empty(0)] * len(windows["input_ids"])
         budget = _BATCH_TOKENS if self._device == "cpu" else _BATCH_TOKENS_GPU
-        groups = grouped([len(row) for row in windows["input_ids"]], budget, self._workers.count)
+        groups = group_by_length([len(row) for row in windows["input_ids"]], budget, self._workers.count)
         for group, rows in self._workers.each(partial(self._forward, windows), groups):
             for place, row in zip(group, rows, strict=True):
-                found[place] = row
-        return found
+                results[place] = row
+        return results
 
     def _forward(self, windows: Any, group: Sequence[int]) -> list[Rows]:
         import torch
@@ -196,7 +196,7 @@ class CrossEncoder(_Classifier):
 
     @staticmethod
     def place_of(labels: Sequence[str]) -> int | None:
-        """Which label says that the statement follows."""
+        """Return the place of the label for entailment."""
         return next((place for place, label in enumerate(labels) if label.startswith("entail")), None)
 
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
@@ -207,21 +207,21 @@ class CrossEncoder(_Classifier):
         best = [0.0] * len(pairs)
         for pair, row in zip(windows["overflow_to_sample_mapping"], self._probabilities(windows), strict=True):
             best[pair] = max(best[pair], float(row[label]))
-        return [Support(_graded(score), score) for score in best]
+        return [Support(_grade(score), score) for score in best]
 
 
-def _graded(entailed: float) -> Verdict:
+def _grade(entailed: float) -> Verdict:
     if entailed >= _SUPPORTED:
         return "supported"
     return "partly" if entailed >= _PARTLY else "unsupported"
 
 
 class TokenClassifier(_Classifier):
-    """A SupportModel over a token classifier that tells what is hallucinated."""
+    """A SupportModel over a token classifier of hallucinations."""
 
     @staticmethod
     def place_of(labels: Sequence[str]) -> int | None:
-        """Which label says so; of two without names the second, as its authors number them."""
+        """Return the place of the label for hallucinations; of two without names the second, as its authors do."""
         if labels == ["label_0", "label_1"]:
             return 1
         bad = ("hallucinat", "unsupported", "not_supported")
@@ -235,10 +235,10 @@ class TokenClassifier(_Classifier):
         tokens: list[Rows | None] = [None] * len(pairs)
         for place, rows in enumerate(self._probabilities(windows)):
             own = [token for token, part in enumerate(windows.sequence_ids(place)) if part == 1]
-            pair, said = windows["overflow_to_sample_mapping"][place], rows[own, label]
-            known = tokens[pair]
-            tokens[pair] = said if known is None else np.minimum(known, said)
-        return [_marked(said) for said in tokens]
+            pair, probabilities = windows["overflow_to_sample_mapping"][place], rows[own, label]
+            previous = tokens[pair]
+            tokens[pair] = probabilities if previous is None else np.minimum(previous, probabilities)
+        return [_summarise(probabilities) for probabilities in tokens]
 
 
 def _prompt(pair: Pair) -> str:
@@ -246,10 +246,10 @@ def _prompt(pair: Pair) -> str:
     return _PROMPT.format(question=pair.question, count=len(pair.texts), passages=passages)
 
 
-def _marked(said: Rows | None) -> Support:
-    """From the probability of each token of a statement to be hallucinated; a statement without tokens says nothing."""
-    if said is None or not said.size:
+def _summarise(probabilities: Rows | None) -> Support:
+    """Return the verdict by the probability of each token to be hallucinated; no support without tokens."""
+    if probabilities is None or not probabilities.size:
         return Support("unsupported", 0.0)
-    share = float((said >= _HALLUCINATED).mean())
+    share = float((probabilities >= _HALLUCINATED).mean())
     verdict: Verdict = "supported" if not share else "partly" if share < 0.5 else "unsupported"
-    return Support(verdict, 1.0 - float(said.max()))
+    return Support(verdict, 1.0 - float(probabilities.max()))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rag.config import CHUNKERS as CHUNKER_NAMES
 from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
 from rag.ingest.chunking.base import split_units
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from rag.text import split_sentences, weigh
 from rag.types import Chunk
 
@@ -51,7 +51,7 @@ CLUSTERS = {
 
 
 def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    return hashed_characters(texts)
+    return hash_characters(texts)
 
 
 @pytest.fixture(params=sorted(CHUNKERS))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from rag.models.engines import Rows, Together, choose
-from rag.models.tokens import Batch, padded
+from rag.models.tokens import Batch, pad_rows
 
-SAMPLE = padded([[1, 2, 3]], 0, 8)
+SAMPLE = pad_rows([[1, 2, 3]], 0, 8)
 EXACT: Rows = np.array([[1.0, 0.0]], dtype=np.float32)
 WRONG: Rows = np.array([[0.0, 1.0]], dtype=np.float32)
 

@@ -15,7 +15,7 @@ import pytest
 from rag.errors import ModelError
 from rag.models.service import Service
 from rag.models.service_embedding import ServiceEncoder, is_same
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from tests.support.model_server import ModelServer, Shape, hashed
 
 TEXTS = [f"the bridge number {number} of the town" for number in range(150)]
@@ -23,7 +23,7 @@ TEXTS = [f"the bridge number {number} of the town" for number in range(150)]
 
 def encoder(server: ModelServer, model: str = "m", *, seconds: float = 2.0, key: str = "") -> ServiceEncoder:
     service = Service(server.url, key, "EMBEDDING_BASE_URL")
-    return ServiceEncoder(service, model, seconds=seconds, static=hashed_characters)
+    return ServiceEncoder(service, model, seconds=seconds, static=hash_characters)
 
 
 def unit(texts: list[str], **how: Any) -> np.ndarray:

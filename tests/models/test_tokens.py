@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from rag.models.tokens import grouped, padded
+from rag.models.tokens import group_by_length, pad_rows
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -14,7 +14,7 @@ from rag.models.tokens import grouped, padded
 def test_each_text_is_in_one_group_and_groups_keep_to_the_budget(count: int, workers: int) -> None:
     rng = random.Random(count)
     lengths = [rng.randint(1, 256) for _ in range(count)]
-    groups = grouped(lengths, 1024, workers)
+    groups = group_by_length(lengths, 1024, workers)
     assert sorted(place for group in groups for place in group) == list(range(count))
     for group in groups:
         assert len(group) == 1 or max(lengths[place] for place in group) * len(group) <= 1024 * 1.25
@@ -23,21 +23,21 @@ def test_each_text_is_in_one_group_and_groups_keep_to_the_budget(count: int, wor
 
 
 def test_workers_get_the_same_work() -> None:
-    groups = grouped([100] * 33, 1024, 2)
+    groups = group_by_length([100] * 33, 1024, 2)
     assert len(groups) % 2 == 0 or len(groups[-1]) <= 3
-    assert len(grouped([100] * 12, 1024, 2)) == 2
-    assert len(grouped([5] * 12, 1024, 2)) == 1, "too little to share"
+    assert len(group_by_length([100] * 12, 1024, 2)) == 2
+    assert len(group_by_length([5] * 12, 1024, 2)) == 1, "too little to share"
 
 
 def test_a_long_text_goes_alone() -> None:
-    assert grouped([4000, 3, 2], 1024, 1)[0] == [0]
+    assert group_by_length([4000, 3, 2], 1024, 1)[0] == [0]
 
 
 def test_lengths_are_rounded_up_to_what_others_share_but_not_beyond_the_model() -> None:
-    batch = padded([[1, 2, 3], [4]], 9, 62)
+    batch = pad_rows([[1, 2, 3], [4]], 9, 62)
     assert batch.ids.tolist() == [[1, 2, 3, 9, 9, 9, 9, 9], [4, 9, 9, 9, 9, 9, 9, 9]]
     assert batch.mask.sum(axis=1).tolist() == batch.lengths.tolist() == [3, 1]
-    assert padded([[1] * 61], 9, 62).ids.shape == (1, 62)
-    types = padded([[1, 2], [3]], 9, 62, [[0, 1], [1]]).types
+    assert pad_rows([[1] * 61], 9, 62).ids.shape == (1, 62)
+    types = pad_rows([[1, 2], [3]], 9, 62, [[0, 1], [1]]).types
     assert types is not None
     assert types.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]

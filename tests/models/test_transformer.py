@@ -9,7 +9,7 @@ import pytest
 
 from rag.models import transformer as module
 from rag.models.engines import Embedders, Scorers, sigmoid
-from rag.models.tokens import Batch, padded
+from rag.models.tokens import Batch, pad_rows
 from rag.models.transformer import EncoderPass, Linear, can_run
 
 SHAPE = {
@@ -43,7 +43,7 @@ def _built(auto: str, kind: str, **more: Any) -> Any:
 def _batch(kind: str, lengths: tuple[int, ...] = (23, 17, 5, 1)) -> Batch:
     rng = np.random.default_rng(5)
     rows = [rng.integers(5, SHAPE["vocab_size"], size=length).tolist() for length in lengths]
-    return padded(rows, 0 if kind == "bert" else 1, 64)
+    return pad_rows(rows, 0 if kind == "bert" else 1, 64)
 
 
 def _hidden(model: Any, batch: Batch) -> Any:

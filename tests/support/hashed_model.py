@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models import e5
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from rag.text import is_chinese, terms
 
 
@@ -34,7 +34,7 @@ class HashedModel:
         return not is_chinese(text)
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return hashed_characters(texts)
+        return hash_characters(texts)
 
 
 class HashedBuiltin(HashedModel):

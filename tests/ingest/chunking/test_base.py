@@ -6,7 +6,7 @@ import pytest
 
 from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
 from rag.ingest.chunking.base import split_units
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 
 ROWS = "| row | x |\n" * 3000
 HOSTILE = {
@@ -20,7 +20,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", sorted(CHUNKERS))
 def test_no_chunk_carries_far_more_than_its_text(name: str, kind: str) -> None:
     text = HOSTILE[kind]
-    chunks = get_chunker(name).split(text, hashed_characters)
+    chunks = get_chunker(name).split(text, hash_characters)
     assert len(chunks) > 30
     assert sum(len(embedded_text("Title", chunk)) for chunk in chunks) < 5 * len(text)
     assert all(len(" ".join(chunk.section)) <= 1300 for chunk in chunks)
@@ -29,7 +29,7 @@ def test_no_chunk_carries_far_more_than_its_text(name: str, kind: str) -> None:
 def test_a_wide_table_keeps_the_cells_that_fit() -> None:
     header = "| " + " | ".join(f"Column {n}" for n in range(90)) + " |"
     text = f"{header}\n|{' --- |' * 90}\n" + "\n".join("| " + " | ".join("7" * 90) + " |" for _ in range(20))
-    chunks = get_chunker().split(text, hashed_characters)
+    chunks = get_chunker().split(text, hash_characters)
     later = [chunk for chunk in chunks if chunk.context]
     assert later
     assert all(header.startswith(chunk.context) and chunk.context.endswith(" |") for chunk in later)

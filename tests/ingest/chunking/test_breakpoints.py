@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from rag.ingest.chunking.breakpoints import BreakpointChunker
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from rag.text import split_sentences, weigh
 
 TEA = "Green tea is brewed with cooler water than black tea. "
@@ -12,7 +12,7 @@ BRIDGE = "Steel cables carry the weight of a suspension bridge. "
 
 def test_it_cuts_where_the_subject_changes() -> None:
     text = (TEA * 8 + BRIDGE * 8).strip()
-    first, second = BreakpointChunker().split(text, hashed_characters)
+    first, second = BreakpointChunker().split(text, hash_characters)
     change = text.index(BRIDGE)
     # Each sentence is seen with its neighbours, so the largest distance may lie one sentence off.
     assert abs(second.start - change) <= len(BRIDGE)
@@ -30,17 +30,17 @@ def test_cuts_are_those_of_semantic_chunker_where_the_maximum_leaves_them() -> N
 
     class Static:
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return [list(map(float, row)) for row in hashed_characters(texts)]
+            return [list(map(float, row)) for row in hash_characters(texts)]
 
     theirs = SemanticChunker(Static()).split_text(text)  # type: ignore[arg-type]
-    ours = [chunk.text for chunk in BreakpointChunker(10_000).split(text, hashed_characters)]
+    ours = [chunk.text for chunk in BreakpointChunker(10_000).split(text, hash_characters)]
     assert len(theirs) > 2
     assert ours == theirs
 
 
 def test_what_the_breakpoints_leave_too_large_is_split() -> None:
     text = TEA * 200
-    chunks = BreakpointChunker(500).split(text, hashed_characters)
+    chunks = BreakpointChunker(500).split(text, hash_characters)
     assert all(weigh(chunk.text) <= 500 for chunk in chunks)
     ends = {end for _, end in split_sentences(text)}
     assert all(chunk.end in ends for chunk in chunks)

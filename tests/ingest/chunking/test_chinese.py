@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rag.ingest.chunking import CHUNKERS, get_chunker
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from rag.text import weigh
 from rag.types import Chunk
 from tests.ingest.chunking.chinese_pages import PARAGRAPHS, page
@@ -25,7 +25,7 @@ def ends_inside(text: str, chunk: Chunk) -> bool:
 @pytest.mark.parametrize("name", sorted(CHUNKERS))
 def test_at_most_two_in_a_hundred_chunks_end_inside_a_sentence(name: str) -> None:
     chunker = get_chunker(name)
-    chunks = [(text, chunk) for text in PAGES for chunk in chunker.split(text, hashed_characters)]
+    chunks = [(text, chunk) for text in PAGES for chunk in chunker.split(text, hash_characters)]
     assert len(chunks) >= 100
     assert sum(ends_inside(text, chunk) for text, chunk in chunks) <= 0.02 * len(chunks)
     assert all(chunk.text == text[chunk.start : chunk.end] for text, chunk in chunks)
@@ -35,7 +35,7 @@ def test_at_most_two_in_a_hundred_chunks_end_inside_a_sentence(name: str) -> Non
 @pytest.mark.parametrize("name", sorted(CHUNKERS))
 def test_chunks_of_a_page_without_any_break_are_not_crumbs(name: str) -> None:
     text = "".join(PARAGRAPHS) * 3
-    chunks = get_chunker(name).split(text, hashed_characters)
+    chunks = get_chunker(name).split(text, hash_characters)
     assert not any(ends_inside(text, chunk) for chunk in chunks)
     if name != "breakpoints":  # which leaves sizes to chance
         sizes = [weigh(chunk.text) for chunk in chunks[:-1]]

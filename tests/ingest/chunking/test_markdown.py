@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rag.ingest.chunking.markdown import MarkdownChunker
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from rag.types import Chunk
 
 LONG = "The installer asks for a folder and copies its files there. " * 30
@@ -9,7 +9,7 @@ SHORT = "One short line."
 
 
 def split(text: str, **sizes: float) -> list[Chunk]:
-    return MarkdownChunker(**sizes).split(text, hashed_characters)
+    return MarkdownChunker(**sizes).split(text, hash_characters)
 
 
 def test_a_chunk_is_a_section() -> None:

@@ -7,7 +7,7 @@ import pytest
 from rag.ingest.chunking.base import split_units
 from rag.ingest.chunking.fixed import FixedChunker
 from rag.ingest.chunking.recursive import RecursiveChunker, bind_headings
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from rag.text import weigh
 
 SENTENCES = "Every keeper writes down the hour of lighting. " * 14
@@ -17,7 +17,7 @@ PAGE = "\n\n".join(f"## Part {n}\n\n{SENTENCES}" for n in range(12))
 def test_paragraphs_stay_whole_where_they_fit() -> None:
     paragraphs = [f"Paragraph {n}. " + "It has a few words more. " * (n % 5 + 3) for n in range(30)]
     text = "\n\n".join(paragraphs)
-    chunks = RecursiveChunker(500).split(text, hashed_characters)
+    chunks = RecursiveChunker(500).split(text, hash_characters)
     assert len(chunks) > 5
     assert all(text[chunk.end : chunk.end + 2] in ("", "\n\n") or text[chunk.end] == " " for chunk in chunks)
     assert all(sum(one.strip() in chunk.text for chunk in chunks) == 1 for one in paragraphs)
@@ -26,7 +26,7 @@ def test_paragraphs_stay_whole_where_they_fit() -> None:
 @pytest.mark.parametrize("maximum", [120, 400, 700, 900])
 @pytest.mark.parametrize("chunker", [RecursiveChunker, FixedChunker])
 def test_no_heading_is_left_behind(chunker: type[RecursiveChunker | FixedChunker], maximum: float) -> None:
-    for chunk in chunker(maximum).split(PAGE, hashed_characters):
+    for chunk in chunker(maximum).split(PAGE, hash_characters):
         assert not chunk.text.splitlines()[-1].startswith("#")
 
 
@@ -34,7 +34,7 @@ def test_no_heading_is_left_behind(chunker: type[RecursiveChunker | FixedChunker
 @pytest.mark.parametrize("chunker", [RecursiveChunker, FixedChunker])
 def test_a_question_stays_with_its_answer(chunker: type[RecursiveChunker | FixedChunker], maximum: float) -> None:
     text = "\n\n".join(f"How deep is dock {n}?\nDock {n} is {n + 2} metres deep at low water." for n in range(70))
-    chunks = chunker(maximum).split(text, hashed_characters)
+    chunks = chunker(maximum).split(text, hash_characters)
     assert len(chunks) > 3
     assert not any(chunk.text.rstrip().endswith("?") for chunk in chunks)
 
@@ -49,11 +49,11 @@ def test_headings_that_do_not_fit_with_what_follows_do_not_exceed_the_maximum() 
 def test_a_table_header_stays_with_its_first_row() -> None:
     rows = "\n".join(f"| Plan {n} with a long name | {n} euros a month and person |" for n in range(30))
     text = "Some words that come before the table. " * 9 + f"\n\n| Plan | Price |\n| --- | --- |\n{rows}"
-    for chunk in RecursiveChunker(400).split(text, hashed_characters):
+    for chunk in RecursiveChunker(400).split(text, hash_characters):
         assert not chunk.text.endswith("| --- | --- |")
 
 
 def test_fixed_chunks_are_full_but_for_the_next_sentence() -> None:
-    chunks = FixedChunker(600).split(PAGE, hashed_characters)
+    chunks = FixedChunker(600).split(PAGE, hash_characters)
     assert all(600 - 2 * 47 - 20 <= len(chunk.text) <= 600 for chunk in chunks[:-1])
     assert all(one.end <= two.start for one, two in itertools.pairwise(chunks))

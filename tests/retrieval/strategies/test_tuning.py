@@ -10,7 +10,7 @@ from rag.app import tuning_of
 from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.chunking import CHUNKERS, get_chunker
-from rag.models.tokens import hashed_characters
+from rag.models.tokens import hash_characters
 from rag.retrieval.ranking import weighted
 from rag.retrieval.strategies import SearchRequest, Tuning
 from rag.retrieval.strategies.rerank import Rerank
@@ -55,5 +55,5 @@ def test_a_model_reads_as_many_candidates_as_are_set(engine: Any, pre_ranker: An
 @pytest.mark.parametrize("name", CHUNKERS)
 def test_no_chunk_is_larger_than_is_set(name: str) -> None:
     text = "\n\n".join(f"Ship {n} came in with oil and rope. It left with salt in its hold." for n in range(60))
-    chunks = get_chunker(name, 300).split(text, hashed_characters)
+    chunks = get_chunker(name, 300).split(text, hash_characters)
     assert len(chunks) > 10 and max(weigh(chunk.text) for chunk in chunks) <= 300
