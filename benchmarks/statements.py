@@ -33,7 +33,7 @@ from benchmarks.report import table
 from benchmarks.words import words_of
 from rag.background import BACKGROUND
 from rag.checking.citations import Check
-from rag.checking.rules import Evidence, ParsedClaim, has_missing_clause, has_missing_number
+from rag.checking.rules import Evidence, ParsedClaim, lacks_clause, lacks_number
 from rag.checking.statements import extract_claim
 from rag.checking.verifier import RANK, Claim, Judgement, LocalVerifier, Verifier
 from rag.config import load_settings
@@ -232,9 +232,9 @@ def _bare_clause(said: ParsedClaim, named: Sequence[Evidence]) -> bool:
 
 
 OVERRULES: dict[str, Overrule] = {
-    "overruled where a number stands nowhere": has_missing_number,
+    "overruled where a number stands nowhere": lacks_number,
     "overruled where of a clause nothing does": _bare_clause,
-    "overruled where a clause was added": has_missing_clause,
+    "overruled where a clause was added": lacks_clause,
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import intervals, statements
 from benchmarks.statements import DATA, find_cases, judge, measure, rules, small_rule
-from rag.checking.rules import has_missing_number
+from rag.checking.rules import lacks_number
 
 SCORE = DATA.parent / "bench" / "statements.py"
 FIELDS = ("start", "end", "verdict", "score")
@@ -40,7 +40,7 @@ def test_a_table_for_each_set_with_the_small_rule_beside(tmp_path: Path, monkeyp
 def test_an_overrule_turns_verdicts_right_and_wrong() -> None:
     """A judge that is always wrong says that the years are right."""
     case = {"id": "c", "passages": [PAGE], "text": "Nobody crossed it in 1985.", "bad": 1, "spans": [[21, 25]]}
-    alone, over = (measure([case], partial(judge, right=0.0, overrule=one)) for one in (None, has_missing_number))
+    alone, over = (measure([case], partial(judge, right=0.0, overrule=one)) for one in (None, lacks_number))
     assert (alone[0].flagged, over[0].flagged) == (False, True)
     assert statements._turned(alone, over) == ["1", "0"]
     assert statements._turned(over, alone) == ["0", "1"]

@@ -15,15 +15,7 @@ from typing import Any, Final
 
 from rag.checking.marks import find_addresses, find_marks, normalise_marks, remove_links, wrap_code
 from rag.checking.rules import SUPPORTED, Finding, ParsedClaim, Quote, Source, judge, support_score
-from rag.checking.statements import (
-    MAX_SENTENCE,
-    Sentence,
-    extract_claim,
-    find_repetitions,
-    find_statements,
-    leads_on,
-    without,
-)
+from rag.checking.statements import MAX_CHARS, Sentence, extract_claim, find_repeats, find_statements, leads_on, without
 from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batches
 from rag.errors import ModelError
 from rag.types import CheckedBy, Citation, Passage, Statement
@@ -65,7 +57,7 @@ class ScoredStatement:
 
     @property
     def counts(self) -> bool:
-        """True for a statement. What reads like a remark or a heading counts if its passage supports it by the rules,
+        """True for a statement. A sentence like a remark or a heading counts if its passage supports it by the rules,
         or if a model says that it is not true; a transition only in the second case."""
         if not self.stated.excused:
             return self.stated.checked
@@ -91,7 +83,7 @@ class Check:
         self._sources = [Source(passage) for passage in passages]
         self._searches = 0
         sentences = find_statements(self._text, find_marks(self._text, texts))
-        if not rests_on and (repetitions := find_repetitions(sentences)):
+        if not rests_on and (repetitions := find_repeats(sentences)):
             self._text = without(self._text, repetitions)
             sentences = find_statements(self._text, find_marks(self._text, texts))
         self.weighed = list(map(self._score, sentences))
@@ -113,7 +105,7 @@ class Check:
             for place, scored in enumerate(self.weighed)
             if (scored.stated.checked or scored.stated.excused)
             and scored.finding.reason != "verbatim"
-            and len(scored.stated.bare) <= MAX_SENTENCE
+            and len(scored.stated.bare) <= MAX_CHARS
             and self._sources
         ]
 
@@ -165,7 +157,7 @@ class Check:
         return [n for n in numbers if n in self._all_numbers]
 
     def _score(self, stated: Sentence) -> ScoredStatement:
-        if not (stated.checked or stated.excused) or len(stated.bare) > MAX_SENTENCE:
+        if not (stated.checked or stated.excused) or len(stated.bare) > MAX_CHARS:
             return ScoredStatement(stated)
         claim, numbers = ParsedClaim(extract_claim(stated.bare)), self._numbers_of(stated)
         quotes = [self._sources[n - 1].best(claim) for n in numbers]
@@ -216,7 +208,7 @@ def _normalise(text: str, passages: Sequence[Passage]) -> str:
 
 
 def _best_quotes(claim: ParsedClaim, quotes: Sequence[Quote]) -> tuple[Finding, list[Quote]]:
-    """Return the verdict and quotes of the named passages: the fewest that hold the most of the statement."""
+    """Return the verdict and quotes of the named passages: the fewest that contain the most of the statement."""
     if not quotes:
         return _NO_SUPPORT, []
     if verbatim := [quote for quote in quotes if quote.verbatim]:
@@ -237,7 +229,7 @@ def _judge_quote(claim: ParsedClaim, quote: Quote) -> Finding:
 
 
 def _with_marks(bare: str, marks: Sequence[int]) -> str:
-    """Put the marks behind the sentence, or in a table row into its last cell."""
+    """Put the marks after the sentence, or in a table row into its last cell."""
     citations = "".join(f"[{n}]" for n in marks)
     if _is_row(bare) and marks:
         return f"{bare[:-1].rstrip()} {citations} |"

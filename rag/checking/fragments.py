@@ -216,7 +216,7 @@ def _find_beginning(page: _Page, text: str, units: Sequence[tuple[int, int]]) ->
 
 
 def _find_ending(targets: Sequence[_Target], start: str) -> str:
-    """Return the fewest last words that occur only where the target ends, of an earlier block if those of the
+    """Return the fewest last words that occur only at the end of the target, of an earlier block if those of the
     last are never unique."""
     texts = [" ".join(target.text.split()) for target in targets]
     texts[0] = texts[0][texts[0].find(start) + len(start) :]
@@ -232,7 +232,7 @@ def _find_ending(targets: Sequence[_Target], start: str) -> str:
 
 
 def _last_words(text: str) -> str:
-    """Return the last words with the marks behind them, since context must touch the text."""
+    """Return the last words with the punctuation after them, since context must touch the text."""
     units = _units(text)
     units = units[-1:] if units and _WIDE.search(text[slice(*units[-1])]) else units[-_CONTEXT:]
     return " ".join(text[units[0][0] :].split()) if units else ""
@@ -245,7 +245,7 @@ def _first_words(text: str) -> str:
 
 
 def _trim(term: str) -> str:
-    """Return one line without punctuation at its ends, where stored and live typography differ."""
+    """Return one line without punctuation at its ends, since stored and live typography differ."""
     term = " ".join(term.split())
     return _EDGE.sub("", term) or term
 

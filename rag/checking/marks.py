@@ -318,7 +318,7 @@ def _key(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """The text of the pages, their code alone, and their number, which limits what a mark can name."""
+    """The text of the pages, their code alone, and their number: the limits of a mark."""
 
     text: str
     code: str
@@ -364,7 +364,7 @@ def replace_outside_code(pattern: re.Pattern[str], change: Callable[[re.Match[st
 def wrap_code(text: str, pages: Sequence[str]) -> str:
     """Return `text` with recognisable code in backticks, so that its indices are not read as marks or links.
 
-    An index behind a word is code if its form is clear, or if `pages` have it as code.
+    An index after a word is code if its form is clear, or if `pages` have it as code.
     """
     if not _INDEXED.search(text):
         return text

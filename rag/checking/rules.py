@@ -176,7 +176,6 @@ class Evidence:
         return [Form(sentence) for sentence in self.sentences]
 
     def places(self, term: Term) -> Iterable[int]:
-        """Return the sentences that contain the term."""
         places = self._words.get(term.key, ())
         if term.value and not places:
             return [place for value, place in self._values if term.value.stands(value)]
@@ -227,13 +226,13 @@ def support_score(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[E
     return claim.share(words, elsewhere, sum(quote.held.last - quote.held.first + 1 for quote in quotes) - 1)
 
 
-def has_missing_number(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
+def lacks_number(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
     """Return True if a value is in no passage: neither as written, nor converted, nor rounded."""
     numbers = (term for term in claim.terms if term.written)
     return any(not any(evidence.places(term) for evidence in named) for term in numbers)
 
 
-def has_missing_clause(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
+def lacks_clause(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
     """Return True if no term of a clause is in any passage and all other terms are: the clause was added."""
     clauses: dict[int, list[bool]] = {}
     for term in claim.terms:
@@ -245,9 +244,7 @@ def has_missing_clause(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
 
 def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms], named: Sequence[Evidence]) -> str:
     """Return the reason (of Statement) for a clear difference between statement and sources, or an empty text."""
-    if has_missing_number(claim, named) or is_replaced(
-        claim.form, (form for evidence in named for form in evidence.forms)
-    ):
+    if lacks_number(claim, named) or is_replaced(claim.form, (form for evidence in named for form in evidence.forms)):
         return "numbers"
     denies, source_denies = bool(claim.read.denials), any(sentence.denials for sentence in sentences)
     if (denies and not source_denies and share >= _CLOSE_SCORE) or (
@@ -255,11 +252,7 @@ def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms
     ):
         return "negation"
     is_moved = share >= _CLOSE_SCORE and not claim.chinese and any(_is_moved(claim, sentence) for sentence in sentences)
-    if (
-        is_moved
-        or any(is_exchanged(claim.read, sentence) for sentence in sentences)
-        or has_missing_clause(claim, named)
-    ):
+    if is_moved or any(is_exchanged(claim.read, sentence) for sentence in sentences) or lacks_clause(claim, named):
         return "clause"
     return ""
 

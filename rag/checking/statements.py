@@ -29,7 +29,7 @@ _YES_OR_NO = re.compile(
     re.IGNORECASE,
 )
 _LIST_MARKER = re.compile(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
-MAX_SENTENCE = 5_000
+MAX_CHARS = 5_000
 """The most characters of a sentence. Longer ones have no end, and nothing supports them."""
 _LONGEST_TRANSITION = 3  # content words of a line that only introduces the next
 _SHORTEST_REPEATED = 20  # Latin characters or their like: shorter ones may be repeated on purpose
@@ -144,7 +144,7 @@ def _join_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]
     return joined
 
 
-def find_repetitions(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
+def find_repeats(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
     """Return the spans of word-for-word repetitions, as small models write them; the first that cites stays.
 
     A repetition that cites another passage stays too, since another page says the same.
@@ -179,7 +179,7 @@ def is_statement(bare: str) -> bool:
 def _kind(bare: str, marked: bool, alone: bool, heads: bool = False) -> Kind:
     if not re.search(r"\w", bare) or _QUESTION.search(bare) or _RULE.fullmatch(bare):
         return "nothing"
-    if len(bare) > MAX_SENTENCE:
+    if len(bare) > MAX_CHARS:
         return "statement"
     heading = heads or bool(_HEADING.match(bare))
     bold = bool(_BOLD_LINE.match(bare)) and not marked

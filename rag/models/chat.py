@@ -64,9 +64,9 @@ def build_own_model(
 
     server = base_url.removesuffix("/chat/completions")
     clients = own_clients(server, key, admit)
-    sent = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # by these clients only
+    placeholder = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # by these clients only
     name = name.removeprefix("openai:")
-    return _build_openai_model(name, temperature, sent, server, timeout or TIMEOUT_SECONDS, clients)
+    return _build_openai_model(name, temperature, placeholder, server, timeout or TIMEOUT_SECONDS, clients)
 
 
 def build_fast_model(settings: Settings) -> BaseChatModel | None:

@@ -38,7 +38,7 @@ class WireChat(ChatOpenAI):
         return self
 
     async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        """Give a refusal its own error, since a status for a failed server would cause a repeat."""
+        """Raise a separate error for a refusal, whose status for a failed server would cause a repeat."""
         try:
             return await super()._agenerate(*args, **kwargs)
         except APIStatusError as error:
@@ -144,7 +144,6 @@ class _EventDecoder:
             yield chunk
 
     def whole_reply(self) -> dict[str, Any] | None:
-        """Return the reply that came in one piece, if any."""
         if self._has_events or not self._body:
             return None
         try:

@@ -43,18 +43,18 @@ class Pace:
     asked: bool = False
     gates: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
 
-    def note(self, read: int, seconds: float, written: int, writing: float) -> None:
+    def note(self, tokens_in: int, seconds: float, tokens_out: int, writing: float) -> None:
         """Add a call that read so many tokens before its first one, and then wrote so many."""
-        if read >= _MIN_TOKENS and seconds > 0:
-            self.reads = [*self.reads, read / seconds][-_MAX_SAMPLES:]
+        if tokens_in >= _MIN_TOKENS and seconds > 0:
+            self.reads = [*self.reads, tokens_in / seconds][-_MAX_SAMPLES:]
             self.waits = [*self.waits, seconds][-_MAX_SAMPLES:]
-        if written >= 10 and writing > 0:
-            self.writes = [*self.writes, written / writing][-_MAX_SAMPLES:]
+        if tokens_out >= 10 and writing > 0:
+            self.writes = [*self.writes, tokens_out / writing][-_MAX_SAMPLES:]
 
-    def seconds(self, read: int, written: int) -> float:
+    def seconds(self, tokens_in: int, tokens_out: int) -> float:
         """Estimate the duration of a call; 0 without data. A prompt may be read faster a second time."""
-        reading = read / min(self.reads) if self.reads else 0.0
-        return reading + (written / min(self.writes) if self.writes else 0.0)
+        reading = tokens_in / min(self.reads) if self.reads else 0.0
+        return reading + (tokens_out / min(self.writes) if self.writes else 0.0)
 
     def room(self, tokens: int, silent: float) -> int:
         """Return at most `tokens`, reply included: as many as fit the window and are read in `silent` seconds."""
@@ -113,11 +113,11 @@ def _window(fields: dict[str, Any]) -> int | None:
     return next((size for name in _WINDOW_FIELDS if isinstance(size := fields.get(name), int) and size > 0), None)
 
 
-def _ollama_window(shown: Any) -> int:
+def _ollama_window(details: Any) -> int:
     """Return the window that a model is loaded with: its own parameter, else the default, which most models exceed."""
-    words = str(shown.get("parameters", "")).split()
+    words = str(details.get("parameters", "")).split()
     if "num_ctx" in words[:-1] and (size := words[words.index("num_ctx") + 1]).isdecimal():
         return int(size)
-    fields = shown.get("model_info", {}).items()
+    fields = details.get("model_info", {}).items()
     sizes = [int(size) for key, size in fields if key.endswith(".context_length") and size]
     return min([_OLLAMA_WINDOW, *sizes])

@@ -1,4 +1,4 @@
-"""Features that a chat server does not offer: told from other failures, and remembered."""
+"""Features that a chat server does not offer: their detection, and the memory of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def takes_tools(model: BaseChatModel) -> bool:
 
 
 def remember_no_tools(model: BaseChatModel) -> None:
-    """Remember that the server takes no tools, if it can be told from others."""
+    """Remember that the server takes no tools, if it can be distinguished from others."""
     if _address(model):
         _without_tools.add(server_key(model))
 

@@ -1,7 +1,7 @@
 """The text of a model's reply, without the wrapping of its model or server.
 
 Models and servers wrap an answer in many ways: thoughts before it, tags, JSON or a fence around it, tokens that end a
-turn, a list of sources behind it. All of these are recognised by their place, since an answer may mention such a tag.
+turn, a list of sources after it. All of these are recognised by their place, since an answer may mention such a tag.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ENDINGS: Final = tuple("\r\n.!?…。！？")
 _CLOSERS: Final = tuple('.!?…。！？]】)）}>"”’*_')
 _MENTION: Final = re.compile(
     r"(?:标[签记志识]|符号|字[样符]|[和与及或以用由到在是为的叫写现])$"
-)  # Chinese has no spaces to tell by
+)  # Chinese has no spaces
 
 
 def answer_text(reply: str, *, whole: bool = True) -> str:
@@ -71,22 +71,21 @@ def answer_text(reply: str, *, whole: bool = True) -> str:
 def without_thoughts(reply: str, *, whole: bool = True) -> str:
     """Return the reply without the thoughts before it; an unclosed thought extends to the end."""
     text = _final_channel(reply)
-    thought = False
+    has_thought = False
     while lead := _LEAD.match(text):
         following = _skip_block(text, lead, whole)
         if following is None:
             break
-        text, thought = following, True
+        text, has_thought = following, True
     if label := _LABELLED_THOUGHTS.match(text):
         end = _THOUGHTS_END.search(text, label.end())
         if end:
             return text[end.end() :].lstrip()
         return text if whole else ""
-    return text if thought else _drop_unopened_thoughts(text, whole)
+    return text if has_thought else _drop_unopened_thoughts(text, whole)
 
 
 def _final_channel(reply: str) -> str:
-    """Return the last channel of a reply in channels."""
     if not _CHANNELS.match(reply):
         return reply
     channels = list(_FINAL.finditer(reply))
@@ -94,7 +93,7 @@ def _final_channel(reply: str) -> str:
 
 
 def _skip_block(text: str, lead: re.Match[str], whole: bool) -> str | None:
-    """Return the text behind its opening block, or in it if that is the answer; None if there is no block."""
+    """Return the text after its opening block, or in it if that is the answer; None if there is no block."""
     name = next(filter(None, lead.groups()))
     if name.lower() in _HTML or (lead["square"] and not (_THOUGHT.search(name) or _ANSWER.search(name))):
         return None
@@ -211,7 +210,7 @@ def _integers(value: Any) -> Iterator[int]:
 
 
 def _drop_sources(text: str) -> str:
-    """Drop the list of sources behind the answer, which cites them in its sentences."""
+    """Drop the list of sources after the answer, which cites them in its sentences."""
     for tail in _TAIL.finditer(text):
         if all(_ENTRY.match(line) for line in tail["entries"].split("\n")) and _WORD.search(text[: tail.start()]):
             return text[: tail.start()]

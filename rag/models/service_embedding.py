@@ -72,7 +72,7 @@ class ServiceEncoder:
         return int(self._open().shape[1])
 
     def fingerprint(self) -> str:
-        """Return data that tells the service's model from others, see `is_same`. Raises ModelError."""
+        """Return data that distinguishes the service's model from others, see `is_same`. Raises ModelError."""
         probes = self._open(self._seconds)
         first = base64.b64encode(probes[:, :_FINGERPRINT].astype("<f2").tobytes()).decode()
         return f"{probes.shape[1]} {first}"

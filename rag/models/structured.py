@@ -56,7 +56,7 @@ async def structured(model: BaseChatModel, schema: type[Filled], messages: Seque
 
 
 def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
-    """Return the schema from the reply's tool call or text, without what is around it, or else the error."""
+    """Return the schema from the reply's tool call or text, ignoring text around it, or else the error."""
     problem = ValueError("the reply holds no JSON object")
     for value in _values(reply):
         try:

@@ -228,11 +228,11 @@ def read_bert(folder: Path) -> Any:
         node.eps = config["layer_norm_eps"]
     model.encoder.layer = [layer for _, layer in sorted(vars(model.encoder.layer).items(), key=lambda kv: int(kv[0]))]
     model.get_input_embeddings = lambda: model.embeddings.word_embeddings
-    read = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokens = read_json(folder / "tokenizer_config.json")
-    ids = {f"{name}_token_id": read.token_to_id(tokens[f"{name}_token"]) for name in ("unk", "pad")}
+    ids = {f"{name}_token_id": tokenizer.token_to_id(tokens[f"{name}_token"]) for name in ("unk", "pad")}
     return SimpleNamespace(
-        model=model, tokenizer=SimpleNamespace(backend_tokenizer=read, get_vocab=read.get_vocab, **ids)
+        model=model, tokenizer=SimpleNamespace(backend_tokenizer=tokenizer, get_vocab=tokenizer.get_vocab, **ids)
     )
 
 

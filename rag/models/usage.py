@@ -48,7 +48,6 @@ class Meter:
         return self.tokens_in + self.tokens_out
 
     def add(self, tokens_in: int, tokens_out: int, *, estimated: bool = False) -> None:
-        """Count one call."""
         self.calls += 1
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out

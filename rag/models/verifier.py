@@ -2,7 +2,7 @@
 
 A cross-encoder for natural language inference (mDeBERTa-xnli) reads text and statement and returns entailment, neutral
 or contradiction: Laurer et al. 2024, "Less Annotating, More Classifying". A token classifier (LettuceDetect: Kovács and
-Recski 2025, arXiv 2502.17125) marks hallucinated tokens in an answer behind its prompt. Longer texts are read in
+Recski 2025, arXiv 2502.17125) marks hallucinated tokens in an answer after its prompt. Longer texts are read in
 windows that overlap; a statement gets the score of its best window, as in SummaC (Laban et al. 2022).
 """
 

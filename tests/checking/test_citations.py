@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from rag.checking.citations import Check, check
-from rag.checking.statements import MAX_SENTENCE
+from rag.checking.statements import MAX_CHARS
 from rag.checking.verifier import Claim, Judgement
 from rag.types import CheckedBy, Citation, Passage, Verdict
 from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
@@ -204,5 +204,5 @@ def test_a_row_of_a_table_ends_behind_its_mark() -> None:
 
 
 def test_of_a_statement_without_end_nobody_is_asked() -> None:
-    for length, asked in ((MAX_SENTENCE, 1), (MAX_SENTENCE + 1, 0)):
+    for length, asked in ((MAX_CHARS, 1), (MAX_CHARS + 1, 0)):
         assert len(Check("The bridge carries " + "x" * (length - 20) + ".", PASSAGES).claims()) == asked
