@@ -74,7 +74,7 @@ def test_a_name_counts_by_its_addresses(monkeypatch: pytest.MonkeyPatch, address
 
     async def direct() -> bool:
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
-        return await environment._goes_directly(environment.httpx2.URL("http://ollama:11434/v1"))
+        return await environment._bypasses_proxy(environment.httpx2.URL("http://ollama:11434/v1"))
 
     assert asyncio.run(direct()) is near
 

@@ -90,7 +90,7 @@ def test_a_server_with_one_slot_is_asked_one_thing_at_a_time() -> None:
 def test_a_model_is_slow_where_the_passages_of_a_question_take_it_longer_than_people_wait() -> None:
     pace = Pace()
     assert not pace.is_slow(), "nothing is known yet"
-    pace.note(read=400, seconds=1.0, written=20, writing=1.0)
+    pace.note(tokens_in=400, seconds=1.0, tokens_out=20, writing=1.0)
     assert not pace.is_slow()
-    pace.note(read=400, seconds=4.0, written=20, writing=1.0)
+    pace.note(tokens_in=400, seconds=4.0, tokens_out=20, writing=1.0)
     assert pace.is_slow()
