@@ -7,7 +7,7 @@ import streamlit as st
 from rag.ui.chat.composer import draw_composer
 from rag.ui.chat.conversation import draw_turns, show_place, watch
 from rag.ui.chat.conversation_head import draw_head
-from rag.ui.chat.conversations import current
+from rag.ui.chat.conversations import current_conversation
 from rag.ui.chat.page_picker import draw_picker_button
 from rag.ui.chat.shared import LINK, draw_shared
 from rag.ui.chat.start import draw_start
@@ -26,7 +26,7 @@ def draw() -> None:
         draw_shared(app, link, language)
         return
     library = current_library(app)
-    conversation = current(app)
+    conversation = current_conversation(app)
     turns = app.conversations.turns(conversation.id, session().owner) if conversation else []
     draw_panel(app, language)
     draw_picker_button(app, library, language)

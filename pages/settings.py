@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.ui.chat.remembered import draw_remembered
+from rag.ui.chat.remembered import draw_memory
 from rag.ui.chat.turn_actions import draw_feedback_export
 from rag.ui.kit.attempt import draw_notice
 from rag.ui.kit.language import current_language
@@ -28,7 +28,7 @@ def draw() -> None:
     language = current_language()
     page_head(label("settings_title", language), label("settings_lead", language))
     app = open_app(language)
-    rooms = {"model": _draw_model, "memory": draw_remembered, "prompts": draw_prompts, "system": _draw_system}
+    rooms = {"model": _draw_model, "memory": draw_memory, "prompts": draw_prompts, "system": _draw_system}
     if not administers(app):
         del rooms["prompts"]
     names = [label(f"settings_tab_{name}", language) for name in rooms]

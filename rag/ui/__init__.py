@@ -1,5 +1,5 @@
-"""The user interface. The only code below `main.py` and `pages/` that knows Streamlit.
+"""The user interface: the only code besides `main.py` and `pages/` that uses Streamlit.
 
-`labels` has the words, `kit` what every screen needs, and each screen has its wing, which knows no other.
-It asks `rag.app.App` for everything; it decides nothing about pages, chunks or answers.
+`kit` has the labels and what every screen shares; each screen has its own package, which imports no other screen.
+Everything comes from `rag.app.App`; nothing about pages, chunks or answers is decided here.
 """

@@ -13,7 +13,7 @@ import streamlit as st
 from rag.errors import RagError, StoreAwayError
 from rag.locales import say
 from rag.store.values import SCREEN, patience
-from rag.ui.chat.conversations import draw_list, enter, take_from_address
+from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language, language_switch
 from rag.ui.kit.navigation import draw_manage, go, handed_over, navigation
@@ -58,7 +58,7 @@ def draw_shell() -> None:
     head = st.container(key="away")
     with told_in(language), patience(SCREEN), suppress(StoreAwayError):  # the head says so
         if came or moved:
-            take_from_address(app, moved=moved)
+            apply_address(app, moved=moved)
         settle_library(app, language)
         unread = _unread(app, in_chat=page.url_path == "")
         st.set_page_config(page_title=_title(app, page.title, language, unread))
@@ -159,7 +159,7 @@ def _new_on_phones(app: App, language: Language) -> None:
     """Draw a button for a new conversation in the header of narrow screens, whose sidebar is closed."""
     with st.container(key="phone-new"):
         if st.button(label("talk_new", language), icon=":material/edit_square:", type="tertiary", key="phone-talk-new"):
-            enter(app, "")
+            open_conversation(app, "")
             go("chat")
 
 

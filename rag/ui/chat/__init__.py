@@ -1,1 +1,1 @@
-"""The chat: a question and how to answer it, the answer with what bears it out, and the conversations."""
+"""The chat: a question and its options, the answer with its sources, and the conversations."""

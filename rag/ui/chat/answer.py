@@ -1,4 +1,4 @@
-"""An answer as every mode shows it: text, one line of what it is worth and rests on, how it came about, what next."""
+"""An answer in any mode: its text, a line with its badge, checks and sources, how it was made, and next steps."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def draw_answer(
     draw_text(turn, answer, language)
     draw_removal(app, library, turn, language)
     draw_evidence(app, library, turn, answer, language)
-    _draw_notices(turn, answer, _shown_text(turn, answer, language), language)
-    cut_off = _cut_off(turn, answer)
-    if _code(answer).startswith("summary_no_"):
+    _draw_notices(turn, answer, _display_text(turn, answer, language), language)
+    cut_off = _is_cut_off(turn, answer)
+    if _notice_code(answer).startswith("summary_no_"):
         if newest:
             _draw_near(app, library, turn, answer, language)
     elif answer.outcome in ("not_in_pages", "caveat") and not cut_off:
@@ -80,74 +80,74 @@ def draw_answer(
 
 
 def draw_text(turn: TurnView, answer: Answer, language: Language) -> None:
-    """Draw the answer with its marks."""
-    shown = _shown_text(turn, answer, language)
-    if shown.strip():
+    """Draw the answer with its citation marks."""
+    text = _display_text(turn, answer, language)
+    if text.strip():
         with st.container(key=f"answer-{turn.id}"):
-            st.markdown(_answer_markdown(replace(answer, text=shown), turn.id, language), anchors=False)
+            st.markdown(_answer_markdown(replace(answer, text=text), turn.id, language), anchors=False)
 
 
 def draw_evidence(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
     """Draw the badge of the answer, its checks and its sources."""
     _draw_doubts(answer, turn.id, language)
-    told = [_outcome(turn, answer, language), head_line(answer, language)]
-    draw_line(app, library, answer, turn.id, language, told=told, states=pages_now(app, library, turn))
+    parts = [_badge(turn, answer, language), head_line(answer, language)]
+    draw_line(app, library, answer, turn.id, language, told=parts, states=pages_now(app, library, turn))
 
 
 def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, cut_off: bool) -> None:
-    if cut_off or answer.outcome == "failed" or _code(answer) == _MODEL_FAILED:
+    if cut_off or answer.outcome == "failed" or _notice_code(answer) == _MODEL_FAILED:
         draw_again(app, library, turn, language)
         if turn.can_go_on:
             draw_go_on(app, turn, language)
     else:
         draw_suggestions(app, library, turn, language)
     if answer.reasoner == "extractive" and answer.citations:
-        _draw_honest_line(language)
+        _draw_connect_hint(language)
 
 
 def _draw_doubts(answer: Answer, turn_id: str, language: Language) -> None:
-    """The places that the words at doubtful statements lead to: static markup, ids of letters and digits only."""
+    """Draw the targets of the words at doubtful statements: static markup, ids of letters and digits only."""
     if doubtful(answer, language):
         kinds = ("unsupported", "partly")
         st.html("".join(f'<span class="place" id="{anchor_of(turn_id)}-{kind}"></span>' for kind in kinds))
 
 
-def _cut_off(turn: TurnView, answer: Answer) -> bool:
-    """Return whether the answer ended before it was written and checked; it then gets no badge."""
-    return turn.state == "interrupted" or _code(answer) in _CUT_OFF
+def _is_cut_off(turn: TurnView, answer: Answer) -> bool:
+    """Return whether the answer ended before it was written and checked; it then has no badge."""
+    return turn.state == "interrupted" or _notice_code(answer) in _CUT_OFF
 
 
-def _code(answer: Answer) -> str:
+def _notice_code(answer: Answer) -> str:
     return answer.notice.code if answer.notice else ""
 
 
-def _outcome(turn: TurnView, answer: Answer, language: Language) -> str:
+def _badge(turn: TurnView, answer: Answer, language: Language) -> str:
     if answer.mode in ("save", "remove") and answer.outcome == "conversation":
         return ""
-    if _cut_off(turn, answer):
+    if _is_cut_off(turn, answer):
         return f":gray[:material/pause_circle: {label('outcome_unfinished', language)}]"
-    if answer.reasoner == "extractive" and _code(answer) in _CLOSEST:
+    if answer.reasoner == "extractive" and _notice_code(answer) in _CLOSEST:
         return f":gray-badge[:material/format_quote: {label('outcome_closest', language)}]"
     color, icon = _OUTCOMES[answer.outcome]
-    told = answer.tools and not answer.citations and answer.outcome == "answered"
-    worth = "told" if told else "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
-    return f":{color}-badge[:material/{icon}: {label(f'outcome_{worth}', language)}]"
+    from_tools = answer.tools and not answer.citations and answer.outcome == "answered"
+    outcome = "told" if from_tools else "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
+    return f":{color}-badge[:material/{icon}: {label(f'outcome_{outcome}', language)}]"
 
 
-def _draw_notices(turn: TurnView, answer: Answer, shown: str, language: Language) -> None:
+def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language) -> None:
     """Draw the notes on an answer, one sentence each."""
     lines = []
     for use in answer.tools:
         icon, line = "error" if use.failed else "build", use_line(use, language, answer.text)
-        if not line.endswith(f": {shown.strip()}"):  # else it says only what the answer does
+        if not line.endswith(f": {text.strip()}"):  # else it only repeats the answer
             lines.append(f":material/{icon}: {escape_line(line)}")
     if answer.notice and not _is_notice(answer):
         lines.append(escape_line(say(answer.notice, language)))
-    if answer.passages and all(LEG in one.ranks for one in answer.passages):
+    if answer.passages and all(LEG in passage.ranks for passage in answer.passages):
         lines.append(f":material/inventory_2: {label('research_in_hand', language)}")
     if lines:
         st.caption("  \n".join(lines))
-    code = _code(answer)
+    code = _notice_code(answer)
     if (code == _MODEL_FAILED or code.startswith("chat_")) and st.button(
         label("chat_check", language), icon=":material/tune:", type="tertiary", key=f"model-{turn.id}"
     ):
@@ -181,8 +181,8 @@ def _draw_near(app: App, library: str, turn: TurnView, answer: Answer, language:
             )
 
 
-def _shown_text(turn: TurnView, answer: Answer, language: Language) -> str:
-    """Return the text of an answer; a message of the app itself is in the language of the screen."""
+def _display_text(turn: TurnView, answer: Answer, language: Language) -> str:
+    """Return the text of an answer; messages of the app itself are in the language of the screen."""
     if answer.mode == "save" and answer.outcome == "conversation":
         return say(saving(turn.route.get("saved")), language)
     if answer.mode == "remove" and answer.outcome == "conversation":
@@ -192,7 +192,7 @@ def _shown_text(turn: TurnView, answer: Answer, language: Language) -> str:
 
 def _is_notice(answer: Answer) -> bool:
     """Return whether the text of an answer is its notice, in any language."""
-    return answer.notice is not None and answer.text in (say(answer.notice, one) for one in LANGUAGES)
+    return answer.notice is not None and answer.text in (say(answer.notice, language) for language in LANGUAGES)
 
 
 def _answer_markdown(answer: Answer, turn_id: str, language: Language) -> str:
@@ -202,7 +202,7 @@ def _answer_markdown(answer: Answer, turn_id: str, language: Language) -> str:
     return answer_markdown(answer.text, urls=urls, marks=marks, anchor=anchor_of(turn_id), doubtful=doubts)
 
 
-def _draw_honest_line(language: Language) -> None:
+def _draw_connect_hint(language: Language) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="honest-line"):
         st.caption(label("chat_extractive", language), width="content")
         if st.button(label("chat_connect", language), type="tertiary", key="connect"):

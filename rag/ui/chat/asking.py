@@ -1,4 +1,4 @@
-"""A question is asked, with everything that was chosen in this tab."""
+"""Asking a question with the choices of this tab."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-_OF_A_RUN = ("mode", "model", "strategy", "remembered")  # settings of a turn that are made anew
+_NOT_COPIED = ("mode", "model", "strategy", "remembered")  # settings that are not copied from an earlier turn
 
 
-def ask(app: App, library: str, question: str, mode: RunMode | None = None, **how: Any) -> None:
-    """Begin to answer `question` and draw the page again; `how` is as in `start`."""
-    start(app, library, question, mode, **how)
+def ask(app: App, library: str, question: str, mode: RunMode | None = None, **options: Any) -> None:
+    """Start answering `question` and rerun the page; `options` are those of `start`."""
+    start(app, library, question, mode, **options)
     st.rerun()
 
 
-def ask_first(app: App, library: str, question: str, **how: Any) -> None:
-    """For callbacks: they run before anything is drawn, so that the question appears at once."""
-    start(app, library, question, **how)
+def ask_first(app: App, library: str, question: str, **options: Any) -> None:
+    """Start answering in a callback, which runs before anything is drawn, so that the question appears at once."""
+    start(app, library, question, **options)
 
 
 def start(
@@ -45,66 +45,66 @@ def start(
     files: Sequence[tuple[str, bytes]] = (),
     **options: Any,
 ) -> bool:
-    """Begin to answer `question` in the open conversation, or another; an empty id begins one.
+    """Start answering `question` in the open conversation or in `conversation`; an empty id starts a new one.
 
-    `standalone` is what a follow-up means, as the person put it right; `options` are those of `RunOptions` that hold
-    for this question alone. `files` (name, content) came with it. An error is shown as a notice.
+    `standalone` is the meaning of a follow-up as corrected by the person; `options` are `RunOptions` for this question
+    only. `files` (name, content) are attachments. Return whether it started; an error becomes a notice.
     """
     state = session()
     state.mode = mode or state.mode
-    where = state.conversation if conversation is None else conversation
-    asked = _question(question, library, standalone, options)
-    return _begin(app, asked, where, settings=_kept(state), chat=state.chat, files=files)
+    conversation_id = state.conversation if conversation is None else conversation
+    request = _build_question(question, library, standalone, options)
+    return _begin(app, request, conversation_id, settings=_collect_settings(state), chat=state.chat, files=files)
 
 
 def regenerate(app: App, turn: TurnView, mode: str = "", model: str = "") -> None:
-    """Ask a turn's question again, in another mode or with another model of the service; for callbacks."""
+    """In a callback, ask a turn's question again, in another mode or with another model of the service."""
     state, chat = session(), chat_in_use(app)
-    kept = {name: value for name, value in turn.settings.items() if name not in _OF_A_RUN}
+    settings = {name: value for name, value in turn.settings.items() if name not in _NOT_COPIED}
     try:
-        asked = app.conversations.again(turn.id, mode, state.owner)
+        request = app.conversations.again(turn.id, mode, state.owner)
     except RagError as error:
         state.notes.append(error.notice)
         return
-    how = {"settings": kept, "chat": replace(chat, model=model) if chat and model else state.chat}
-    _begin(app, asked, turn.conversation_id, **how)
+    options = {"settings": settings, "chat": replace(chat, model=model) if chat and model else state.chat}
+    _begin(app, request, turn.conversation_id, **options)
 
 
-def _begin(app: App, question: Question, conversation: str, **how: Any) -> bool:
+def _begin(app: App, question: Question, conversation: str, **options: Any) -> bool:
     state = session()
     try:
-        asked = app.converse(question, conversation_id=conversation, owner=state.owner, person=whose(), **how)
+        turn = app.converse(question, conversation_id=conversation, owner=state.owner, person=whose(), **options)
     except RagError as error:
         state.notes.append(error.notice)
         return False
-    show(asked.conversation_id)
-    state.asked = asked.turn_id
+    show(turn.conversation_id)
+    state.asked = turn.turn_id
     return True
 
 
-def _question(text: str, library: str, standalone: str, more: Mapping[str, Any]) -> Question:
-    """The words, with what was chosen in this tab beside them."""
-    state, chosen = session(), search_options()
-    given = {"strategy": chosen.get("strategy", ""), "weights": chosen.get("weights", {}), "standalone": standalone}
-    given |= {**state.choices.options(), **more}
-    options = RunOptions(web="ask", locale=state.language, **given)
-    libraries = (library, *chosen.get("others", ()))
-    return Question(text, libraries, state.mode, chosen.get("filters") or Filters(), options)
+def _build_question(text: str, library: str, standalone: str, extra: Mapping[str, Any]) -> Question:
+    """Return the question with the choices of this tab."""
+    state, search = session(), search_options()
+    fields = {"strategy": search.get("strategy", ""), "weights": search.get("weights", {}), "standalone": standalone}
+    fields |= {**state.choices.options(), **extra}
+    options = RunOptions(web="ask", locale=state.language, **fields)
+    libraries = (library, *search.get("others", ()))
+    return Question(text, libraries, state.mode, search.get("filters") or Filters(), options)
 
 
 def branch(app: App, library: str, conversation_id: str, turn_id: str, question: str, *, first: bool) -> None:
     """Ask `question` instead of a turn's, in a branch that keeps the earlier turns."""
     owner = session().owner
-    other = ""
+    target = ""
     if not first:
-        other = app.conversations.branch(conversation_id, turn_id, owner, including=False)
-        app.conversations.rename(other, title_of(question), owner)
-    ask(app, library, question, conversation=other)
+        target = app.conversations.branch(conversation_id, turn_id, owner, including=False)
+        app.conversations.rename(target, title_of(question), owner)
+    ask(app, library, question, conversation=target)
 
 
-def _kept(state: Session) -> dict[str, Any]:
+def _collect_settings(state: Session) -> dict[str, Any]:
     """Return the settings to save with the answer, without secrets."""
-    kept: dict[str, Any] = {"scope": state.scope.plain(), **state.choices.options()}
+    settings: dict[str, Any] = {"scope": state.scope.plain(), **state.choices.options()}
     if state.chat is not None:
-        kept |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
-    return {name: value for name, value in kept.items() if value not in ("", None, {})}
+        settings |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
+    return {name: value for name, value in settings.items() if value not in ("", None, {})}

@@ -1,6 +1,6 @@
 """The results of checking an answer: the line above it, and the marks in it.
 
-The words tell who checked. Where only rules did, they say what was found, not what is true.
+The wording names the checker. For rule checks it says what was found, not what is true.
 """
 
 from __future__ import annotations
@@ -12,47 +12,53 @@ from rag.types import Answer, CheckedBy, Statement
 from rag.ui.kit.render import Doubtful
 from rag.ui.kit.strings import Language, label
 
-_TOLD = ("numbers", "negation", "clause", "language")
+_REASONS_WITH_TIP = ("numbers", "negation", "clause", "language")
 
 
-def counts(statements: Sequence[Statement]) -> tuple[int, int, int]:
+def count_verdicts(statements: Sequence[Statement]) -> tuple[int, int, int]:
     """Count the supported, partly supported and all statements."""
     by_verdict = Counter(statement.verdict for statement in statements)
     return by_verdict["supported"], by_verdict["partly"], len(statements)
 
 
 def checker(statements: Sequence[Statement]) -> CheckedBy:
-    """Return who checked the statements that are not verbatim."""
-    judges = {one.by for one in statements if one.reason != "verbatim"}
+    """Return the checker of the statements that are not verbatim."""
+    judges = {statement.by for statement in statements if statement.reason != "verbatim"}
     return "model" if "model" in judges else "local" if "local" in judges else "rules"
 
 
 def head_line(answer: Answer, language: Language) -> str:
-    """`5 of 6 statements supported · checked by the chat model`, or nothing where nothing was stated but quoted."""
-    supported, partly, count = counts(answer.statements)
+    """Return e.g. `5 of 6 statements supported · checked by the chat model`; empty if all statements are quotes."""
+    supported, partly, count = count_verdicts(answer.statements)
     if not count or answer.quoted:
         return ""
     by = checker(answer.statements)
     parts = [label("found" if by == "rules" else "checked", language, supported=supported, count=count)]
     parts += [label("checked_partly", language, count=partly)] if partly else []
-    aside = sum(not one.relevant for one in answer.statements)
-    parts += [label("checked_aside", language, count=aside)] if aside else []
+    off_topic = sum(not statement.relevant for statement in answer.statements)
+    parts += [label("checked_aside", language, count=off_topic)] if off_topic else []
     return " · ".join([*parts, label(f"checked_by_{by}", language)])
 
 
 def doubtful(answer: Answer, language: Language) -> list[Doubtful]:
     """Return the statements that are not fully supported, or off-topic, with their marks."""
     return [
-        Doubtful(one.start, one.end, *_words(one, language), one.verdict != "unsupported")
-        for one in answer.statements
-        if one.verdict != "supported" or not one.relevant
+        Doubtful(statement.start, statement.end, *_doubt_words(statement, language), statement.verdict != "unsupported")
+        for statement in answer.statements
+        if statement.verdict != "supported" or not statement.relevant
     ]
 
 
-def _words(one: Statement, language: Language) -> tuple[str, str]:
-    """The word behind a statement, and its tip."""
-    if one.verdict == "supported":
+def _doubt_words(statement: Statement, language: Language) -> tuple[str, str]:
+    """Return the word after a statement, and its tooltip."""
+    if statement.verdict == "supported":
         return label("doubt_aside", language), label("doubt_aside_tip", language)
-    kind = "not_found" if one.verdict == "unsupported" and one.by == "rules" else one.verdict
-    tip = one.reason if one.reason in _TOLD else "words" if kind == "partly" and one.by == "rules" else kind
+    kind = "not_found" if statement.verdict == "unsupported" and statement.by == "rules" else statement.verdict
+    tip = (
+        statement.reason
+        if statement.reason in _REASONS_WITH_TIP
+        else "words"
+        if kind == "partly" and statement.by == "rules"
+        else kind
+    )
     return label(f"doubt_{kind}", language), label(f"doubt_{tip}_tip", language)

@@ -1,4 +1,4 @@
-"""The question box: files, text, mode and model in one row, and above it filters and options as chips."""
+"""The question box: files, text, mode and model in one row, with filters and options as chips above."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from rag.ui.chat.options import (
     draw_options,
     draw_problem,
     forget_problem,
-    served_models,
+    list_models,
+    request_model,
     try_model,
-    wish_model,
 )
 from rag.ui.kit.choices import MODES, NEED_MODEL
 from rag.ui.kit.escape import escape_line, shorten
@@ -42,7 +42,7 @@ _MODE, _MODEL = "mode-menu", "model-menu"
 
 
 def draw_composer(app: App, library: str, language: Language, running: TurnView | None) -> None:
-    """Draw the box; while a question is being answered, Stop takes the place of the menus."""
+    """Draw the box; Stop replaces the menus while a question is being answered."""
     if not st.session_state.get(OPTIONS) and not st.session_state.get(_MODEL):
         forget_problem()
     if try_model(app, language):
@@ -59,7 +59,7 @@ def draw_composer(app: App, library: str, language: Language, running: TurnView 
             max_chars=_LONGEST_QUESTION,
             accept_file="multiple",
             file_type=[ending.lstrip(".") for ending in (*FILE_TYPES, ".zip")],
-            on_submit=_ask_typed,
+            on_submit=_submit,
             args=(app, library, running),
         )
         with st.container(horizontal=True, vertical_alignment="center", key="composer-menus", gap=None):
@@ -71,23 +71,25 @@ def draw_composer(app: App, library: str, language: Language, running: TurnView 
 
 
 def _draw_modes(app: App, language: Language) -> None:
-    """Draw a line for each mode; one that does little without a chat model says so, and the last line connects one."""
+    """Draw one line per mode, with a note on modes that do little without a chat model; the last line connects one."""
     without_model = chat_in_use(app) is None
-    chosen = session().mode if session().mode in MODES else MODES[0]
+    selected = session().mode if session().mode in MODES else MODES[0]
 
-    def line(one: str) -> str:
-        if one == _CONNECT:
+    def line(mode: str) -> str:
+        if mode == _CONNECT:
             return f":material/add_link: {label('chat_connect', language)}"
-        does = "quoting" if without_model and one in NEED_MODEL else "hint"
-        text = f":material/{_ICONS[one]}: **{label(f'mode_{one}', language)}** {label(f'mode_{one}_{does}', language)}"
-        return f"{text} :material/check:" if one == chosen else text
+        hint = "quoting" if without_model and mode in NEED_MODEL else "hint"
+        text = (
+            f":material/{_ICONS[mode]}: **{label(f'mode_{mode}', language)}** {label(f'mode_{mode}_{hint}', language)}"
+        )
+        return f"{text} :material/check:" if mode == selected else text
 
     st.menu_button(
-        label(f"mode_{chosen}", language),
+        label(f"mode_{selected}", language),
         [*MODES, _CONNECT] if without_model and app.chats.own_allowed else MODES,
         format_func=line,
         type="tertiary",
-        icon=f":material/{_ICONS[chosen]}:",
+        icon=f":material/{_ICONS[selected]}:",
         key=_MODE,
         on_click=_choose_mode,
     )
@@ -96,15 +98,15 @@ def _draw_modes(app: App, language: Language) -> None:
 
 
 def _choose_mode() -> None:
-    chosen = st.session_state[_MODE]
-    if chosen == _CONNECT:
+    mode = st.session_state[_MODE]
+    if mode == _CONNECT:
         st.session_state[_CONNECT] = True  # a callback cannot leave the page
-    elif chosen:
-        session().mode = chosen
+    elif mode:
+        session().mode = mode
 
 
 def _draw_models(app: App, language: Language) -> None:
-    """Draw the models of the service, which is asked for them once the menu opens, or a button to connect one."""
+    """Draw the models of the service, requested when the menu opens, or a button to connect one."""
     chat, allowed = chat_in_use(app), app.chats.own_allowed
     if chat is None:
         if allowed and st.button(
@@ -122,7 +124,7 @@ def _draw_models(app: App, language: Language) -> None:
     )
     if menu.open:
         with menu, st.container(key="model-choices", gap="xsmall"):
-            _draw_served(chat, served_models(app, chat, language), language)
+            _draw_model_list(chat, list_models(app, chat, language), language)
             draw_model_name("model", chat.model, "", app, language)
             _draw_pace(app.chats.pace(chat), language)
             draw_problem(language)
@@ -131,21 +133,21 @@ def _draw_models(app: App, language: Language) -> None:
 
 
 def _draw_pace(pace: Pace, language: Language) -> None:
-    """Draw the window and the speed of the model in use, as far as its calls have shown them."""
-    known = []
+    """Draw the context window and speed of the model, as far as its calls have shown them."""
+    parts = []
     if pace.window:
-        known.append(label("model_window", language, count=f"{pace.window:,}"))
+        parts.append(label("model_window", language, count=f"{pace.window:,}"))
     if pace.writes:
-        known.append(label("model_writes", language, count=round(mean(pace.writes))))
+        parts.append(label("model_writes", language, count=round(mean(pace.writes))))
     if pace.waits:
-        known.append(label("model_waits", language, seconds=f"{mean(pace.waits):.1f}"))
-    if known:
-        st.caption(" · ".join(known))
+        parts.append(label("model_waits", language, seconds=f"{mean(pace.waits):.1f}"))
+    if parts:
+        st.caption(" · ".join(parts))
     if pace.is_slow():
         st.caption(label("model_slow_here", language))
 
 
-def _draw_served(chat: ChatOptions, names: list[str], language: Language) -> None:
+def _draw_model_list(chat: ChatOptions, names: list[str], language: Language) -> None:
     if not names:
         st.caption(label("model_no_list", language))
         return
@@ -157,23 +159,23 @@ def _draw_served(chat: ChatOptions, names: list[str], language: Language) -> Non
                 type="tertiary",
                 width="stretch",
                 key=f"model-{place}",
-                on_click=wish_model,
+                on_click=request_model,
                 args=(replace(chat, model=name),),
             )
 
 
-def _ask_typed(app: App, library: str, running: TurnView | None) -> None:
-    """Send the message; files alone are saved. A message sent while an answer is written stays in the box."""
-    typed = st.session_state["question"]
-    question = (typed.text or "").strip() if typed else ""
-    files = [(file.name, file.getvalue()) for file in typed.files] if typed else []
+def _submit(app: App, library: str, running: TurnView | None) -> None:
+    """Send the message; files alone are saved. A message sent during an answer stays in the box."""
+    submission = st.session_state["question"]
+    question = (submission.text or "").strip() if submission else ""
+    files = [(file.name, file.getvalue()) for file in submission.files] if submission else []
     if not question and not files:
         return
     if running and app.conversations.turn(running.id, session().owner).state == "running":
         session().notes.append(Notice("turn_running"))
         st.session_state["question"] = question
         return
-    named = question or " ".join(name for name, _ in files)
-    how: dict[str, Any] = {} if question else {"route": "save"}
-    if not start(app, library, named, files=files, **how):
-        st.session_state["question"] = question  # it was not asked, and is not to be typed again
+    text = question or " ".join(name for name, _ in files)
+    options: dict[str, Any] = {} if question else {"route": "save"}
+    if not start(app, library, text, files=files, **options):
+        st.session_state["question"] = question  # keep the text after an error

@@ -1,4 +1,4 @@
-"""The turns of a conversation: followed while they run, drawn when they have ended."""
+"""The turns of a conversation: running ones are followed, finished ones drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag.errors import RagError
 from rag.ui.chat.answer import draw_answer
 from rag.ui.chat.followup import followup_line
 from rag.ui.chat.question import draw_question
-from rag.ui.chat.remembered import draw_kept
+from rag.ui.chat.remembered import draw_saved_note
 from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.way import draw_way
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
-_SHARE = 0.02  # seconds between two looks, for each question that is being answered: looks would fill a core else
-_UNTIL_CLICKED = 0.3  # seconds in which a click takes effect while an answer is followed
+_SHARE = 0.02  # seconds between polls per running question, so that polling does not fill a core
+_CLICK_SECONDS = 0.3  # seconds until a click takes effect while an answer is followed
 _STORED_SECONDS = 5.0
-_AT_ONCE = 1.0  # seconds in which a quoted answer is there; it is drawn as it comes, without another look
+_QUICK_SECONDS = 1.0  # seconds within which quoted answers arrive; they are drawn without another poll
 _ELSEWHERE_SECONDS = 2.0
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
-    """All of them, the newest with what can be done next; a question that was just asked stands there first.
+    """Draw all turns, the newest with next steps; its question is drawn before the other turns.
 
-    Returns the newest as it was drawn.
+    Return the newest turn as drawn.
     """
-    *before, newest = [(turn, st.container()) for turn in turns]
+    *earlier, newest = [(turn, st.container()) for turn in turns]
     branches: dict[str, list[Conversation]] = {}
-    for one in app.conversations.branches(turns[0].conversation_id, session().owner):
-        branches.setdefault(one.branch_of, []).append(one)
+    for branch in app.conversations.branches(turns[0].conversation_id, session().owner):
+        branches.setdefault(branch.branch_of, []).append(branch)
 
     def draw(turn: TurnView) -> None:
         first = turn.id == turns[0].id
@@ -55,12 +55,12 @@ def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Lang
 
     with newest[1]:
         draw(newest[0])
-    for turn, place in before:
+    for turn, place in earlier:
         with place:
             draw(turn)
             _draw_turn(app, library, turn, language, turns)
     with newest[1]:
-        turn = _followed(app, newest[0], language)
+        turn = _follow_briefly(app, newest[0], language)
         _draw_turn(app, library, turn, language, [*turns[:-1], turn], newest=True)
     return turn
 
@@ -70,14 +70,14 @@ def _draw_turn(
 ) -> None:
     answer = answer_of(app, library, turn)
     if answer is None:
-        st.fragment(_draw_running, run_every=_pause(app))(app, library, turn, language, count())
+        st.fragment(_draw_running, run_every=_poll_interval(app))(app, library, turn, language, count())
     else:
-        draw_kept(app, turn, language)
+        draw_saved_note(app, turn, language)
         draw_answer(app, library, turn, answer, language, turns, newest=newest)
 
 
 def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
-    """Scroll to the question that was just asked; in a conversation that was just opened, to its end."""
+    """Scroll to a question that was just asked, or to the end of a conversation that was just opened."""
     state, newest = session(), turns[-1].id
     show = f"st-key-question-{newest}" if state.asked == newest else "end" if state.shown != conversation_id else ""
     state.shown = conversation_id
@@ -85,37 +85,37 @@ def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
 
 
 def watch(app: App, seen: TurnView) -> None:
-    """Draw the page again once the newest turn is not the one `seen`: another tab asked, questions to ask next came."""
-    st.fragment(_look, run_every=_ELSEWHERE_SECONDS)(app, seen)
+    """Redraw the page when the newest turn differs from `seen`: another tab asked, or follow-up questions arrived."""
+    st.fragment(_check_newest, run_every=_ELSEWHERE_SECONDS)(app, seen)
 
 
-def _look(app: App, seen: TurnView) -> None:
+def _check_newest(app: App, seen: TurnView) -> None:
     newest = app.conversations.newest(seen.conversation_id, session().owner)
     if newest is None or (newest.id, newest.state, newest.suggestions) != (seen.id, seen.state, seen.suggestions):
         session().by_itself = True
         st.rerun()
 
 
-def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
-    """A turn that was just asked here, drawn as its answer comes; as it is stored then, if it ends at once."""
-    state, until = session(), time.monotonic() + _AT_ONCE
+def _follow_briefly(app: App, turn: TurnView, language: Language) -> TurnView:
+    """Follow a turn that was just asked here for up to _QUICK_SECONDS; return it as stored if it ends by then."""
+    state, until = session(), time.monotonic() + _QUICK_SECONDS
     if state.asked != turn.id:
         return turn
     state.asked = ""
     live, place = state.live.setdefault(turn.id, LiveRun()), st.empty()
     with place.container():
-        doing = st.empty()
-        doing.markdown(doing_line(live, language))
+        status = st.empty()
+        status.markdown(doing_line(live, language))
         with st.container(key=f"answer-live-{turn.id}"):
-            written = st.empty()
+            output = st.empty()
     with suppress(RagError, TimeoutError):
         while live.answer is None and (
             events := app.events(turn.run_id, live.next_seq, until - time.monotonic(), state.owner)
         ):
             live.absorb(events)
             if live.text:
-                doing.empty()
-                written.markdown(answer_markdown(live.text, pending=True), anchors=False)
+                status.empty()
+                output.markdown(answer_markdown(live.text, pending=True), anchors=False)
         if live.answer is not None:
             app.wait(turn.run_id, _STORED_SECONDS, state.owner)
             turn = app.conversations.turn(turn.id, state.owner)
@@ -123,49 +123,49 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
     return turn
 
 
-def _draw_running(app: App, library: str, turn: TurnView, language: Language, looks: Iterator[int]) -> None:
-    """Draw a run as it is. From the second of its `looks` on, which holds up nothing else, follow it to its end."""
-    live, follows = session().live.setdefault(turn.id, LiveRun()), next(looks) > 0
+def _draw_running(app: App, library: str, turn: TurnView, language: Language, polls: Iterator[int]) -> None:
+    """Draw the state of a run. From the second of `looks` on, which blocks nothing else, follow it to its end."""
+    live, follows = session().live.setdefault(turn.id, LiveRun()), next(polls) > 0
     above = st.container()
     with st.container(key=f"steps-{turn.id}"):
         steps = st.empty()
     with st.container(key=f"answer-{turn.id}"):
         text = st.empty()
-    shown = followed_up = ""
+    last_text = followup = ""
     while True:
         try:
-            wait = _UNTIL_CLICKED if follows else 0.0
+            wait = _CLICK_SECONDS if follows else 0.0
             live.absorb(app.events(turn.run_id, live.next_seq, wait, session().owner))
         except RagError:
             _draw_elsewhere(app, turn, language)
             return
         if live.answer is not None:
             _end(app, turn)
-        if live.text != shown:
-            shown = live.text
-            text.markdown(answer_markdown(shown, pending=True), anchors=False)
+        if live.text != last_text:
+            last_text = live.text
+            text.markdown(answer_markdown(last_text, pending=True), anchors=False)
         if live.route or live.plan or live.tree:
             with above:
                 _draw_choices(app, library, turn, live, language)
             if not (live.plan or live.tree):
                 steps.markdown(live_lines(live, language))
             return
-        if not followed_up:
-            followed_up = followup_line(turn.question, live.standalone, live.steps, language)
-            above.caption(followed_up) if followed_up else None
-        steps.markdown(live_lines(live, language))  # also where nothing changed: here a click ends this run
+        if not followup:
+            followup = followup_line(turn.question, live.standalone, live.steps, language)
+            above.caption(followup) if followup else None
+        steps.markdown(live_lines(live, language))  # even if unchanged: here a click ends this run
         if not follows:
             return
-        time.sleep(_pause(app))
+        time.sleep(_poll_interval(app))
 
 
-def _pause(app: App) -> float:
-    """Return the seconds between two looks."""
+def _poll_interval(app: App) -> float:
+    """Return the seconds between two polls."""
     return min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
 
 
 def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, language: Language) -> None:
-    """Draw what can be changed while it runs: such widgets are drawn once a look."""
+    """Draw the parts that can be changed during a run; these widgets are drawn once per poll."""
     if live.route:
         draw_way(app, library, turn, live.route, language)
     if line := followup_line(turn.question, live.standalone, live.steps, language):
@@ -177,7 +177,7 @@ def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, languag
 
 
 def draw_stop(app: App, turn: TurnView, language: Language) -> None:
-    """The button that ends the answer that is being written."""
+    """Draw the button that stops the running answer."""
     stopping = turn.id in session().stopping
     st.button(
         label("chat_stopping" if stopping else "chat_stop", language),
@@ -190,7 +190,7 @@ def draw_stop(app: App, turn: TurnView, language: Language) -> None:
 
 
 def _end(app: App, turn: TurnView) -> None:
-    """The answer is there; it is stored a moment later, and only then can the next question be asked."""
+    """Wait until the finished answer is stored, since only then the next question can be asked; then redraw."""
     with suppress(RagError, TimeoutError):
         app.wait(turn.run_id, _STORED_SECONDS, session().owner)
     session().live.pop(turn.id, None)
@@ -200,7 +200,7 @@ def _end(app: App, turn: TurnView) -> None:
 
 
 def _draw_elsewhere(app: App, turn: TurnView, language: Language) -> None:
-    """The run has not begun yet, or it is another server's: what that one stores is awaited."""
+    """Draw a run that has not started yet or runs on another server, by its stored state."""
     with suppress(RagError):
         now = app.conversations.turn(turn.id, session().owner)
         if now.waits:

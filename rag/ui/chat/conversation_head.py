@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
-from rag.ui.chat.conversations import enter
+from rag.ui.chat.conversations import open_conversation
 from rag.ui.chat.question import pin_of
 from rag.ui.chat.shared import LINK
 from rag.ui.chat.usage import usage_parts
@@ -29,7 +29,7 @@ _KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data
 
 
 def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
-    """Title and usage at the left, the menu at the right."""
+    """Draw title and usage on the left, the menu on the right."""
     usage = usage_parts(app.conversations.usage(conversation.id, session().owner), language)
     with st.container(horizontal=True, vertical_alignment="center", key="talk-head", gap="small"):
         with st.container(key="talk-title", gap=None):
@@ -46,19 +46,19 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
 
 
 def _draw_origin(app: App, conversation: Conversation, language: Language) -> None:
-    """The way back to what it branched off from, while that is there."""
+    """Draw a link to the conversation that this one branched from, while it exists."""
     owner = session().owner
     with suppress(RagError):
         source = app.conversations.conversation(
             app.conversations.turn(conversation.branch_of, owner).conversation_id, owner
         )
-        told = label("talk_branch_of", language, title=escape_line(source.title))
+        text = label("talk_branch_of", language, title=escape_line(source.title))
         st.button(
-            told,
+            text,
             icon=":material/call_split:",
             type="tertiary",
             key="talk-origin",
-            on_click=enter,
+            on_click=open_conversation,
             args=(app, source.id),
         )
 
@@ -75,12 +75,12 @@ def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], 
         with st.container(horizontal=True, gap="small", key="talk-files"):
             for kind, icon in _KINDS.items():
                 _draw_export(conversation, turns, kind, icon, language)
-        if session().owner:  # without sign-in, whoever reaches the app has all conversations
+        if session().owner:  # without sign-in, everyone sees all conversations
             _draw_link(app, conversation, language)
 
 
 def _draw_link(app: App, conversation: Conversation, language: Language) -> None:
-    """A link for readers of the library, made and withdrawn."""
+    """Draw the link for readers of the library, and the button that creates or withdraws it."""
     owner = session().owner
     st.caption(label("talk_link_hint" if conversation.link else "talk_link_none", language))
     if conversation.link:

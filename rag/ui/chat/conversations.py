@@ -27,94 +27,93 @@ if TYPE_CHECKING:
     from rag.store.sql.conversation_table import Conversation
 
 _DAYS = {"talk_today": 0, "talk_yesterday": 1, "talk_week": 7, "talk_month": 30}
-_LISTED = 20
+_LIST_SIZE = 20
 _LONGEST = 80
 _DOING = "talk-doing"
 
 
-def take_from_address(app: App, *, moved: bool) -> None:
-    """Show the library and the conversation that the address names; an unknown one is said so and forgotten.
+def apply_address(app: App, *, moved: bool) -> None:
+    """Open the library and the conversation in the address; an unknown conversation becomes a notice and is dropped.
 
-    `moved` tells that another page is drawn than before. A link of the navigation names nothing: then what the tab
-    works with stays.
+    `moved`: another page is drawn than before. A navigation link has no parameters; the tab's state then stays.
     """
     state = session()
-    named = set(st.query_params) - {"lang"}
+    params = set(st.query_params) - {"lang"}
     library = st.query_params.get("library", "") or app.settings.rag_library
-    if (named or not moved) and library != state.library:
+    if (params or not moved) and library != state.library:
         state.library, state.search, state.scope, state.conversation = library, None, Scope(), ""
-    wanted = st.query_params.get(CONVERSATION, "")
-    if wanted and wanted != state.conversation:
-        _open(app, wanted)
-    elif not wanted and not moved and not state.page:
+    conversation_id = st.query_params.get(CONVERSATION, "")
+    if conversation_id and conversation_id != state.conversation:
+        _open(app, conversation_id)
+    elif not conversation_id and not moved and not state.page:
         state.conversation = ""
 
 
-def _open(app: App, wanted: str) -> None:
+def _open(app: App, conversation_id: str) -> None:
     state = session()
     try:
-        found = app.conversations.conversation(wanted, state.owner)
+        conversation = app.conversations.conversation(conversation_id, state.owner)
     except RagError as error:
         state.notes.append(error.notice)
         set_param(CONVERSATION, state.conversation)
         return
-    state.conversation = found.id
-    if found.library != state.library:
-        state.library, state.search = found.library, None
-    _choose_as_before(app, found.id)
+    state.conversation = conversation.id
+    if conversation.library != state.library:
+        state.library, state.search = conversation.library, None
+    _restore_choices(app, conversation.id)
 
 
-def _choose_as_before(app: App, conversation_id: str) -> None:
-    """A reloaded tab takes over the options of the last question."""
+def _restore_choices(app: App, conversation_id: str) -> None:
+    """Restore the options of the last question, as after a reload."""
     state = session()
     turns = app.conversations.turns(conversation_id, state.owner)
-    kept = turns[-1].settings if turns else {}
-    mode = kept.get("mode", "")
+    settings = turns[-1].settings if turns else {}
+    mode = settings.get("mode", "")
     state.mode = mode if mode in MODES else state.mode
-    state.scope = Scope.revived(kept.get("scope", {}))
-    state.choices = Choices.revived(kept)
+    state.scope = Scope.revived(settings.get("scope", {}))
+    state.choices = Choices.revived(settings)
 
 
-def _remember_as_before(app: App, conversation_id: str) -> None:
-    """Restore a conversation's memory options and ticked pages, whatever this tab has chosen."""
+def _restore_memory(app: App, conversation_id: str) -> None:
+    """Restore a conversation's memory options and selected pages, replacing this tab's choices."""
     turns = app.conversations.turns(conversation_id, session().owner) if conversation_id else []
     settings = turns[-1].settings if turns else {}
-    kept, scope = Choices.revived(settings), Scope.revived(settings.get("scope", {}))
-    session().choices = replace(session().choices, memory=kept.memory, window=kept.window)
+    choices, scope = Choices.revived(settings), Scope.revived(settings.get("scope", {}))
+    session().choices = replace(session().choices, memory=choices.memory, window=choices.window)
     session().scope = replace(session().scope, pages=scope.pages)
 
 
-def current(app: App) -> Conversation | None:
-    """The open conversation; the address is made to name it, so that a reload finds it again."""
+def current_conversation(app: App) -> Conversation | None:
+    """Return the open conversation, and put it into the address so that a reload finds it."""
     state = session()
-    found = None
+    conversation = None
     if state.conversation:
         try:
-            found = app.conversations.conversation(state.conversation, state.owner)
+            conversation = app.conversations.conversation(state.conversation, state.owner)
         except RagError:
             state.conversation = ""
     set_param(CONVERSATION, state.conversation)
-    return found
+    return conversation
 
 
-def enter(app: App, conversation_id: str) -> None:
-    """Let this tab show it, remembered as it was before."""
+def open_conversation(app: App, conversation_id: str) -> None:
+    """Open a conversation in this tab with its memory options and pages."""
     show(conversation_id)
-    _remember_as_before(app, conversation_id)
+    _restore_memory(app, conversation_id)
 
 
 def draw_list(app: App, library: str, language: Language, unread: Sequence[str] = ()) -> None:
-    """A button for a new conversation, then the latest of the library, or those that hold the words looked for.
+    """Draw a button for a new conversation, then the library's latest ones or those that match the search.
 
-    Those that are `unread` have a mark.
+    `unread` ones have a mark.
     """
     state = session()
     if st.button(label("talk_new", language), icon=":material/edit_square:", key="talk-new", width="stretch"):
-        enter(app, "")
+        open_conversation(app, "")
         go("chat")
-    wanted = str(st.session_state.get("talk-search") or "")
-    found = app.conversations.conversations(library, state.owner, wanted, _LISTED + 1)
-    if not found and not wanted:
+    query = str(st.session_state.get("talk-search") or "")
+    matches = app.conversations.conversations(library, state.owner, query, _LIST_SIZE + 1)
+    if not matches and not query:
         return
     st.text_input(
         label("talk_search", language),
@@ -124,18 +123,18 @@ def draw_list(app: App, library: str, language: Language, unread: Sequence[str] 
         label_visibility="collapsed",
     )
     with st.container(key="talks", gap=None):
-        for name, group in groupby(found[:_LISTED], partial(group_of, today=local(datetime.now(UTC)).date())):
+        for name, group in groupby(matches[:_LIST_SIZE], partial(group_of, today=local(datetime.now(UTC)).date())):
             st.caption(label(name, language))
-            for one in group:
-                _draw_entry(app, one, language, unread=one.id in unread)
-        if not found:
+            for conversation in group:
+                _draw_entry(app, conversation, language, unread=conversation.id in unread)
+        if not matches:
             st.caption(label("talk_none", language))
-        elif len(found) > _LISTED:
-            st.caption(label("talk_more", language, count=_LISTED))
+        elif len(matches) > _LIST_SIZE:
+            st.caption(label("talk_more", language, count=_LIST_SIZE))
 
 
 def group_of(conversation: Conversation, today: date) -> str:
-    """The label of the heading that it stands under."""
+    """Return the label of a conversation's heading."""
     if conversation.pinned:
         return "talk_pinned"
     age = (today - local(datetime.fromisoformat(conversation.updated_at)).date()).days
@@ -143,7 +142,7 @@ def group_of(conversation: Conversation, today: date) -> str:
 
 
 def _draw_entry(app: App, conversation: Conversation, language: Language, *, unread: bool) -> None:
-    """A button that opens it; the open one has a menu, too."""
+    """Draw a button that opens the conversation; the open one also has a menu."""
     is_open = conversation.id == session().conversation
     if not is_open:
         _draw_opener(app, conversation, language, unread=unread, key="other")
@@ -218,5 +217,5 @@ def _draw_opener(app: App, conversation: Conversation, language: Language, *, un
     if unread:
         title, icon = f"**{title}** :primary[{label('report_ready', language)}]", ":material/mark_chat_unread:"
     if st.button(title, key=f"talk-{key}-{conversation.id}", icon=icon, type="tertiary", width="stretch"):
-        enter(app, conversation.id)
+        open_conversation(app, conversation.id)
         go("chat", conversation=conversation.id)

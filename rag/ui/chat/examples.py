@@ -1,4 +1,4 @@
-"""Questions to begin with: those that the sample pages answer, as far as these are in the library."""
+"""Starter questions that the sample pages answer, as far as these are in the library."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class _Example(NamedTuple):
 
 
 def example_questions(app: App, library: str, language: Language, among: Sequence[str] | None = None) -> list[str]:
-    """A few questions in `language` whose pages `library` holds (of those `among`, if given), else in another one."""
-    held = unless_away(lambda: app.library(library).known([example.page for example in _examples()])) or {}
-    wanted = held.keys() if among is None else held.keys() & set(among)
-    return _pick([example for example in _examples() if example.page in wanted], language)
+    """Return a few questions about pages of `library` (and of `among`, if given), in `language` if there are any."""
+    pages = unless_away(lambda: app.library(library).known([example.page for example in _examples()])) or {}
+    selected = pages.keys() if among is None else pages.keys() & set(among)
+    return _pick([example for example in _examples() if example.page in selected], language)
 
 
 def sample_questions(language: Language) -> list[str]:
-    """A few questions that the sample pages will answer once they are loaded."""
+    """Return a few questions that the sample pages answer once they are loaded."""
     return _pick(_examples(), language)
 
 
 def _pick(examples: list[_Example], language: Language) -> list[str]:
     own = [example for example in examples if example.language == language]
-    return [example.question for example in _one_a_page(own or examples)[:_SHOWN]]
+    return [example.question for example in _spread_pages(own or examples)[:_SHOWN]]
 
 
-def _one_a_page(examples: list[_Example]) -> list[_Example]:
-    """Questions about different pages first, so that the few that are shown differ."""
+def _spread_pages(examples: list[_Example]) -> list[_Example]:
+    """Put questions about different pages first, so that the few that are drawn differ."""
     first = list({example.page: example for example in reversed(examples)}.values())[::-1]
     return [*first, *(example for example in examples if example not in first)]
 

@@ -1,4 +1,4 @@
-"""The menu of a follow-up: the question as it was searched, and its correction."""
+"""The menu of a follow-up: the question as searched, and its correction."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def followup_line(question: str, standalone: str, steps: Sequence[Step], languag
     """Return the earlier questions that the search included; empty if there are none."""
     if standalone:
         return label("understood", language, question=escape_line(standalone)) if standalone != question else ""
-    before = reversed(searched_with(steps))
-    told = " · ".join(escape_line(shorten(" ".join(earlier.split()), _SHOWN)) for earlier in before)
-    return label("searched_with", language, questions=told) if told else ""
+    previous = reversed(searched_with(steps))
+    questions = " · ".join(escape_line(shorten(" ".join(earlier.split()), _SHOWN)) for earlier in previous)
+    return label("searched_with", language, questions=questions) if questions else ""
 
 
 def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    """A menu above the answer: what was searched, and its correction; nothing for a complete question."""
+    """Draw a menu above the answer with the question as searched and its correction; nothing for a complete question."""
     line = followup_line(turn.question, answer.standalone, answer.steps, language)
     if not line:
         return
@@ -46,19 +46,19 @@ def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, langua
 
 def _draw_form(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
     with st.form(f"correct-form-{turn.id}", border=False):
-        meant = st.text_area(
+        correction = st.text_area(
             label("understood_meant", language),
             value=answer.standalone or turn.question,
             key=f"meant-{turn.id}",
             max_chars=_LONGEST,
             height="content",
         )
-        again = st.form_submit_button(
+        submitted = st.form_submit_button(
             label("understood_again", language),
             type="primary",
             key=f"meant-go-{turn.id}",
             on_click=close,
             args=(f"correct-{turn.id}",),
         )
-    if again and meant and meant.strip():
-        ask(app, library, turn.question, standalone=" ".join(meant.split()))
+    if submitted and correction and correction.strip():
+        ask(app, library, turn.question, standalone=" ".join(correction.split()))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def draw_how(
     app: App, library: str, turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language
 ) -> None:
-    """One line under an answer; a click in what it opens draws nothing else of the page again."""
+    """Draw one line under an answer; clicks inside it redraw nothing else of the page."""
     st.fragment(_draw_how)(app, library, turn, answer, language)
     if "tree" in answer.trail:
         # Static markup with an id made of letters and digits only.
@@ -35,30 +35,30 @@ def draw_how(
 
 
 def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    rooms = _rooms(app, library, turn, answer, language)
-    if not rooms:
+    views = _views(app, library, turn, answer, language)
+    if not views:
         return
     head = [tree_head(answer, language), plan_head(answer, language), steps_head(answer, language)]
     head += usage_parts(answer.usage, language)
-    told = " · ".join([label("how", language), *filter(None, head)])
-    panel = st.expander(told, key=f"how-{turn.id}", icon=":material/route:", type="compact", on_change="rerun")
+    title = " · ".join([label("how", language), *filter(None, head)])
+    panel = st.expander(title, key=f"how-{turn.id}", icon=":material/route:", type="compact", on_change="rerun")
     if panel.open:
         with panel:
-            for tab, draw in zip(st.tabs([label(name, language) for name in rooms]), rooms.values(), strict=True):
+            for tab, draw in zip(st.tabs([label(name, language) for name in views]), views.values(), strict=True):
                 with tab:
                     draw()
 
 
-def _rooms(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> dict[str, Callable[[], None]]:
-    """Return the available views by the label of their tab."""
-    rooms: dict[str, Callable[[], None]] = {}
+def _views(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> dict[str, Callable[[], None]]:
+    """Return the available views by the labels of their tabs."""
+    views: dict[str, Callable[[], None]] = {}
     if answer.trail.get("tree"):
-        rooms["how_tree"] = partial(draw_tree, app, library, turn, answer, language)
+        views["how_tree"] = partial(draw_tree, app, library, turn, answer, language)
     elif answer.trail:
-        rooms["how_plan"] = partial(draw_plan, answer, language, key=turn.id)
+        views["how_plan"] = partial(draw_plan, answer, language, key=turn.id)
     if steps_head(answer, language):
-        rooms["how_steps"] = partial(draw_steps, answer, turn.settings, language, key=turn.id)
+        views["how_steps"] = partial(draw_steps, answer, turn.settings, language, key=turn.id)
     if answer.searches or turn.searches:
         recall = partial(app.conversations.searches, turn.id, session().owner)
-        rooms["why_title"] = partial(draw_searches, answer, language, key=turn.id, recall=recall)
-    return rooms
+        views["why_title"] = partial(draw_searches, answer, language, key=turn.id, recall=recall)
+    return views

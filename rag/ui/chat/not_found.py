@@ -1,4 +1,4 @@
-"""Answers not in the pages: closest passages, searches made, and next steps."""
+"""Answers not in the pages: closest passages, searches, and next steps."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LONGEST_QUERY = 120
 def draw_not_found(
     app: App, library: str, key: str, scope: Scope, answer: Answer, language: Language, *, offer: bool
 ) -> Wish:
-    """Draw it for `answer`, which was searched for within `scope`.
+    """Draw the closest passages and the searches for an `answer` within `scope`.
 
-    With `offer` there are buttons, and what was wished for is returned.
+    With `offer`, draw buttons and return the choice.
     """
     nearest = [] if answer.citations else nearest_passages(answer)
     if nearest:
@@ -37,49 +37,51 @@ def draw_not_found(
         for place, passage in enumerate(nearest, start=1):
             draw_passage(app, library, passage, answer.question, language, key=f"{key}-p{place}")
     with st.container(key=f"missing-{key}"):
-        if told := _searched(app, library, scope, answer, language):
-            st.markdown(told)
-        return _offers(key, scope, answer, language) if offer else ""
+        if text := _describe_searches(app, library, scope, answer, language):
+            st.markdown(text)
+        return _draw_offers(key, scope, answer, language) if offer else ""
 
 
 def nearest_passages(answer: Answer) -> list[Passage]:
-    """The passages at hand; where none were, the first candidates of each search."""
-    found = answer.passages or [one.passage for search in answer.searches for one in search.candidates[:_NEAREST]]
-    return list({passage.id: passage for passage in found}.values())[:_NEAREST]
+    """Return the answer's passages or, without these, the first candidates of each search."""
+    passages = answer.passages or [
+        candidate.passage for search in answer.searches for candidate in search.candidates[:_NEAREST]
+    ]
+    return list({passage.id: passage for passage in passages}.values())[:_NEAREST]
 
 
 def queries_of(answer: Answer) -> list[str]:
     """Return the distinct queries of the searches or, without these, of the steps."""
-    asked = [search.question for search in answer.searches]
-    asked = asked or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
-    return list(dict.fromkeys(asked))
+    queries = [search.question for search in answer.searches]
+    queries = queries or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
+    return list(dict.fromkeys(queries))
 
 
-def _searched(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
+def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
     queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in queries_of(answer)]
     lines = [f":gray[{label('missing_searched', language)}] {' · '.join(queries)}"] if queries else []
     if scope.confines:
         chips = chips_of(scope.unstrategic(), titles_of(app, library, scope), language)
-        told = " · ".join(escape_line(chip.text) for chip in chips)
-        lines.append(f":gray[{label('missing_scope', language)}] {told}")
-    named = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
-    lines += list(dict.fromkeys(line for note in named for line in note))
+        text = " · ".join(escape_line(chip.text) for chip in chips)
+        lines.append(f":gray[{label('missing_scope', language)}] {text}")
+    notes = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
+    lines += list(dict.fromkeys(line for note in notes for line in note))
     return "  \n".join(lines)
 
 
-def _offers(key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
+def _draw_offers(key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
     wish: Wish = ""
     with st.container(horizontal=True, key=f"next-{key}", gap="small"):
-        if scope.confines and _button("unfilter", "filter_list_off", key, language):
+        if scope.confines and _draw_button("unfilter", "filter_list_off", key, language):
             wish = "unfiltered"
-        if answer.mode == "fast" and _button("deep", "manage_search", key, language):
+        if answer.mode == "fast" and _draw_button("deep", "manage_search", key, language):
             wish = "deep"
-        if _button("add", "add", key, language):
+        if _draw_button("add", "add", key, language):
             go("add")
-        if _button("see", "search", key, language):
+        if _draw_button("see", "search", key, language):
             go("search", find=answer.standalone or answer.question)
     return wish
 
 
-def _button(what: str, icon: str, key: str, language: Language) -> bool:
-    return st.button(label(f"missing_{what}", language), icon=f":material/{icon}:", key=f"next-{what}-{key}")
+def _draw_button(name: str, icon: str, key: str, language: Language) -> bool:
+    return st.button(label(f"missing_{name}", language), icon=f":material/{icon}:", key=f"next-{name}-{key}")

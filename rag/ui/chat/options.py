@@ -28,20 +28,20 @@ _SAMPLING: Final = {
     "frequency_penalty": (-2.0, 2.0, 0.1),
     "seed": (0, 2**31 - 1, 1),
 }
-_MOST_STOPS: Final = 4  # as many as OpenAI's protocol takes
-_MODEL_NEEDED = ("calls", "tokens")
+_MOST_STOPS: Final = 4  # the limit of OpenAI's protocol
+_NEED_MODEL = ("calls", "tokens")
 OPTIONS, _WISH, _PROBLEM, _SERVED = "options", "option-wish", "option-problem", "model-served"
 
 
 def draw_options(app: App, language: Language) -> None:
-    """Draw the button that opens the choices, and count those that were changed."""
+    """Draw the button that opens the choices, and the number of changed ones."""
     choices = st.popover(
         label("options", language),  # another label would close it
         icon=":material/tune:",
         key=OPTIONS,
         on_change="rerun",
     )
-    # The room they will take is there from the start: the popover finds its place before they are drawn.
+    # The height is fixed, since the popover is placed before its content is drawn.
     with choices, st.container(key="option-choices", height=_height(app), border=False):
         st.caption(label("options_lead", language))
         if choices.open:
@@ -78,13 +78,13 @@ def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
         2.0,
         step=0.1,
         key="option-temperature",
-        on_change=_take_chat,
+        on_change=_store_chat,
         args=("temperature", app),
     )
 
 
 def _draw_sampling(language: Language) -> None:
-    """The model's other parameters, each as its service has it until one is chosen; they are called as there."""
+    """Draw the model's other parameters, named as in its service; empty ones have the service's default."""
     with st.expander(label("option_sampling", language), icon=":material/tune:", type="compact"):
         st.caption(label("option_sampling_hint", language))
         columns = st.columns(2)
@@ -92,35 +92,35 @@ def _draw_sampling(language: Language) -> None:
             with columns[place % 2]:
                 _draw_number(name, bounds, label("option_standard", language), language)
         st.session_state["option-stop"] = "\n".join(session().choices.stop)
-        st.text_area(label("option_stop", language), key="option-stop", height=68, on_change=_take_stops)
+        st.text_area(label("option_stop", language), key="option-stop", height=68, on_change=_store_stops)
 
 
-def _take_stops() -> None:
+def _store_stops() -> None:
     lines = str(st.session_state["option-stop"] or "").splitlines()
     stops = tuple(dict.fromkeys(line for line in lines if line.strip()))[:_MOST_STOPS]
     session().choices = replace(session().choices, stop=stops)
 
 
 def draw_model_name(name: str, value: str, hint: str, app: App, language: Language) -> None:
-    """A field for the name of a model, which is tried before it is taken."""
+    """Draw a field for a model's name, which is tested before it is used."""
     key = f"option-{name}"
     st.session_state[key] = value
-    st.text_input(label(f"option_{name}", language), key=key, placeholder=hint, on_change=_take_chat, args=(name, app))
+    st.text_input(label(f"option_{name}", language), key=key, placeholder=hint, on_change=_store_chat, args=(name, app))
 
 
 def forget_problem() -> None:
-    """Say it no more."""
+    """Clear the message of `draw_problem`."""
     st.session_state.pop(_PROBLEM, None)
 
 
 def draw_problem(language: Language) -> None:
-    """Say why the model that was named last is not taken."""
+    """Draw the reason why the last model was rejected."""
     if problem := st.session_state.get(_PROBLEM):
         st.error(escape_line(say(problem, language)), icon=":material/error:")
 
 
-def _take_chat(name: str, app: App) -> None:
-    """Keep the choice for this browser, a model once it was tried; one without a name is no choice."""
+def _store_chat(name: str, app: App) -> None:
+    """Store the choice for this browser, a model only after a test; an empty model name is ignored."""
     value: Any = st.session_state[f"option-{name}"]
     value = value.strip() if isinstance(value, str) else value
     if name == "model" and not value:
@@ -128,21 +128,21 @@ def _take_chat(name: str, app: App) -> None:
     chat = chat_in_use(app)
     if chat is None:
         return
-    chosen = replace(chat, **{name: value})
-    chosen = chosen if chosen.service == chat.service else replace(chosen, api_key="", holder=None)
+    options = replace(chat, **{name: value})
+    options = options if options.service == chat.service else replace(options, api_key="", holder=None)
     if name == "temperature":
-        keep_chat(app, chosen)
+        keep_chat(app, options)
     else:
-        st.session_state[_WISH] = chosen
+        st.session_state[_WISH] = options
 
 
-def wish_model(chat: ChatOptions) -> None:
-    """For callbacks: have `try_model` try this one."""
+def request_model(chat: ChatOptions) -> None:
+    """In a callback, request a model for `try_model`."""
     st.session_state[_WISH] = chat
 
 
 def try_model(app: App, language: Language) -> bool:
-    """Ask a model that was just chosen for a word, and take it if it answers; else the reason is kept."""
+    """Test a model that was just chosen with a short call and use it if it answers; else store the reason."""
     wish = st.session_state.pop(_WISH, None)
     if wish is None:
         return False
@@ -157,17 +157,17 @@ def try_model(app: App, language: Language) -> bool:
     return True
 
 
-def served_models(app: App, chat: ChatOptions, language: Language) -> list[str]:
-    """Return the models of the service, asked for once in a tab; none where it does not say."""
-    known: Any = st.session_state.get(_SERVED)
-    if known is None or known[0] != chat.service:
+def list_models(app: App, chat: ChatOptions, language: Language) -> list[str]:
+    """Return the models of the service, requested once per tab; empty if it has no list."""
+    cached: Any = st.session_state.get(_SERVED)
+    if cached is None or cached[0] != chat.service:
         try:
             with st.spinner(label("model_listing", language)):
-                known = (chat.service, app.chats.served(chat))
+                cached = (chat.service, app.chats.served(chat))
         except RagError:
             return []
-        st.session_state[_SERVED] = known
-    return list(known[1])
+        st.session_state[_SERVED] = cached
+    return list(cached[1])
 
 
 def _draw_compose(language: Language) -> None:
@@ -177,7 +177,7 @@ def _draw_compose(language: Language) -> None:
         COMPOSE,
         key="option-compose",
         format_func=lambda name: label(f"compose_{name}", language),
-        on_change=_take,
+        on_change=_store,
         args=("compose",),
     )
     st.caption(label(f"compose_{session().choices.compose}_hint", language))
@@ -193,7 +193,7 @@ def _draw_memory(language: Language) -> None:
             MEMORIES,
             key="option-memory",
             format_func=lambda name: label(f"memory_{name}", language),
-            on_change=_take,
+            on_change=_store,
             args=("memory",),
         )
     if session().choices.memory == "window":
@@ -204,7 +204,7 @@ def _draw_memory(language: Language) -> None:
 def _draw_research(language: Language) -> None:
     """Draw the choice to approve the plan first."""
     st.session_state["option-approve"] = session().choices.approve
-    st.toggle(label("option_approve", language), key="option-approve", on_change=_take, args=("approve",))
+    st.toggle(label("option_approve", language), key="option-approve", on_change=_store, args=("approve",))
 
 
 def _draw_judge(language: Language, *, with_model: bool) -> None:
@@ -214,25 +214,25 @@ def _draw_judge(language: Language, *, with_model: bool) -> None:
         ("breadth", "best"),
         key="option-tree_order",
         format_func=lambda name: label(f"tree_order_{name}", language),
-        on_change=_take,
+        on_change=_store,
         args=("tree_order",),
     )
     if with_model:
         st.session_state["option-judge_each"] = session().choices.judge_each
-        st.toggle(label("option_judge_each", language), key="option-judge_each", on_change=_take, args=("judge_each",))
+        st.toggle(label("option_judge_each", language), key="option-judge_each", on_change=_store, args=("judge_each",))
 
 
 def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
-    names = [name for name in _LIMITS if with_model or name not in _MODEL_NEEDED]
+    names = [name for name in _LIMITS if with_model or name not in _NEED_MODEL]
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
             standard = getattr(app.settings, f"answer_max_{name}")
-            shown = label("option_standard", language) if standard is None else f"{standard:g}"
-            _draw_number(name, _LIMITS[name], shown, language)
+            hint = label("option_standard", language) if standard is None else f"{standard:g}"
+            _draw_number(name, _LIMITS[name], hint, language)
 
 
 def _draw_number(name: str, bounds: tuple[float, float, float], standard: str, language: Language) -> None:
-    """A number field that may be empty; `standard` then applies."""
+    """Draw a number field; if it is empty, `standard` applies."""
     lowest, highest, step = bounds
     st.session_state[f"option-{name}"] = getattr(session().choices, name)
     st.number_input(
@@ -243,11 +243,11 @@ def _draw_number(name: str, bounds: tuple[float, float, float], standard: str, l
         step=step,
         key=f"option-{name}",
         placeholder=standard,
-        on_change=_take,
+        on_change=_store,
         args=(name,),
     )
 
 
-def _take(name: str) -> None:
+def _store(name: str) -> None:
     value = st.session_state[f"option-{name}"]
     session().choices = replace(session().choices, **{name: getattr(Choices(), name) if value is None else value})

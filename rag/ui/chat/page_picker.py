@@ -1,4 +1,4 @@
-"""The library's pages beside the chat: selected ones limit the next questions."""
+"""The library's pages next to the chat: selected ones limit the next questions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _OPEN: Final = "page-picker-open"
 _SHOWN: Final = 100
-"""Pages that are listed at a time; words narrow them down."""
+"""Pages listed at a time; a search narrows them down."""
 _LONGEST: Final = 80
 
 
@@ -28,15 +28,15 @@ def draw_picker_button(app: App, library: str, language: Language) -> None:
     count = count_pages(app, library)
     if not count:
         return
-    chosen = len(session().scope.pages)
-    words = label("picker_some", language, chosen=chosen, count=count) if chosen else label("picker", language)
+    selected = len(session().scope.pages)
+    words = label("picker_some", language, chosen=selected, count=count) if selected else label("picker", language)
     with st.container(horizontal=True, horizontal_alignment="right", key="page-picker-row"):
         st.button(words, icon=":material/checklist:", type="tertiary", key="page-picker-toggle", on_click=_toggle)
     if st.session_state.get(_OPEN):
         pages = unless_away(lambda: app.library(library).pages())
         if pages is not None:
-            left_out = unless_away(lambda: app.library(library).left_out()) or set()
-            _draw_panel([page for page in pages if page.url_hash not in left_out], language)
+            excluded = unless_away(lambda: app.library(library).left_out()) or set()
+            _draw_panel([page for page in pages if page.url_hash not in excluded], language)
 
 
 def _toggle() -> None:
@@ -63,34 +63,34 @@ def _draw_panel(pages: list[Page], language: Language) -> None:
             label_visibility="collapsed",
             live=True,
         )
-        found = fitting(pages, words or "", session().scope.pages)
+        matches = filter_pages(pages, words or "", session().scope.pages)
         if session().scope.pages:
             st.button(label("picker_clear", language), type="tertiary", key="page-picker-clear", on_click=_choose)
         with st.container(key="page-picker-list", gap=None):
-            for page in found[:_SHOWN]:
+            for page in matches[:_SHOWN]:
                 _draw_page(page)
-            if len(found) > _SHOWN:
-                st.caption(counted("picker_more_one", "picker_more", len(found) - _SHOWN, language))
-            if not found:
+            if len(matches) > _SHOWN:
+                st.caption(counted("picker_more_one", "picker_more", len(matches) - _SHOWN, language))
+            if not matches:
                 st.caption(label("picker_none", language))
 
 
-def fitting(pages: list[Page], words: str, chosen: tuple[str, ...]) -> list[Page]:
-    """The pages whose title or address has all `words`; those that are `chosen` first."""
-    wanted = words.casefold().split()
-    found = [page for page in pages if all(word in f"{page.title} {page.url}".casefold() for word in wanted)]
-    return sorted(found, key=lambda page: page.url_hash not in chosen)
+def filter_pages(pages: list[Page], words: str, selected: tuple[str, ...]) -> list[Page]:
+    """Return the pages whose title or address contains all `words`, those of `selected` first."""
+    terms = words.casefold().split()
+    matches = [page for page in pages if all(word in f"{page.title} {page.url}".casefold() for word in terms)]
+    return sorted(matches, key=lambda page: page.url_hash not in selected)
 
 
 def _draw_page(page: Page) -> None:
     key = f"page-tick-{page.url_hash}"
     st.session_state[key] = page.url_hash in session().scope.pages
     title = escape_line(shorten(page.title or short_source(page.url), _LONGEST))
-    st.checkbox(title, key=key, on_change=_tick, args=(page.url_hash,))
+    st.checkbox(title, key=key, on_change=_select, args=(page.url_hash,))
 
 
-def _tick(url_hash: str) -> None:
-    others = tuple(one for one in session().scope.pages if one != url_hash)
+def _select(url_hash: str) -> None:
+    others = tuple(page for page in session().scope.pages if page != url_hash)
     _choose(*others, *((url_hash,) if st.session_state[f"page-tick-{url_hash}"] else ()))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.ui.chat.asking import branch
-from rag.ui.chat.conversations import enter
+from rag.ui.chat.conversations import open_conversation
 from rag.ui.kit.escape import escape, escape_line, shorten
 from rag.ui.kit.strings import Language, label
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag.store.sql.conversation_table import Conversation
 
 _LONGEST, _SHOWN = 10_000, 40
-_EDITED, _BRANCH = "question-edited", ":material/call_split:"
+_EDITING, _BRANCH = "question-edited", ":material/call_split:"
 
 
 def draw_question(
@@ -30,8 +30,8 @@ def draw_question(
     first: bool,
     branches: Sequence[Conversation] = (),
 ) -> None:
-    """The bubble, and a quiet row under it: the `branches` from here. `first` tells that nothing was said before."""
-    if st.session_state.get(_EDITED) == turn.id:
+    """Draw the question and below it the `branches` from here. `first`: no question precedes it."""
+    if st.session_state.get(_EDITING) == turn.id:
         _draw_form(app, library, turn, language, first=first)
         return
     if turn.pinned:  # static markup with an id made of letters and digits only
@@ -39,21 +39,23 @@ def draw_question(
     with st.container(key=f"question-{turn.id}"):
         st.markdown(escape(turn.question))
     with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
-        for one in branches:
-            title, key = escape_line(shorten(one.title, _SHOWN)), f"to-branch-{one.id}"
-            st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=enter, args=(app, one.id))
-        told, key = label("branch", language), f"branch-{turn.id}"
-        st.button(told, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
+        for conversation in branches:
+            title, key = escape_line(shorten(conversation.title, _SHOWN)), f"to-branch-{conversation.id}"
+            st.button(
+                title, icon=_BRANCH, type="tertiary", key=key, on_click=open_conversation, args=(app, conversation.id)
+            )
+        text, key = label("branch", language), f"branch-{turn.id}"
+        st.button(text, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
 
 
 def pin_of(turn_id: str) -> str:
-    """Return the address of a pinned answer in its page."""
+    """Return the anchor of a pinned answer in its page."""
     return f"pinned-{turn_id}"
 
 
 def _edit(turn_id: str) -> None:
-    """For callbacks; an empty id ends it."""
-    st.session_state[_EDITED] = turn_id
+    """In a callback, start editing; an empty id ends it."""
+    st.session_state[_EDITING] = turn_id
 
 
 def _draw_form(app: App, library: str, turn: TurnView, language: Language, *, first: bool) -> None:
@@ -71,7 +73,7 @@ def _draw_form(app: App, library: str, turn: TurnView, language: Language, *, fi
             st.form_submit_button(
                 label("branch_not", language), key=f"branch-not-{turn.id}", on_click=_edit, args=("",)
             )
-            go_on = st.form_submit_button(label("branch_go", language), type="primary", key=f"branch-go-{turn.id}")
-    if go_on and question and question.strip():
+            submitted = st.form_submit_button(label("branch_go", language), type="primary", key=f"branch-go-{turn.id}")
+    if submitted and question and question.strip():
         _edit("")
         branch(app, library, turn.conversation_id, turn.id, question.strip(), first=first)

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from rag.conversations.conversations import TurnView
 
 
-def draw_kept(app: App, turn: TurnView, language: Language) -> None:
+def draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
     """Draw the note that a message saved to memory, with Undo; nothing for other messages."""
-    wanted = turn.settings.get("remembered")
-    if not wanted:
+    note_id = turn.settings.get("remembered")
+    if not note_id:
         return
-    note = next((one for one in app.remembered.notes(whose()) if one.id == wanted), None)
+    note = next((one for one in app.remembered.notes(whose()) if one.id == note_id), None)
     with st.container(horizontal=True, vertical_alignment="center", key=f"remembered-{turn.id}", gap="small"):
-        told = label("remembered_kept", language, note=escape_line(note.text)) if note else ""
-        st.caption(f":material/bookmark: {told or label('remembered_gone', language)}", width="content")
+        text = label("remembered_kept", language, note=escape_line(note.text)) if note else ""
+        st.caption(f":material/bookmark: {text or label('remembered_gone', language)}", width="content")
         if note:
             undo, key = label("remembered_undo", language), f"remembered-undo-{turn.id}"
             st.button(undo, type="tertiary", key=key, on_click=_forget, args=(app, note))
 
 
-def draw_remembered(app: App, language: Language) -> None:
+def draw_memory(app: App, language: Language) -> None:
     """Draw all of this person's notes, each in a separate form."""
     st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
     st.markdown(label("settings_remembered_lead", language))

@@ -11,7 +11,7 @@ import streamlit as st
 from rag.locales import say, sentences
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Notice, Wait
-from rag.ui.chat.budget import change, draw_end_or_more, draw_used
+from rag.ui.chat.budget import change, draw_run_controls, draw_usage
 from rag.ui.chat.research_picture import picture
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten, web_link
@@ -44,7 +44,7 @@ def draw_live_plan(app: App, turn: TurnView, live: LiveRun, language: Language) 
         draw_wait(app, turn, live.waits[0], language)
         return
     with st.container(key=f"plan-{turn.id}", gap="small"):
-        draw_used(live, language)
+        draw_usage(live, language)
         for step in live.plan:
             _draw_step(step, language, key=f"{turn.id}-{step['id']}")
             if step["status"] == "open":
@@ -108,7 +108,7 @@ def _draw_controls(app: App, turn: TurnView, live: LiveRun, language: Language) 
             text, key=f"new-step-{turn.id}", max_chars=_LONGEST, placeholder=text, label_visibility="collapsed"
         )
         st.form_submit_button(text, icon=":material/add:", key=f"add-{turn.id}", on_click=_add, args=(app, turn))
-    draw_end_or_more(app, turn, live, language)
+    draw_run_controls(app, turn, live, language)
 
 
 def _edit(app: App, turn: TurnView, step_id: str) -> None:

@@ -11,7 +11,7 @@ from rag.checking.fragments import text_fragment
 from rag.conversations.trees import State, TreeNode, nodes_of
 from rag.locales import say, sentences
 from rag.types import Answer, Citation, Notice
-from rag.ui.chat.budget import draw_end_or_more, draw_used
+from rag.ui.chat.budget import draw_run_controls, draw_usage
 from rag.ui.chat.tree_branch import draw_go_on, tree_anchor
 from rag.ui.chat.tree_picture import NARROW, SIGNS, WIDE, linked_pictures, picture, state_word
 from rag.ui.kit.answers import home_of, libraries_of
@@ -33,9 +33,9 @@ _BADGES = {2: "green", 1: "orange", 0: "gray"}
 def draw_live_tree(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
     """The budget, what ends the search or gives it more, and the questions as they are."""
     with st.container(key=f"tree-live-{turn.id}", gap="small"):
-        draw_used(live, language)
+        draw_usage(live, language)
         if not live.text:
-            draw_end_or_more(app, turn, live, language)
+            draw_run_controls(app, turn, live, language)
         nodes = nodes_of(live.tree)
         st.html(linked_pictures(nodes, language, "", {"wide": WIDE, "narrow": NARROW}))
         st.markdown("\n".join(f"{'  ' * node.depth}- {_head(node, language)}" for node in nodes))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag.types import Answer, CheckedBy, Statement, Verdict
-from rag.ui.chat.check_summary import counts, doubtful, head_line
+from rag.ui.chat.check_summary import count_verdicts, doubtful, head_line
 from rag.ui.kit.render import answer_markdown
 
 TEXT = "It opened in 1932. It is green. 它很长。"
@@ -46,7 +46,7 @@ def test_the_line_above_an_answer_says_who_checked(
     answer = make(verdicts, by=by)
     assert head_line(answer, "en") == english
     assert head_line(answer, "zh") == chinese
-    assert counts(answer.statements)[2] == len(verdicts)
+    assert count_verdicts(answer.statements)[2] == len(verdicts)
 
 
 def test_what_was_quoted_is_not_counted() -> None:
