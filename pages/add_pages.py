@@ -18,8 +18,8 @@ from rag.ui.imports.site_form import draw_site_form
 from rag.ui.imports.web_finds import draw_web_finds
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
-from rag.ui.kit.navigation import HANDED, go, handed_over
-from rag.ui.kit.parts import page_head
+from rag.ui.kit.navigation import SHARE_PARAMS, go, shared_links
+from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, session, set_param, whose
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.serving.uploads import bounds, release
@@ -40,7 +40,7 @@ class _Options(NamedTuple):
 
 def draw() -> None:
     language = current_language()
-    page_head(label("add_title", language), label("add_lead", language))
+    draw_page_head(label("add_title", language), label("add_lead", language))
     app = open_app(language)
     library = current_library(app)
     if not app.roles.has(library, "editor"):
@@ -107,7 +107,7 @@ def _options(app: App, language: Language) -> _Options:
 
 
 def _links(app: App, library: str, options: _Options, language: Language) -> None:
-    box, handed = f"pasted-{_round()}", handed_over()
+    box, handed = f"pasted-{_round()}", shared_links()
     if handed:
         st.session_state.setdefault(box, "\n".join(app.imports.find_urls(handed)[0]))
         st.caption(label("add_handed", language))
@@ -195,7 +195,7 @@ def _start(job_id: str | None) -> None:
     if job_id is None:
         return
     st.session_state["add-round"] = _round() + 1
-    for name in HANDED:
+    for name in SHARE_PARAMS:
         set_param(name, "")
     set_param("job", job_id)
     st.rerun()

@@ -10,7 +10,7 @@ from rag.ui.evaluation.runs import draw_runs
 from rag.ui.evaluation.sets import draw_sets
 from rag.ui.evaluation.side_by_side import draw_side_by_side
 from rag.ui.kit.language import current_language
-from rag.ui.kit.parts import page_head
+from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, set_param
 from rag.ui.kit.strings import label
 from rag.ui.shell import open_app
@@ -26,7 +26,7 @@ _VIEWS = {
 
 def draw() -> None:
     language = current_language()
-    page_head(label("evaluation_title", language), label("evaluation_lead", language))
+    draw_page_head(label("evaluation_title", language), label("evaluation_lead", language))
     app = open_app(language)
     library = current_library(app)
     shown = st.query_params.get("view", "sets")

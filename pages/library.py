@@ -11,7 +11,7 @@ from rag.ui.imports.follow import follow_job
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import chunk_count, empty_state, page_head
+from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
 from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.kit.strings import Language, counted, label
@@ -87,7 +87,7 @@ def _empty(app: App, library: str, language: Language) -> None:
 
 
 def _list(app: App, library: str, pages: list[Page], language: Language) -> None:
-    page_head(label("library_title", language), _lead(pages, language))
+    draw_page_head(label("library_title", language), _lead(pages, language))
     _upkeep(app, library, pages, language)
     draw_undo(app, library, language)
     follow_job(app, language)

@@ -10,11 +10,11 @@ from rag.locales import say
 from rag.types import Notice, Retrieval
 from rag.ui.chat.asking import start
 from rag.ui.chat.filters import draw_chips, draw_filters, draw_strategy, search_options
-from rag.ui.chat.search_explanation import draw_explanation_found
+from rag.ui.chat.search_explanation import draw_explanation
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import duration, empty_state, page_head
+from rag.ui.kit.parts import draw_page_head, duration, empty_state
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.kit.sources import draw_passage
@@ -34,7 +34,7 @@ def draw() -> None:
     if is_empty(app, library):
         _empty(language)
         return
-    page_head(label("search_title", language), label("search_lead", language))
+    draw_page_head(label("search_title", language), label("search_lead", language))
     question = _question_box(language)
     with st.container(horizontal=True, vertical_alignment="center", key="scope-row"):
         draw_filters(app, library, language)
@@ -108,7 +108,7 @@ def _results(app: App, library: str, found: Retrieval, language: Language) -> No
         for place, passage in enumerate(found.passages, start=1):
             draw_passage(app, library, passage, found.question, language, key=f"found-{place}", place=place)
     with why:
-        draw_explanation_found(found, language, key="found")
+        draw_explanation(found, language, key="found")
 
 
 def _summary(found: Retrieval, language: Language) -> str:

@@ -10,7 +10,7 @@ from rag.ui.chat.remembered import draw_memory
 from rag.ui.chat.turn_actions import draw_feedback_export
 from rag.ui.kit.attempt import draw_notice
 from rag.ui.kit.language import current_language
-from rag.ui.kit.parts import page_head
+from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library
 from rag.ui.kit.strings import Language, label
 from rag.ui.settings.chat_form import draw_chat_form
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def draw() -> None:
     language = current_language()
-    page_head(label("settings_title", language), label("settings_lead", language))
+    draw_page_head(label("settings_title", language), label("settings_lead", language))
     app = open_app(language)
     rooms = {"model": _draw_model, "memory": draw_memory, "prompts": draw_prompts, "system": _draw_system}
     if not administers(app):

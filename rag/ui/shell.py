@@ -15,8 +15,8 @@ from rag.locales import say
 from rag.store.values import SCREEN, patience
 from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.language import current_language, language_switch
-from rag.ui.kit.navigation import draw_manage, go, handed_over, navigation
+from rag.ui.kit.language import current_language, draw_language_switch
+from rag.ui.kit.navigation import draw_manage, go, navigation, shared_links
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import arrived, count_pages, current_library, get_app, recall_chat, session
@@ -50,7 +50,7 @@ def draw_shell() -> None:
     recall_chat(app)
     words = {name: label(name, language) for name in ("skip", "upload", "copied", "offline", "page_unknown", "keys")}
     tell_browser("frame", language=label("language_tag", language), **words)
-    if not page.url_path and (handed := handed_over()):
+    if not page.url_path and (handed := shared_links()):
         go("add", add=handed)
     state = session()
     if moved := state.page != page.url_path:
@@ -151,7 +151,7 @@ def _sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
             draw_person(language)
             _in_use(app, language)
             with st.container(horizontal=True, vertical_alignment="center", key="sidebar-switches"):
-                language_switch("sidebar-language")
+                draw_language_switch("sidebar-language")
                 draw_manage(language)
 
 

@@ -16,7 +16,7 @@ from rag.evaluation.statistics import Estimate
 from rag.ui.chat.research_picture import picture
 from rag.ui.chat.tree_picture import NARROW, WIDE, Layout, linked_pictures, places_of
 from rag.ui.chat.tree_picture import picture as tree_picture
-from rag.ui.evaluation.charts import by_run, calibration, differences, plot
+from rag.ui.evaluation.charts import chart_calibration, chart_differences, chart_points, chart_runs
 from tests.support.tree_rows import five, row, twelve
 
 HOSTILE = '<script>alert("1")</script> & 《龙井》'
@@ -45,14 +45,14 @@ def test_figures_with_intervals() -> None:
     first = {str(n): {"recall@4000": n % 2, "calls": 1.0} for n in range(20)}
     second = {str(n): {"recall@4000": 1.0, "calls": 2.0} for n in range(20)}
     (found,) = compare([first, second], names=["recall@4000", "calls"])
-    shown = texts(differences(found, "zh"))
+    shown = texts(chart_differences(found, "zh"))
     assert "前 4,000 字包含的证据" in shown and "+0.500" in shown and "+1.000" in shown
-    assert "0.250" in texts(by_run("contains", [(HOSTILE, Estimate(0.25, 0.1, 0.4)), ("flat", Estimate(1, 1, 1))]))
+    assert "0.250" in texts(chart_runs("contains", [(HOSTILE, Estimate(0.25, 0.1, 0.4)), ("flat", Estimate(1, 1, 1))]))
 
 
 def test_points_and_calibration() -> None:
-    assert len(texts(plot("told", [(1.0, 0.5, HOSTILE), (1.0, 0.5, "")]))) == 5
-    assert "n = 7" in texts(calibration([Bin(0.1, 0.2, 7, 0.3), Bin(0.9, 1.0, 9, 1.0)], "en"))
+    assert len(texts(chart_points("told", [(1.0, 0.5, HOSTILE), (1.0, 0.5, "")]))) == 5
+    assert "n = 7" in texts(chart_calibration([Bin(0.1, 0.2, 7, 0.3), Bin(0.9, 1.0, 9, 1.0)], "en"))
 
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW])

@@ -18,10 +18,10 @@ from rag.ui.chat.check_summary import doubtful, head_line
 from rag.ui.chat.followup import draw_followup
 from rag.ui.chat.how import draw_how
 from rag.ui.chat.not_found import draw_not_found
-from rag.ui.chat.research import draw_findings, draw_go_on
+from rag.ui.chat.research import draw_findings, draw_resume
 from rag.ui.chat.tree_branch import draw_origin
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_suggestions
-from rag.ui.chat.way import draw_removal, draw_way
+from rag.ui.chat.way import draw_removal, draw_route
 from rag.ui.kit.answers import pages_now
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
@@ -59,7 +59,7 @@ def draw_answer(
     newest: bool,
 ) -> None:
     if turn.route:
-        draw_way(app, library, turn, turn.route, language)
+        draw_route(app, library, turn, turn.route, language)
     draw_followup(app, library, turn, answer, language)
     draw_origin(answer, language)
     draw_text(turn, answer, language)
@@ -98,7 +98,7 @@ def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language:
     if cut_off or answer.outcome == "failed" or _notice_code(answer) == _MODEL_FAILED:
         draw_again(app, library, turn, language)
         if turn.can_go_on:
-            draw_go_on(app, turn, language)
+            draw_resume(app, turn, language)
     else:
         draw_suggestions(app, library, turn, language)
     if answer.reasoner == "extractive" and answer.citations:

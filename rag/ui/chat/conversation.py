@@ -17,7 +17,7 @@ from rag.ui.chat.question import draw_question
 from rag.ui.chat.remembered import draw_saved_note
 from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.tree import draw_live_tree
-from rag.ui.chat.way import draw_way
+from rag.ui.chat.way import draw_route
 from rag.ui.kit.answers import answer_of
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.render import answer_markdown
@@ -167,7 +167,7 @@ def _poll_interval(app: App) -> float:
 def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, language: Language) -> None:
     """Draw the parts that can be changed during a run; these widgets are drawn once per poll."""
     if live.route:
-        draw_way(app, library, turn, live.route, language)
+        draw_route(app, library, turn, live.route, language)
     if line := followup_line(turn.question, live.standalone, live.steps, language):
         st.caption(line)
     if live.plan:

@@ -17,7 +17,7 @@ from rag.ui.kit.attempt import attempt
 from rag.ui.kit.choices import MODES, Choices
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import local
+from rag.ui.kit.parts import to_local
 from rag.ui.kit.scope import Scope
 from rag.ui.kit.session import CONVERSATION, session, set_param, show
 from rag.ui.kit.strings import Language, label
@@ -123,7 +123,7 @@ def draw_list(app: App, library: str, language: Language, unread: Sequence[str] 
         label_visibility="collapsed",
     )
     with st.container(key="talks", gap=None):
-        for name, group in groupby(matches[:_LIST_SIZE], partial(group_of, today=local(datetime.now(UTC)).date())):
+        for name, group in groupby(matches[:_LIST_SIZE], partial(group_of, today=to_local(datetime.now(UTC)).date())):
             st.caption(label(name, language))
             for conversation in group:
                 _draw_entry(app, conversation, language, unread=conversation.id in unread)
@@ -137,7 +137,7 @@ def group_of(conversation: Conversation, today: date) -> str:
     """Return the label of a conversation's heading."""
     if conversation.pinned:
         return "talk_pinned"
-    age = (today - local(datetime.fromisoformat(conversation.updated_at)).date()).days
+    age = (today - to_local(datetime.fromisoformat(conversation.updated_at)).date()).days
     return next((name for name, days in _DAYS.items() if age <= days), "talk_older")
 
 

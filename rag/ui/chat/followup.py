@@ -31,7 +31,7 @@ def followup_line(question: str, standalone: str, steps: Sequence[Step], languag
 
 
 def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    """Draw a menu above the answer with the question as searched and its correction; nothing for a complete question."""
+    """Draw a menu above the answer with the searched question and its correction; nothing for a complete question."""
     line = followup_line(turn.question, answer.standalone, answer.steps, language)
     if not line:
         return

@@ -12,7 +12,7 @@ from rag.types import Answer
 from rag.ui.chat.research import draw_plan, plan_head
 from rag.ui.chat.search_explanation import draw_searches
 from rag.ui.chat.tree import draw_tree, tree_head
-from rag.ui.chat.tree_branch import draw_beside, kin_of, tree_anchor
+from rag.ui.chat.tree_branch import draw_comparison, related_turns, tree_anchor
 from rag.ui.chat.usage import usage_parts
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
@@ -31,7 +31,7 @@ def draw_how(
     if "tree" in answer.trail:
         # Static markup with an id made of letters and digits only.
         st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
-        st.fragment(draw_beside)(turn, answer, kin_of(turn, turns), language)
+        st.fragment(draw_comparison)(turn, answer, related_turns(turn, turns), language)
 
 
 def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:

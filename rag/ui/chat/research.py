@@ -1,4 +1,4 @@
-"""A plan while it is carried out, what a person changes of it, and what stands under its report."""
+"""A plan during its run, the changes a person makes, and the parts below its report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten, web_link
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.navigation import go
-from rag.ui.kit.page_html import scrolled
+from rag.ui.kit.page_html import scrollable
 from rag.ui.kit.parts import close, moment
 from rag.ui.kit.session import session, whose
 from rag.ui.kit.strings import Language, label
@@ -35,11 +35,11 @@ _ICONS = {
     "failed": ":red[:material/error:]",
 }
 _LONGEST = 400
-_SOUND = ("research_complete", "research_plan_done")
+_PLANNED_STOPS = ("research_complete", "research_plan_done")
 
 
 def draw_live_plan(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
-    """The steps as they are, the budget, and what can still be changed."""
+    """Draw the steps, the budget, and the controls for changes."""
     if live.waits:
         draw_wait(app, turn, live.waits[0], language)
         return
@@ -57,13 +57,13 @@ def _draw_step(step: Mapping[str, Any], language: Language, *, key: str) -> None
     status = str(step["status"])
     with st.container(key=f"planned-{key}", gap=None):
         by = f" :gray-badge[{label('research_by_' + step['by'], language)}]" if step["by"] != "plan" else ""
-        told = f" :gray[{label(f'research_status_{status}', language)}]" if status not in ("done", "open") else ""
-        st.markdown(f"{_ICONS[status]} {escape_line(step['sub_question'])}{by}{told}")
-        if line := _how(step, language):
+        state = f" :gray[{label(f'research_status_{status}', language)}]" if status not in ("done", "open") else ""
+        st.markdown(f"{_ICONS[status]} {escape_line(step['sub_question'])}{by}{state}")
+        if line := _details(step, language):
             st.caption(line)
 
 
-def _how(step: Mapping[str, Any], language: Language) -> str:
+def _details(step: Mapping[str, Any], language: Language) -> str:
     """Return a step's reason or findings, its search, and its passages."""
     parts = []
     if step.get("failure"):
@@ -75,14 +75,14 @@ def _how(step: Mapping[str, Any], language: Language) -> str:
     if step.get("leg"):
         reason = f" ({escape_line(step['reason'])})" if step.get("reason") else ""
         parts.append(label(f"research_leg_{step['leg']}", language) + reason)
-    pages = {one["url"]: shorten(one["title"] or one["url"], 40) for one in step.get("kept", ())}
+    pages = {passage["url"]: shorten(passage["title"] or passage["url"], 40) for passage in step.get("kept", ())}
     if pages:
         parts.append(" · ".join(web_link(title, url) for url, title in pages.items()))
     return "  \n".join(parts)
 
 
 def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: Language) -> None:
-    """A step that has not begun can be skipped or asked otherwise."""
+    """Draw controls that skip or edit a step that has not started."""
     key = f"{turn.id}-{step['id']}"
     with st.container(horizontal=True, key=f"change-{key}", gap="small"):
         skip = Change("step_skip", {"id": step["id"]})
@@ -124,30 +124,30 @@ def _add(app: App, turn: TurnView) -> None:
 
 def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
     """Draw the request of a waiting run: permission for a web search, or approval of the plan."""
-    draw = _draw_leave if "web" in wait.asks else _draw_approval
+    draw = _draw_permission if "web" in wait.asks else _draw_approval
     draw(app, turn, wait, language)
 
 
-def _draw_leave(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
-    """The first question of a run that would leave the machine, and whether it may."""
+def _draw_permission(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
+    """Draw the first web searches of a run, with a request to send them out of the machine."""
     service = app.imports.web_search.name if app.imports.web_search else ""
     with st.container(border=True, key=f"leave-{turn.id}"):
         lead = label("research_leave_lead", language, service=service)
-        asked = "\n".join(f"- {escape_line(one)}" for one in wait.asks["web"])
-        st.markdown(f":material/public: {lead}\n\n{asked}")
+        queries = "\n".join(f"- {escape_line(query)}" for query in wait.asks["web"])
+        st.markdown(f":material/public: {lead}\n\n{queries}")
         with st.container(horizontal=True, gap="small"):
-            for leave in ("question", "conversation", "no"):
+            for choice in ("question", "conversation", "no"):
                 st.button(
-                    label(f"research_leave_{leave}", language),
-                    type="primary" if leave == "question" else "secondary",
-                    key=f"leave-{leave}-{turn.id}",
-                    on_click=_say_leave,
-                    args=(app, turn, wait, leave),
+                    label(f"research_leave_{choice}", language),
+                    type="primary" if choice == "question" else "secondary",
+                    key=f"leave-{choice}-{turn.id}",
+                    on_click=_answer_permission,
+                    args=(app, turn, wait, choice),
                 )
 
 
-def _say_leave(app: App, turn: TurnView, wait: Wait, leave: str) -> None:
-    if attempt(lambda: _reply(app, turn, wait, {"web": leave})):
+def _answer_permission(app: App, turn: TurnView, wait: Wait, choice: str) -> None:
+    if attempt(lambda: _reply(app, turn, wait, {"web": choice})):
         session().live.pop(turn.id, None)
 
 
@@ -167,14 +167,14 @@ def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> 
             st.checkbox(label("research_keep", language), value=True, key=keep)
         st.text_input(label("research_new_step", language), key=f"plan-new-{turn.id}", max_chars=_LONGEST)
         begin = st.form_submit_button(label("research_begin", language), type="primary", key=f"begin-{turn.id}")
-    meant = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
-    said = {"changes": _approved(turn.id, steps), "meant": meant} if begin else {}
-    if begin and attempt(lambda: _reply(app, turn, wait, said)):
+    clarification = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
+    reply = {"changes": _plan_changes(turn.id, steps), "meant": clarification} if begin else {}
+    if begin and attempt(lambda: _reply(app, turn, wait, reply)):
         session().live.pop(turn.id, None)
         st.rerun()
 
 
-def _approved(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _plan_changes(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the person's changes to the plan."""
     changes: list[dict[str, Any]] = []
     for step in steps:
@@ -183,28 +183,28 @@ def _approved(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str
             changes.append({"kind": "step_skip", "data": {"id": step["id"]}})
         elif text != step["sub_question"]:
             changes.append({"kind": "step_edit", "data": {"id": step["id"], "sub_question": text}})
-    if more := str(st.session_state[f"plan-new-{turn_id}"] or "").strip():
-        changes.append({"kind": "step_add", "data": {"id": f"p{uuid4().hex[:6]}", "sub_question": more}})
+    if addition := str(st.session_state[f"plan-new-{turn_id}"] or "").strip():
+        changes.append({"kind": "step_add", "data": {"id": f"p{uuid4().hex[:6]}", "sub_question": addition}})
     return changes
 
 
-def _reply(app: App, turn: TurnView, wait: Wait, said: Mapping[str, Any]) -> None:
-    app.reply(turn.id, {wait.id: dict(said)}, owner=session().owner, chat=session().chat)
+def _reply(app: App, turn: TurnView, wait: Wait, reply: Mapping[str, Any]) -> None:
+    app.reply(turn.id, {wait.id: dict(reply)}, owner=session().owner, chat=session().chat)
 
 
-def draw_go_on(app: App, turn: TurnView, language: Language) -> None:
-    """For a run whose process ended before its report was there."""
-    told, icon = label("research_go_on", language), ":material/resume:"
-    st.button(told, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=_go_on, args=(app, turn))
+def draw_resume(app: App, turn: TurnView, language: Language) -> None:
+    """Draw the button that resumes a run whose process ended before its report."""
+    text, icon = label("research_go_on", language), ":material/resume:"
+    st.button(text, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=_resume, args=(app, turn))
 
 
-def _go_on(app: App, turn: TurnView) -> None:
+def _resume(app: App, turn: TurnView) -> None:
     state = session()
     attempt(lambda: app.go_on(turn.id, owner=state.owner, chat=state.chat))
 
 
 def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
-    """Under a report: what is missing, what was struck, and pages of the web that it rests on."""
+    """Draw below a report its gaps, its removed sentences, and its web pages."""
     if answer.trail and "tree" not in answer.trail:
         _draw_missing(answer.trail, language)
         _draw_web(app, library, answer.trail, language, key=key)
@@ -222,30 +222,30 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
     steps = trail.get("plan", ())
     with st.container(key=f"plan-{key}", gap="small"):
         if steps:
-            st.html(scrolled(picture(answer.question, steps, language), label("research_picture", language)))
+            st.html(scrollable(picture(answer.question, steps, language), label("research_picture", language)))
         for step in steps:
             _draw_step(step, language, key=f"{key}-{step['id']}")
-        for said in dict.fromkeys(decision["justification"] for decision in trail.get("decisions", ())):
-            if said:
-                st.caption(f":material/alt_route: {escape_line(said)}")
-        if trail.get("stop", {}).get("code") in _SOUND:
+        for reason in dict.fromkeys(decision["justification"] for decision in trail.get("decisions", ())):
+            if reason:
+                st.caption(f":material/alt_route: {escape_line(reason)}")
+        if trail.get("stop", {}).get("code") in _PLANNED_STOPS:
             st.caption(f":material/flag: {_sentence(trail['stop'], language)}")
         if notes := dict.fromkeys(_sentence(note, language) for note in trail.get("notes", ())):
             st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
 
 
 def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Language, *, key: str) -> None:
-    """Pages that were read on the web, until they are in the library: one click adds them."""
-    read = {one["url_hash"]: one for one in trail.get("ledger", ()) if one["source"] == "web"}
-    known = app.library(library).known(list(read)) if read else {}
-    urls = [one["url"] for key_, one in read.items() if key_ not in known]
+    """Draw the web pages of a run that are not in the library, with a button that adds them."""
+    passages = {passage["url_hash"]: passage for passage in trail.get("ledger", ()) if passage["source"] == "web"}
+    existing = app.library(library).known(list(passages)) if passages else {}
+    urls = [passage["url"] for url_hash, passage in passages.items() if url_hash not in existing]
     if not urls:
         return
     for url in urls:
-        date = moment(next(one["fetched_at"] for one in read.values() if one["url"] == url))
+        date = moment(next(passage["fetched_at"] for passage in passages.values() if passage["url"] == url))
         st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
-    told, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
-    if st.button(told, icon=icon, key=f"add-web-{key}"):
+    text, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
+    if st.button(text, icon=icon, key=f"add-web-{key}"):
         go("add", job=app.imports.add_urls(urls, library=library, owner=whose()))
 
 
@@ -253,11 +253,11 @@ def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:
     if gaps := trail.get("gaps"):
         lines = [f"- {escape_line(gap['sub_question'])} :gray[{_sentence(gap, language)}]" for gap in gaps]
         st.markdown(f"**{label('research_gaps', language)}**\n\n" + "\n".join(lines))
-    if struck := trail.get("struck"):
-        lines = [f"- ~~{escape_line(one)}~~" for one in struck]
+    if removed := trail.get("struck"):
+        lines = [f"- ~~{escape_line(sentence)}~~" for sentence in removed]
         st.markdown(f"**{label('research_struck_head', language)}**\n\n" + "\n".join(lines))
 
 
-def _sentence(kept: Mapping[str, Any], language: Language) -> str:
-    known = kept["code"] in sentences("en")
-    return escape_line(say(Notice(kept["code"], kept.get("params", {})), language)) if known else ""
+def _sentence(note: Mapping[str, Any], language: Language) -> str:
+    has_text = note["code"] in sentences("en")
+    return escape_line(say(Notice(note["code"], note.get("params", {})), language)) if has_text else ""

@@ -1,7 +1,7 @@
 """“Why these passages”: the search, its legs, and the outcome for every candidate.
 
-The table of candidates becomes a card a row on a narrow screen; every score stands with its column's name in it, in
-italics, which only the cards show.
+On a narrow screen each row of the table becomes a card; its scores then show their column's name, which is in italics
+and hidden otherwise.
 """
 
 from __future__ import annotations
@@ -37,28 +37,31 @@ class Marks:
 
 
 def marks_of(answer: Answer, rows: Sequence[Row]) -> Marks:
-    """The grades of `answer` and which of `rows` it quotes."""
-    grades = [one for step in answer.steps if step.node == "grade" for one in step.detail.get("grades") or ()]
-    cited = {row.passage.id: [c.n for c in answer.citations if _holds(row.passage, c)] for row in rows}
-    return Marks({one["id"]: bool(one["relevant"]) for one in grades}, cited)
+    """Return the grades of `answer` and its citations of `rows`."""
+    grades = [grade for step in answer.steps if step.node == "grade" for grade in step.detail.get("grades") or ()]
+    cited = {
+        row.passage.id: [citation.n for citation in answer.citations if _contains(row.passage, citation)]
+        for row in rows
+    }
+    return Marks({grade["id"]: bool(grade["relevant"]) for grade in grades}, cited)
 
 
-def _holds(passage: Passage, citation: Citation) -> bool:
+def _contains(passage: Passage, citation: Citation) -> bool:
     return passage.url_hash == citation.url_hash and passage.start <= citation.start < passage.end
 
 
 def candidates_markdown(
     rows: Sequence[Row], legs: Sequence[str], marks: Marks, language: Language, *, best: float = 0.0
 ) -> str:
-    """A Markdown table of `rows`; `legs` are its columns, the last the one that decided.
+    """Return `rows` as a Markdown table with `legs` as columns; the last leg decided the order.
 
-    Scores of that one show as a bar, too, `best` as a full one.
+    Its scores also show as bars, with `best` as the full length.
     """
     head = [label("candidate_place", language), label("candidate_passage", language)]
     head += [leg_name(leg, language) for leg in legs]
     lines = [_line(head), "|" + " --- |" * len(head)]
     for row in rows:
-        cells = [f":green-badge[{row.place}]" if row.place else ":gray[–]", _about(row, marks, language)]
+        cells = [f":green-badge[{row.place}]" if row.place else ":gray[–]", _describe(row, marks, language)]
         cells += [_cell(leg, row.standings.get(leg), best if leg == legs[-1] else 0.0, language) for leg in legs]
         lines.append(_line(cells))
     return "\n".join(lines)
@@ -68,8 +71,8 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _about(row: Row, marks: Marks, language: Language) -> str:
-    """The passage's name, how it begins, and what became of it."""
+def _describe(row: Row, marks: Marks, language: Language) -> str:
+    """Return the passage's name, its opening, and its outcome."""
     parts = [f"**{escape_line(passage_name(row.passage))}**", escape_line(opening(row.passage.text))]
     if row.passage.library:
         parts.append(f":gray-badge[{escape_line(row.passage.library)}]")
@@ -88,7 +91,7 @@ def _cell(leg: str, standing: Standing | None, best: float, language: Language) 
     name = f"*{leg_name(leg, language)}*"
     if standing is None:
         return f"{name} :gray[–]"
-    parts = [name, f"**{standing.rank}**", f":gray[{score(standing.score)}]"]
+    parts = [name, f"**{standing.rank}**", f":gray[{format_score(standing.score)}]"]
     if standing.query > 1:
         parts.append(f":gray[{label('candidate_query', language, number=standing.query)}]")
     if best > 0.0:
@@ -101,30 +104,30 @@ def _bar(share: float) -> str:
 
 
 def best_score(rows: Sequence[Row], legs: Sequence[str]) -> float:
-    """The best score in the last leg, 0 where there is none."""
+    """Return the best score in the last leg, or 0."""
     return max((row.standings[legs[-1]].score for row in rows if legs and legs[-1] in row.standings), default=0.0)
 
 
 def leg_name(leg: str, language: Language) -> str:
-    """A leg's name for the reader; one without shows its own."""
+    """Return a leg's label; without one, its own name."""
     key = f"leg_{leg}"
     return label(key, language) if key in sentences("en") else escape_line(leg)
 
 
-def score(value: float) -> str:
-    """Two decimals, one from 10 on: as much of a score as can be compared at a glance."""
+def format_score(value: float) -> str:
+    """Return a score with two decimals, one from 10 on, so that scores compare at a glance."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def passage_name(passage: Passage) -> str:
-    """The page's title and the heading that the passage stands under."""
+    """Return the page's title and the heading above the passage."""
     title = passage.title or passage.url
     heading = passage.section[-1] if passage.section else ""
     return f"{title} › {heading}" if heading and heading != title else title
 
 
 def opening(text: str) -> str:
-    """The first words of a passage in one line, without its headings and the signs of its markup."""
+    """Return the first words of a passage on one line, without headings and markup."""
     below = _HEADING.sub("", text) if _HEADING.sub("", text).strip() else text
     plain = " ".join(_NOT_WORDS.sub(" ", _BULLET.sub("• ", below)).split())
     if is_chinese(plain):
@@ -134,9 +137,9 @@ def opening(text: str) -> str:
 
 
 def split_rows(rows: Sequence[Row]) -> tuple[list[Row], list[Row], list[str]]:
-    """The rows in the context, the others, and the legs that are the columns of both."""
-    kept = [row for row in rows if row.place is not None]
-    return kept, [row for row in rows if row.place is None], legs_of(rows)
+    """Return the rows in the context, the other rows, and the legs that are columns of both."""
+    selected = [row for row in rows if row.place is not None]
+    return selected, [row for row in rows if row.place is None], legs_of(rows)
 
 
 _LONGEST_NOTE = 400
@@ -144,79 +147,81 @@ _LONGEST_TAB = 28
 
 
 def draw_searches(answer: Answer, language: Language, *, key: str, recall: Callable[[], Sequence[Retrieval]]) -> None:
-    """The searches of `answer`; a stored answer has none: `recall` reads them."""
+    """Draw the searches of `answer`; `recall` reads those of a stored answer."""
     searches = answer.searches or recall()
-    st.caption(likely(answer.answerable, language))
+    st.caption(likelihood(answer.answerable, language))
     if len(searches) == 1:
         _draw_search(searches[0], answer, language, key=f"{key}-1")
         return
-    names = [f"{number} · {_short(found.question)}" for number, found in enumerate(searches, 1)]
-    for number, (tab, found) in enumerate(zip(st.tabs(names) if names else (), searches, strict=True), 1):
+    names = [f"{number} · {_tab_name(search.question)}" for number, search in enumerate(searches, 1)]
+    for number, (tab, search) in enumerate(zip(st.tabs(names) if names else (), searches, strict=True), 1):
         with tab:
-            _draw_search(found, answer, language, key=f"{key}-{number}")
+            _draw_search(search, answer, language, key=f"{key}-{number}")
 
 
-def draw_explanation_found(found: Retrieval, language: Language, *, key: str) -> None:
-    """The same for a search that nobody answered from."""
-    st.caption(likely(found.answerable, language))
-    _draw_search(found, None, language, key=key)
+def draw_explanation(search: Retrieval, language: Language, *, key: str) -> None:
+    """Draw a search without an answer."""
+    st.caption(likelihood(search.answerable, language))
+    _draw_search(search, None, language, key=key)
 
 
-def likely(answerable: float, language: Language) -> str:
+def likelihood(answerable: float, language: Language) -> str:
     """Return the probability of an answer, in words."""
     return label("why_likely", language, percent=round(100 * min(1.0, max(0.0, answerable))))
 
 
-def _short(question: str) -> str:
+def _tab_name(question: str) -> str:
     return escape_line(shorten(" ".join(question.split()), _LONGEST_TAB))
 
 
-def _draw_search(found: Retrieval, answer: Answer | None, language: Language, *, key: str) -> None:
-    rows = rows_of(found)
+def _draw_search(search: Retrieval, answer: Answer | None, language: Language, *, key: str) -> None:
+    rows = rows_of(search)
     marks = marks_of(answer, rows) if answer else Marks()
     with st.container(key=f"candidates-{key}"):
-        st.markdown("  \n".join(facts(found, language)))
+        st.markdown("  \n".join(facts(search, language)))
         if not rows:
             st.markdown(label("why_nothing", language))
             return
-        kept, others, legs = split_rows(rows)
+        selected, others, legs = split_rows(rows)
         best = best_score(rows, legs)
-        if kept:
+        if selected:
             legend = label("why_legend", language)
-            st.markdown(f"**{label('why_kept', language)}** :gray[{len(kept)} · {legend}]")
-            st.markdown(candidates_markdown(kept, legs, marks, language, best=best))
+            st.markdown(f"**{label('why_kept', language)}** :gray[{len(selected)} · {legend}]")
+            st.markdown(candidates_markdown(selected, legs, marks, language, best=best))
         if others:
-            told = f"{label('why_left_out', language)} · {len(others)}"
-            with st.expander(told, type="compact", key=f"left-out-{key}"):
+            title = f"{label('why_left_out', language)} · {len(others)}"
+            with st.expander(title, type="compact", key=f"left-out-{key}"):
                 st.markdown(candidates_markdown(others, legs, marks, language, best=best))
 
 
-def facts(found: Retrieval, language: Language) -> list[str]:
-    """Lines of Markdown: what was asked, how, by which legs, what the strategy noted, and how long it took."""
-    kept = sum(one.place is not None for one in found.candidates)
-    counts = label("why_counts", language, kept=kept, count=len(found.candidates))
-    times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in found.ms.items()]
+def facts(search: Retrieval, language: Language) -> list[str]:
+    """Return lines of Markdown: question, strategy, legs, the strategy's notes, and times."""
+    selected = sum(candidate.place is not None for candidate in search.candidates)
+    counts = label("why_counts", language, kept=selected, count=len(search.candidates))
+    times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in search.ms.items()]
     lines = [
-        _fact("why_asked", f"“{escape_line(found.question)}”", language),
-        _fact("why_strategy", strategy_name(found.strategy, language, reranks=_reranked(found)), language),
-        _fact("why_legs", f"{_legs(found, language)} :gray[· {counts}]", language),
-        *note_lines(found.notes, language),
+        _fact("why_asked", f"“{escape_line(search.question)}”", language),
+        _fact("why_strategy", strategy_name(search.strategy, language, reranks=_is_reranked(search)), language),
+        _fact("why_legs", f"{_legs(search, language)} :gray[· {counts}]", language),
+        *note_lines(search.notes, language),
     ]
     return [*lines, _fact("why_time", " · ".join(times), language)] if times else lines
 
 
-def _reranked(found: Retrieval) -> bool:
-    return found.strategy != "rerank" or found.notes.get("reranker", {}).get("code") == "rerank_with"
+def _is_reranked(search: Retrieval) -> bool:
+    return search.strategy != "rerank" or search.notes.get("reranker", {}).get("code") == "rerank_with"
 
 
-def _fact(key: str, told: str, language: Language) -> str:
+def _fact(key: str, value: str, language: Language) -> str:
     name = label(key, language) if key in sentences("en") else escape_line(key.removeprefix("why_").replace("_", " "))
-    return f":gray[{name}] {told}"
+    return f":gray[{name}] {value}"
 
 
-def _legs(found: Retrieval, language: Language) -> str:
-    names = " + ".join(leg_name(leg, language) for leg in found.legs) or "–"
-    silent = "dense" not in found.legs and found.legs and found.strategy != "keyword" and "meaning" not in found.notes
+def _legs(search: Retrieval, language: Language) -> str:
+    names = " + ".join(leg_name(leg, language) for leg in search.legs) or "–"
+    silent = (
+        "dense" not in search.legs and search.legs and search.strategy != "keyword" and "meaning" not in search.notes
+    )
     return label("why_not_read", language, legs=names) if silent else names
 
 
@@ -227,23 +232,25 @@ def _stage_name(stage: str, language: Language) -> str:
 
 def note_lines(notes: Mapping[str, Any], language: Language) -> list[str]:
     """Return a strategy's notes, one line each, without empty ones."""
-    told = {name: _told(value, language) for name, value in notes.items() if name != "queries" or len(value) > 1}
-    return [_fact(f"why_{name}", text, language) for name, text in told.items() if text]
+    texts = {
+        name: _format_value(value, language) for name, value in notes.items() if name != "queries" or len(value) > 1
+    }
+    return [_fact(f"why_{name}", text, language) for name, text in texts.items() if text]
 
 
-def _told(value: object, language: Language) -> str:
-    """Plain data as escaped text; {"code", "params"} as its sentence."""
+def _format_value(value: object, language: Language) -> str:
+    """Return plain data as escaped text, and {"code", "params"} as its sentence."""
     if isinstance(value, Mapping):
         if "code" in value:
-            return _said(str(value["code"]), value.get("params") or {}, language)
-        parts = ((str(name), _told(one, language)) for name, one in value.items())
+            return _format_notice(str(value["code"]), value.get("params") or {}, language)
+        parts = ((str(name), _format_value(item, language)) for name, item in value.items())
         return " · ".join(f"{escape_line(name)}: {text}" for name, text in parts if text)
     if isinstance(value, list | tuple | set | frozenset):
-        return " · ".join(text for one in value if (text := _told(one, language)))
+        return " · ".join(text for item in value if (text := _format_value(item, language)))
     if isinstance(value, float):
         return f"{value:.2f}"
     return "" if value is None else escape_line(shorten(str(value), _LONGEST_NOTE))
 
 
-def _said(code: str, params: Mapping[str, Any], language: Language) -> str:
+def _format_notice(code: str, params: Mapping[str, Any], language: Language) -> str:
     return escape_line(say(Notice(code, params), language) if code in sentences("en") else code)

@@ -1,4 +1,4 @@
-"""A conversation that its owner lets readers of its library see: questions, answers, and where each sentence stands."""
+"""A shared conversation, as readers of its library see it: questions, answers and sources."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rag.app import App
 
 LINK: Final = "shared"
-"""The parameter of the address that names a link."""
+"""The address parameter of a link."""
 
 
 def draw_shared(app: App, link: str, language: Language) -> None:
-    """Draw the conversation with this link, or say that it leads nowhere."""
+    """Draw the conversation with this link, or a warning if there is none."""
     try:
         conversation, turns = app.conversations.linked(link)
     except RagError as error:

@@ -1,4 +1,4 @@
-"""The first screen of a chat: a promise, a picture of a citation, the box, questions to click, and pages at hand."""
+"""The start screen of a chat: a headline, a picture of a citation, the question box, questions to click, and pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN, _LONGEST = 4, 60
 
 
 def draw_start(app: App, library: str, language: Language) -> None:
-    """Draw it; in an empty library the questions are those of the sample pages, which a click loads first."""
+    """Draw the start screen; in an empty library the questions are those of the sample pages, which a click loads."""
     empty = is_empty(app, library)
     with st.container(key="hero"):
         st.markdown(f"# {label('start_promise', language)}", anchors=False)
@@ -36,21 +36,21 @@ def draw_start(app: App, library: str, language: Language) -> None:
         draw_composer(app, library, language, None)
         if empty:
             _draw_questions(app, library, sample_questions(language), language, samples=True)
-            _draw_ways_in(app, library, language)
+            _draw_add_buttons(app, library, language)
         else:
-            newest, questions = unless_away(lambda: _at_hand(app, library, language)) or ([], [])
+            newest, questions = unless_away(lambda: _newest_and_questions(app, library, language)) or ([], [])
             _draw_questions(app, library, questions, language, samples=False)
-            _draw_at_hand(app, library, newest, language)
+            _draw_page_lists(app, library, newest, language)
 
 
 def _picture(language: Language) -> str:
-    """A sentence of an answer with its mark, and the passage that the mark leads to."""
-    told = {name: html.escape(label(f"picture_{name}", language)) for name in ("sentence", "page", "quote", "rest")}
+    """Return the HTML of a sentence with its mark, and of the passage that the mark cites."""
+    texts = {name: html.escape(label(f"picture_{name}", language)) for name in ("sentence", "page", "quote", "rest")}
     return (
         f'<div class="mark-picture" role="img" aria-label="{html.escape(label("picture_label", language))}">'
-        f"<p>{told['sentence']}<b>1</b></p>"
-        f"<blockquote><b>1</b> <cite>{told['page']}</cite>"
-        f"<span><mark>{told['quote']}</mark> {told['rest']}</span></blockquote></div>"
+        f"<p>{texts['sentence']}<b>1</b></p>"
+        f"<blockquote><b>1</b> <cite>{texts['page']}</cite>"
+        f"<span><mark>{texts['quote']}</mark> {texts['rest']}</span></blockquote></div>"
     )
 
 
@@ -70,11 +70,11 @@ def _draw_questions(app: App, library: str, questions: Sequence[str], language: 
 
 
 def _ask_samples(app: App, library: str, question: str) -> None:
-    """Load the sample pages, and answer once they are there."""
+    """Load the sample pages, then answer."""
     ask_first(app, library, question, saving=app.imports.add_examples(library=library, owner=whose()))
 
 
-def _draw_ways_in(app: App, library: str, language: Language) -> None:
+def _draw_add_buttons(app: App, library: str, language: Language) -> None:
     with st.container(horizontal=True, key="ways-in", gap="xsmall"):
         if st.button(label("empty_add", language), icon=":material/add:", key="empty-add"):
             go("add")
@@ -82,15 +82,15 @@ def _draw_ways_in(app: App, library: str, language: Language) -> None:
             go("add", job=app.imports.add_examples(library=library, owner=whose()))
 
 
-def _draw_at_hand(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
+def _draw_page_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
     """Draw the newest pages, and those that answers cited most."""
-    cited = app.conversations.most_cited(library, session().owner)
-    known = unless_away(lambda: app.library(library).known(cited)) or {}
+    most_cited = app.conversations.most_cited(library, session().owner)
+    pages = unless_away(lambda: app.library(library).known(most_cited)) or {}
     left, right = st.columns(2)
     with left:
         _draw_pages("newest", newest, language)
     with right:
-        _draw_pages("asked", [*known.values()][:_SHOWN], language)
+        _draw_pages("asked", [*pages.values()][:_SHOWN], language)
 
 
 def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
@@ -104,24 +104,24 @@ def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
                 go("library", page=page.url_hash)
 
 
-def _at_hand(app: App, library: str, language: Language) -> tuple[list[Page], list[str]]:
-    """The newest pages and questions about them, read again only once the library has changed."""
-    asked = (library, count_pages(app, library), language)
-    kept: Any = st.session_state.get("start-at-hand")
-    if kept is None or kept[0] != asked:
+def _newest_and_questions(app: App, library: str, language: Language) -> tuple[list[Page], list[str]]:
+    """Return the newest pages and questions about them, computed again only when the library has changed."""
+    key = (library, count_pages(app, library), language)
+    cached: Any = st.session_state.get("start-at-hand")
+    if cached is None or cached[0] != key:
         latest = sorted(app.library(library).pages(), key=lambda page: page.added_at, reverse=True)
-        newest, own = latest[:_SHOWN], [page for page in latest if page.language == language][:_SHOWN]
-        questions = example_questions(app, library, language) or _first_questions(app, library, own or newest)
+        newest, in_language = latest[:_SHOWN], [page for page in latest if page.language == language][:_SHOWN]
+        questions = example_questions(app, library, language) or _first_questions(app, library, in_language or newest)
         questions = questions or [label("near_page", language, title=page.title) for page in newest if page.title][:2]
-        st.session_state["start-at-hand"] = kept = (asked, newest, questions)
-    return kept[1], kept[2]
+        st.session_state["start-at-hand"] = cached = (key, newest, questions)
+    return cached[1], cached[2]
 
 
 def _first_questions(app: App, library: str, pages: Sequence[Page]) -> list[str]:
     """Return a question from a heading of each page, in the page's language."""
-    found: list[str] = []
+    questions: list[str] = []
     for page in pages:
-        asked = label("chat_title", "zh" if page.language == "zh" else "en")
+        title = label("chat_title", "zh" if page.language == "zh" else "en")
         chunks = tuple(app.library(library).chunks(page.url_hash))
-        found += from_headings(asked, Answer(asked, "fast", "answered", "", passages=chunks))[:1]
-    return list(dict.fromkeys(found))
+        questions += from_headings(title, Answer(title, "fast", "answered", "", passages=chunks))[:1]
+    return list(dict.fromkeys(questions))

@@ -1,4 +1,4 @@
-"""A search tree while it grows, and under its answer: a picture, and the same as a list that opens."""
+"""A search tree during its run and below its answer: a picture, and the same as an expandable list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag.conversations.trees import State, TreeNode, nodes_of
 from rag.locales import say, sentences
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.budget import draw_run_controls, draw_usage
-from rag.ui.chat.tree_branch import draw_go_on, tree_anchor
+from rag.ui.chat.tree_branch import draw_continue, tree_anchor
 from rag.ui.chat.tree_picture import NARROW, SIGNS, WIDE, linked_pictures, picture, state_word
 from rag.ui.kit.answers import home_of, libraries_of
 from rag.ui.kit.escape import escape_line, is_web_url, web_link
@@ -31,7 +31,7 @@ _BADGES = {2: "green", 1: "orange", 0: "gray"}
 
 
 def draw_live_tree(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
-    """The budget, what ends the search or gives it more, and the questions as they are."""
+    """Draw the budget, its controls, and the questions."""
     with st.container(key=f"tree-live-{turn.id}", gap="small"):
         draw_usage(live, language)
         if not live.text:
@@ -69,24 +69,24 @@ def _draw_picture(nodes: Sequence[TreeNode], language: Language, *, key: str) ->
 
 def _signs(nodes: Sequence[TreeNode], language: Language) -> str:
     """Return a legend of the signs in use."""
-    there = dict.fromkeys(node.state for node in nodes)
-    return " · ".join(f"{escape_line(SIGNS[one][0])} {_meaning(one, language)}" for one in there)
+    states = dict.fromkeys(node.state for node in nodes)
+    return " · ".join(f"{escape_line(SIGNS[state][0])} {_sign_meaning(state, language)}" for state in states)
 
 
-def _meaning(state: State, language: Language) -> str:
+def _sign_meaning(state: State, language: Language) -> str:
     if state in ("linked", "refused"):
         return label(f"tree_sign_{state}", language)
     return say(Notice(f"tree_{state}"), language)
 
 
 def _head(node: TreeNode, language: Language) -> str:
-    told = "" if node.state == "answered" else f" :gray[· {state_word(node, language)}]"
+    suffix = "" if node.state == "answered" else f" :gray[· {state_word(node, language)}]"
     sign = f":{_COLORS.get(node.state, 'gray')}[**{SIGNS[node.state][0]}**]"
-    return f"{sign} {node.number}\\. {escape_line(node.question)}{told}"
+    return f"{sign} {node.number}\\. {escape_line(node.question)}{suffix}"
 
 
 def _draw_node(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
-    """An entry of the list, which the box of the picture leads to; what it holds is read once it is opened."""
+    """Draw a list entry, to which the picture's box links; its content is read when it is opened."""
     key = f"{turn.id}-{node.number}"
     with st.container(key=f"node-{node.depth}-{key}", gap=None):
         # Static markup with an id made of letters and digits only.
@@ -95,20 +95,20 @@ def _draw_node(app: App, library: str, turn: TurnView, answer: Answer, node: Tre
         if entry.open:
             with entry, st.container(key=f"in-node-{key}", gap="small"):
                 _draw_inside(app, library, turn, node, language)
-                draw_go_on(app, library, turn, answer, node, language)
+                draw_continue(app, library, turn, answer, node, language)
 
 
 def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, language: Language) -> None:
     row = node.row
     if node.completes:
         st.caption(label("tree_completes", language, title=escape_line(node.completes)))
-    texts = app.reading(libraries_of(app, library, turn)).texts([one["url_hash"] for one in node.judged])
-    for place, one in enumerate(node.judged):
-        key, text = f"{turn.id}-{node.number}-{place}", texts.get(one["url_hash"], "")
+    texts = app.reading(libraries_of(app, library, turn)).texts([verdict["url_hash"] for verdict in node.judged])
+    for place, verdict in enumerate(node.judged):
+        key, text = f"{turn.id}-{node.number}-{place}", texts.get(verdict["url_hash"], "")
         with st.container(key=f"verdict-{key}", gap=None):
-            cited = _citation(one, text)
-            _draw_verdict(one, text, language)
-            draw_reader(Source(1, home_of(app, library, cited), cited), key, language)
+            citation = _citation(verdict, text)
+            _draw_verdict(verdict, text, language)
+            draw_reader(Source(1, home_of(app, library, citation), citation), key, language)
     if not node.judged and node.state not in ("linked", "refused"):
         st.caption(label("tree_no_passages", language))
     if row["answer"]:
@@ -127,9 +127,13 @@ def _citation(row: Mapping[str, Any], text: str) -> Citation:
 
 
 def _draw_verdict(row: Mapping[str, Any], text: str, language: Language) -> None:
-    score, one = row["score"], _citation(row, text)
+    score, citation = row["score"], _citation(row, text)
     title, by = row["title"] or row["url"], label(f"tree_by_{row['by']}", language)
-    address = text_fragment(one.url, text, one.start, one.end) if text and is_web_url(one.url) else one.url
+    address = (
+        text_fragment(citation.url, text, citation.start, citation.end)
+        if text and is_web_url(citation.url)
+        else citation.url
+    )
     badge = f":{_BADGES[score]}-badge[{score} · {label(f'tree_score_{score}', language)}]"
     lines = [f"{badge} **{web_link(title, address)}** :gray[{by}]"]
     lines += [f"“{escape_line(row['quote'])}”"] if row["quote"] else []
@@ -139,16 +143,16 @@ def _draw_verdict(row: Mapping[str, Any], text: str, language: Language) -> None
 
 
 def _draw_state(app: App, turn: TurnView, node: TreeNode, language: Language) -> None:
-    """All that the question's own graph knew, as it was kept."""
+    """Draw the stored state of the question's graph."""
     state = st.expander(
         label("tree_state", language), icon=":material/data_object:", type="compact",
         key=f"state-{turn.id}-{node.number}", on_change="rerun",
     )  # fmt: skip
     if state.open:
         with state:
-            kept = app.conversations.state(turn.conversation_id, node.row["checkpoint"], session().owner)
-            if kept:
-                st.json(kept, expanded=1)
+            values = app.conversations.state(turn.conversation_id, node.row["checkpoint"], session().owner)
+            if values:
+                st.json(values, expanded=1)
             else:
                 st.caption(label("tree_state_gone", language))
 
@@ -160,6 +164,6 @@ def _draw_end(trail: Mapping[str, Any], language: Language) -> None:
         st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
 
 
-def _sentence(kept: Mapping[str, Any], language: Language) -> str:
-    known = kept["code"] in sentences("en")
-    return escape_line(say(Notice(kept["code"], kept.get("params", {})), language)) if known else ""
+def _sentence(note: Mapping[str, Any], language: Language) -> str:
+    has_text = note["code"] in sentences("en")
+    return escape_line(say(Notice(note["code"], note.get("params", {})), language)) if has_text else ""

@@ -1,6 +1,6 @@
-"""A search tree as a picture: a box for each question, a column for each depth; on a narrow screen one below the other.
+"""A search tree as a picture: a box per question and a column per depth; on a narrow screen a stack of boxes.
 
-It is an image, since Streamlit lets no SVG into a page; an image map beside it makes each box a link.
+It is an image, since Streamlit allows no SVG in a page; an image map makes each box a link.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 from rag.conversations.trees import State, TreeNode
 from rag.locales import say
 from rag.types import Notice
-from rag.ui.kit.page_html import escaped, lines_of, svg
+from rag.ui.kit.page_html import break_lines, escape_html, svg
 from rag.ui.kit.strings import Language, label
 
 _HEIGHT, _ROW, _EDGE = 64, 74, 8
 _BULGE: Final = 18
-"""Pixels at the right, for lines between questions that are the same."""
+"""Pixels on the right for lines between identical questions."""
 SIGNS: Final[dict[State, tuple[str, str]]] = {
     "open": ("○", "#6e7781"),
     "running": ("…", "#0969da"),
@@ -38,7 +38,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout in pixels: box width, distance of a child from its parent, and whether it has a separate row."""
+    """Layout in pixels: box width, distance of a child from its parent, and whether each box has a separate row."""
 
     width: int
     step: int
@@ -50,15 +50,15 @@ NARROW: Final = Layout(244, 16, stacked=True)
 
 
 def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, Place]:
-    """The upper left corner of each node's box, by its number."""
+    """Return the upper left corner of each node's box by node number."""
     if layout.stacked:
-        return {node.number: (_EDGE + layout.step * node.depth, _EDGE + _ROW * at) for at, node in enumerate(nodes)}
+        return {node.number: (_EDGE + layout.step * node.depth, _EDGE + _ROW * row) for row, node in enumerate(nodes)}
     rows: dict[int, float] = {}
     leaves = 0
     for node in reversed(nodes):
-        below = [rows[one.number] for one in nodes if one.parent == node.number]
-        rows[node.number] = sum(below) / len(below) if below else leaves
-        leaves -= not below
+        children = [rows[child.number] for child in nodes if child.parent == node.number]
+        rows[node.number] = sum(children) / len(children) if children else leaves
+        leaves -= not children
     top = min(rows.values(), default=0)
     return {
         node.number: (_EDGE + layout.step * node.depth, _EDGE + round(_ROW * (rows[node.number] - top)))
@@ -67,7 +67,7 @@ def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, Place]:
 
 
 def picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE) -> str:
-    """A whole SVG. Dashed is what was not asked, and the way to the question that is the same."""
+    """Return a complete SVG. Questions not asked and links to identical questions are dashed."""
     places = places_of(nodes, layout)
     width = max((x for x, _ in places.values()), default=0) + layout.width + _BULGE + _EDGE
     height = max((y for _, y in places.values()), default=0) + _HEIGHT + _EDGE
@@ -77,28 +77,28 @@ def picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE
 
 
 def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:
-    """HTML of a picture in each layout, under the class of that name, whose boxes lead to `{anchor}-{number}`.
+    """Return HTML with a picture per layout, under the class of that name, whose boxes link to `{anchor}-{number}`.
 
-    Without an anchor they lead nowhere.
+    Without an anchor there are no links.
     """
-    return "".join(_linked(nodes, language, anchor, name, layout) for name, layout in layouts.items())
+    return "".join(_linked_picture(nodes, language, anchor, name, layout) for name, layout in layouts.items())
 
 
-def _linked(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
+def _linked_picture(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
     source = b64encode(picture(nodes, language, layout).encode()).decode()
     areas = "".join(
         f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _HEIGHT}" href="#{anchor}-{node.number}"'
-        f' alt="{escaped(spoken(node, language))}" title="{escaped(node.question)}">'
+        f' alt="{escape_html(describe_node(node, language))}" title="{escape_html(node.question)}">'
         for node, (x, y) in zip(nodes, places_of(nodes, layout).values(), strict=True)
     )
-    used = f"{anchor}-{name}"
-    linked = (f' usemap="#{used}"', f'<map name="{used}">{areas}</map>') if anchor else ("", "")
-    image = f'<img alt="{escaped(label("tree_picture", language))}" src="data:image/svg+xml;base64,{source}"'
-    return f'<div class="tree-picture {name}">{image}{linked[0]}>{linked[1]}</div>'
+    map_id = f"{anchor}-{name}"
+    map_parts = (f' usemap="#{map_id}"', f'<map name="{map_id}">{areas}</map>') if anchor else ("", "")
+    image = f'<img alt="{escape_html(label("tree_picture", language))}" src="data:image/svg+xml;base64,{source}"'
+    return f'<div class="tree-picture {name}">{image}{map_parts[0]}>{map_parts[1]}</div>'
 
 
-def spoken(node: TreeNode, language: Language) -> str:
-    """A node in words: its number, question and state."""
+def describe_node(node: TreeNode, language: Language) -> str:
+    """Return a node in words: its number, question and state."""
     return f"{node.number}. {node.question} · {state_word(node, language)}"
 
 
@@ -113,34 +113,34 @@ def _lines(nodes: Sequence[TreeNode], places: Mapping[int, Place], layout: Layou
         if node.parent in places:
             left, top = places[node.parent]
             begin, bend = left + layout.width, left + layout.width + (layout.step - layout.width) // 2
-            way = f"M{begin} {top + _HEIGHT // 2}C{bend} {top + _HEIGHT // 2} {bend} {middle} {x} {middle}"
+            path = f"M{begin} {top + _HEIGHT // 2}C{bend} {top + _HEIGHT // 2} {bend} {middle} {x} {middle}"
             if layout.stacked:
-                way = f"M{left + 7} {top + _HEIGHT}V{middle}H{x}"
-            yield _path(way, dashed=node.state in _NOT_ASKED)
+                path = f"M{left + 7} {top + _HEIGHT}V{middle}H{x}"
+            yield _path(path, dashed=node.state in _NOT_ASKED)
         if node.state == "linked" and node.same_as in places:
             left, top = places[node.same_as]
             right, other = x + layout.width, left + layout.width
             bulge = max(right, other) + _BULGE
-            way = f"M{right} {middle}C{bulge} {middle} {bulge} {top + _HEIGHT // 2} {other} {top + _HEIGHT // 2}"
-            yield _path(way, dashed=True, color=SIGNS["linked"][1])
+            path = f"M{right} {middle}C{bulge} {middle} {bulge} {top + _HEIGHT // 2} {other} {top + _HEIGHT // 2}"
+            yield _path(path, dashed=True, color=SIGNS["linked"][1])
 
 
-def _path(way: str, *, dashed: bool, color: str = _LINE) -> str:
+def _path(path: str, *, dashed: bool, color: str = _LINE) -> str:
     dashes = ' stroke-dasharray="4 4"' if dashed else ""
-    return f'<path d="{way}" fill="none" stroke="{color}" stroke-width="1.5"{dashes}/>'
+    return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashes}/>'
 
 
 def _box(node: TreeNode, place: Place, layout: Layout, language: Language) -> str:
     (x, y), (sign, color) = place, SIGNS[node.state]
     dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
     lines = "".join(
-        f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="12" fill="#24292f">{escaped(line)}</text>'
-        for at, line in enumerate(lines_of(f"{node.number}. {node.question}", layout.width - 38, 12, 2))
+        f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="12" fill="#24292f">{escape_html(line)}</text>'
+        for at, line in enumerate(break_lines(f"{node.number}. {node.question}", layout.width - 38, 12, 2))
     )
-    word = f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">{escaped(state_word(node, language))}</text>'
-    scores = "".join(_score(one["score"], x + 18 + 21 * at, y + 50) for at, one in enumerate(node.judged))
+    word = f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">{escape_html(state_word(node, language))}</text>'
+    scores = "".join(_score(verdict["score"], x + 18 + 21 * at, y + 50) for at, verdict in enumerate(node.judged))
     return (
-        f"<g><title>{escaped(spoken(node, language))}</title>"
+        f"<g><title>{escape_html(describe_node(node, language))}</title>"
         f'<rect x="{x}" y="{y}" width="{layout.width}" height="{_HEIGHT}" rx="8" fill="#ffffff" stroke="{color}"'
         f' stroke-width="{2.5 if node.state == "answered" else 1.5}"{dashes}/>{lines}{scores or word}'
         f'<circle cx="{x + layout.width - 14}" cy="{y + 14}" r="9" fill="{color}"/><text x="{x + layout.width - 14}"'
@@ -149,7 +149,7 @@ def _box(node: TreeNode, place: Place, layout: Layout, language: Language) -> st
 
 
 def _score(score: int, x: int, y: int) -> str:
-    """A verdict: a full disc for 2, a ring for 1, the bare figure for 0."""
+    """Return the SVG of a verdict: a full disc for 2, a ring for 1, the bare figure for 0."""
     ground, ink = _SCORES[score]
     ring = f'<circle cx="{x}" cy="{y}" r="8" fill="{ground}" stroke="{_SCORES[score][1 - score // 2]}"/>' * (score > 0)
     return f'{ring}<text x="{x}" y="{y + 4}" font-size="11" text-anchor="middle" fill="{ink}">{score}</text>'

@@ -12,7 +12,7 @@ from rag.conversations.feedback import REASONS
 from rag.types import Notice
 from rag.ui.chat.asking import ask_first
 from rag.ui.chat.regenerate import draw_regenerate
-from rag.ui.chat.way import draw_ways
+from rag.ui.chat.way import draw_route_menu
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import close
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-_QUIET = {"copy": "content_copy", "share": "link"}
+_PAGE_ACTIONS = {"copy": "content_copy", "share": "link"}
 _THUMBS = {1: 1, -1: 0, 0: None}
 _DETAILS = ("reason", "comment", "correction")
 _LONGEST = 4000
 
 
 def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
-    """Two thumbs; once one is given, a form for more."""
+    """Draw two thumbs and, after a rating, a form for details."""
     key = f"thumbs-{turn.id}"
     st.session_state[key] = _THUMBS[turn.rating]
-    st.feedback("thumbs", key=key, on_change=_take, args=(app, turn))
+    st.feedback("thumbs", key=key, on_change=_rate, args=(app, turn))
     if not turn.rating:
         return
     more = st.popover(label("feedback_more", language), type="tertiary", key=f"more-{turn.id}", on_change="rerun")
@@ -42,7 +42,7 @@ def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
             _draw_form(app, turn, language)
 
 
-def _take(app: App, turn: TurnView) -> None:
+def _rate(app: App, turn: TurnView) -> None:
     thumb = st.session_state[f"thumbs-{turn.id}"]
     owner = session().owner
     if thumb is None:
@@ -52,19 +52,19 @@ def _take(app: App, turn: TurnView) -> None:
 
 
 def _draw_form(app: App, turn: TurnView, language: Language) -> None:
-    said = app.feedback.given(turn.id, session().owner)
+    feedback = app.feedback.given(turn.id, session().owner)
     with st.form(f"feedback-form-{turn.id}", border=False):
         if turn.rating < 0:
             st.selectbox(
                 label("feedback_reason", language),
                 ("", *REASONS),
-                index=("", *REASONS).index(said["reason"]),
+                index=("", *REASONS).index(feedback["reason"]),
                 format_func=lambda name: label(f"reason_{name or 'none'}", language),
                 key=f"reason-{turn.id}",
             )
         for name in ("comment", "correction"):
             words, key = label(f"feedback_{name}", language), f"{name}-{turn.id}"
-            st.text_area(words, value=said[name], key=key, max_chars=_LONGEST, height=70)
+            st.text_area(words, value=feedback[name], key=key, max_chars=_LONGEST, height=70)
         st.form_submit_button(
             label("feedback_send", language),
             type="primary",
@@ -76,10 +76,10 @@ def _draw_form(app: App, turn: TurnView, language: Language) -> None:
 
 def _send(app: App, turn: TurnView) -> None:
     close(f"more-{turn.id}")
-    entered = {name: str(st.session_state.get(f"{name}-{turn.id}") or "") for name in _DETAILS}
+    details = {name: str(st.session_state.get(f"{name}-{turn.id}") or "") for name in _DETAILS}
     rating: Literal[-1, 1] = 1 if turn.rating > 0 else -1
     owner, done = session().owner, Notice("feedback_sent")
-    attempt(lambda: app.feedback.give(turn.id, rating, owner=owner, **entered), done)
+    attempt(lambda: app.feedback.give(turn.id, rating, owner=owner, **details), done)
 
 
 def draw_feedback_export(app: App, library: str, language: Language) -> None:
@@ -111,7 +111,7 @@ def _draw_download(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """A quiet row under the answer: thumbs, other ways to go, its text and its address to take along."""
+    """Draw a row below the answer: rating, other actions, and its text and link to copy."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"actions-{turn.id}", gap="small"):
         if turn.state == "done":
             draw_thumbs(app, turn, language)
@@ -121,10 +121,12 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
                 _draw_save(app, library, turn, language)
             _draw_pin(app, turn, language)
         if not turn.route:
-            draw_ways(app, library, turn, language)
-        # What these two do, page.js does: nothing is drawn again for it.
-        quiet = (f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _QUIET.items())
-        st.markdown(" ".join(quiet), width="content")
+            draw_route_menu(app, library, turn, language)
+        # page.js handles these two without a redraw.
+        links = (
+            f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _PAGE_ACTIONS.items()
+        )
+        st.markdown(" ".join(links), width="content")
 
 
 def _draw_pin(app: App, turn: TurnView, language: Language) -> None:
@@ -161,13 +163,13 @@ def _save(app: App, library: str, turn: TurnView, language: Language) -> None:
 
 
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """For an answer that was cut off."""
+    """Draw a button that asks again after an incomplete answer."""
     key, icon = f"again-{turn.id}", ":material/replay:"
     st.button(label("ask_again", language), icon=icon, key=key, on_click=ask_first, args=(app, library, turn.question))
 
 
 def draw_suggestions(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """Questions to ask next, as buttons; they come some time after the answer."""
+    """Draw follow-up questions as buttons; they arrive some time after the answer."""
     if not turn.suggestions:
         return
     st.markdown(f":gray[{label('next_questions', language)}]")

@@ -7,7 +7,7 @@ from rag.ui.kit.strings import Language, counted, label
 
 
 def usage_parts(usage: Usage, language: Language) -> list[str]:
-    """`3 calls`, `1,240 tokens`, and the price where there is one; nothing where no model was called."""
+    """Return `3 calls`, `1,240 tokens`, and the price if there is one; empty if no model was called."""
     if not usage.calls:
         return []
     tokens = usage.tokens_in + usage.tokens_out
@@ -16,12 +16,12 @@ def usage_parts(usage: Usage, language: Language) -> list[str]:
         counted("usage_call", "usage_calls", usage.calls, language),
         label(key, language, count=f"{tokens:,}"),
     ]
-    return parts if usage.money is None else [*parts, label("usage_money", language, money=price(usage.money))]
+    return parts if usage.money is None else [*parts, label("usage_money", language, money=format_price(usage.money))]
 
 
-def price(money: float) -> str:
-    """Two decimals, or two figures of what is smaller."""
+def format_price(money: float) -> str:
+    """Return an amount with two decimals, or with two significant digits if it is below 1."""
     if money >= 1 or money <= 0:
         return f"{money:.2f}"
-    shown = f"{money:.2g}"
-    return shown if "e" not in shown else "< 0.0001"
+    text = f"{money:.2g}"
+    return text if "e" not in text else "< 0.0001"

@@ -46,34 +46,36 @@ _LONGEST, _SHOWN = 60, 5
 _STOP_SECONDS = 2.0
 
 
-def draw_way(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
-    """Chips for the route and the wishes, and one menu of other routes; below, what became of what is saved."""
+def draw_route(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
+    """Draw chips for the route and the wishes and a menu of other routes, then the results of saving."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"way-{turn.id}", gap="xsmall"):
-        if (route := told["route"]) != "ask":
+        if (route := decision["route"]) != "ask":
             st.button(
                 f":material/{_ICONS[route]}: {label(f'way_{route}', language)}",
                 icon=":material/close:",
                 icon_position="right",
                 key=f"route-{turn.id}",
-                help=f"{escape_line(say(Notice(**told['reason']), language))}  \n{label('way_undo', language)}",
+                help=f"{escape_line(say(Notice(**decision['reason']), language))}  \n{label('way_undo', language)}",
                 on_click=_choose,
-                args=(app, library, turn, told, "ask"),
+                args=(app, library, turn, decision, "ask"),
             )
-        _draw_wishes(app, library, turn, told, language)
-        _draw_others(app, library, turn, told, language)
-    _draw_confirm(app, library, turn, told, language)
-    _draw_saving(app, library, turn, told, language)
+        _draw_wishes(app, library, turn, decision, language)
+        _draw_menu(app, library, turn, decision, language)
+    _draw_confirm(app, library, turn, decision, language)
+    _draw_saving(app, library, turn, decision, language)
 
 
-def draw_ways(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """The same menu for a message that was taken for a plain question."""
-    _draw_others(app, library, turn, _PLAIN, language)
+def draw_route_menu(app: App, library: str, turn: TurnView, language: Language) -> None:
+    """Draw the menu of other routes for a message that was routed as a plain question."""
+    _draw_menu(app, library, turn, _PLAIN, language)
 
 
-def _draw_others(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
-    saves = bool(told["addresses"] or told.get("job"))
-    others = [
-        one for one in _ICONS if one not in (told["route"], "small_talk", "unknown") and (saves or one not in _SAVING)
+def _draw_menu(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
+    saves = bool(decision["addresses"] or decision.get("job"))
+    options = [
+        option
+        for option in _ICONS
+        if option not in (decision["route"], "small_talk", "unknown") and (saves or option not in _SAVING)
     ]
 
     def line(route: str) -> str:
@@ -82,51 +84,51 @@ def _draw_others(app: App, library: str, turn: TurnView, told: Mapping[str, Any]
 
     st.menu_button(
         label("way_other", language),
-        others,
+        options,
         format_func=line,
         type="tertiary",
         key=f"way-other-{turn.id}",
         on_click=_choose_other,
-        args=(app, library, turn, told),
+        args=(app, library, turn, decision),
     )
 
 
-def _choose_other(app: App, library: str, turn: TurnView, told: Mapping[str, Any]) -> None:
+def _choose_other(app: App, library: str, turn: TurnView, decision: Mapping[str, Any]) -> None:
     if route := st.session_state[f"way-other-{turn.id}"]:
-        _choose(app, library, turn, told, route)
+        _choose(app, library, turn, decision, route)
 
 
-def _draw_wishes(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
-    for kind, words in told["wishes"].items():
+def _draw_wishes(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
+    for kind, words in decision["wishes"].items():
         st.button(
             escape_line(shorten(words, _LONGEST)),
             icon=":material/close:",
             icon_position="right",
             key=f"wish-{kind}-{turn.id}",
             help=label("way_wish_off", language, kind=label(f"wish_{kind}", language)),
-            on_click=_again,
+            on_click=_resend,
             args=(app, library, turn),
-            kwargs={**_kept(told), "without": _without(told, kind)},
+            kwargs={**_attachments(decision), "without": _with_wish_off(decision, kind)},
         )
 
 
-def _without(told: Mapping[str, Any], kind: str) -> tuple[str, ...]:
-    return (*told.get("without", ()), kind)
+def _with_wish_off(decision: Mapping[str, Any], kind: str) -> tuple[str, ...]:
+    return (*decision.get("without", ()), kind)
 
 
-def _kept(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message's attachments and options, to send them again."""
-    return {"saving": told["job"]} if told.get("job") and not told["addresses"] else {}
+def _attachments(decision: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message's attachments, to send them again."""
+    return {"saving": decision["job"]} if decision.get("job") and not decision["addresses"] else {}
 
 
-def _draw_confirm(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
-    if told.get("confirm"):
+def _draw_confirm(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
+    if decision.get("confirm"):
         st.button(
-            label("way_confirm", language, count=told["confirm"]),
+            label("way_confirm", language, count=decision["confirm"]),
             type="primary",
             icon=":material/bookmark_add:",
             key=f"way-confirm-{turn.id}",
-            on_click=_again,
+            on_click=_resend,
             args=(app, library, turn),
             kwargs={"confirmed": True},
         )
@@ -139,8 +141,8 @@ def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> 
         home = row["library"] or library
         pages = unless_away(lambda home=home, row=row: app.library(home).known([row["url_hash"]]))  # type: ignore[misc]
         if pages is not None and not pages:
-            gone = label("way_removed", language, title=escape_line(row["title"]))
-            st.caption(f":green[:material/check:] {gone}")
+            text = label("way_removed", language, title=escape_line(row["title"]))
+            st.caption(f":green[:material/check:] {text}")
         elif pages and st.button(
             escape_line(label("way_remove_page", language, title=shorten(row["title"], _LONGEST))),
             icon=":material/delete:",
@@ -149,15 +151,15 @@ def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> 
             confirm_removal(app, home, list(pages.values()), language, f"turn-{turn.id}-{place}")
 
 
-def _draw_saving(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
+def _draw_saving(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
     """Draw the progress of an import, then the result of each source."""
-    if told.get("job") and "saved" not in told:
+    if decision.get("job") and "saved" not in decision:
         with suppress(RagError):
-            draw_progress(app, jobs_of(app).job(told["job"]), language)
+            draw_progress(app, jobs_of(app).job(decision["job"]), language)
         return
-    rows = sorted(told.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
+    rows = sorted(decision.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
     pages = unless_away(lambda: app.library(library).known([row["url_hash"] for row in rows if row["url_hash"]])) or {}
-    if told["route"] == "save":
+    if decision["route"] == "save":
         saved = [row["url_hash"] for row in rows if row["status"] in SAVED]
         draw_import_card(app, library, saved, partial(ask, app, library), language, key=turn.id)
         rows = [row for row in rows if row["status"] not in SAVED]
@@ -172,23 +174,23 @@ def _draw_saving(app: App, library: str, turn: TurnView, told: Mapping[str, Any]
             key = f"saved-open-{place}-{turn.id}"
             if good and st.button(label("way_open", language), type="tertiary", key=key):
                 go("library", page=row["url_hash"])
-    failed = bool(told.get("job")) and any(row["status"] == "failed" for row in rows)
+    failed = bool(decision.get("job")) and any(row["status"] == "failed" for row in rows)
     if failed and st.button(label("retry", language), icon=":material/replay:", key=f"saved-retry-{turn.id}"):
-        attempt(lambda: jobs_of(app).retry_failed(told["job"]))
-        go("add", job=told["job"])
+        attempt(lambda: jobs_of(app).retry_failed(decision["job"]))
+        go("add", job=decision["job"])
     if len(rows) > _SHOWN and st.button(
         label("way_all", language, count=len(rows)), type="tertiary", key=f"saved-all-{turn.id}"
     ):
-        go("add", job=told["job"])
+        go("add", job=decision["job"])
 
 
-def _choose(app: App, library: str, turn: TurnView, told: Mapping[str, Any], route: str) -> None:
-    """Another way for this message, and for those like it."""
+def _choose(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], route: str) -> None:
+    """Use another route for this message, and for similar ones."""
     if attempt(lambda: app.overrule(library, turn.question, route, session().owner)):
-        _again(app, library, turn, route=route, **_kept(told))
+        _resend(app, library, turn, route=route, **_attachments(decision))
 
 
-def _again(app: App, library: str, turn: TurnView, **options: Any) -> None:
+def _resend(app: App, library: str, turn: TurnView, **options: Any) -> None:
     """Send the message again; a run in progress is stopped first."""
     with suppress(RagError, TimeoutError):
         app.cancel(turn.run_id, session().owner)

@@ -1,1 +1,1 @@
-"""The evaluation page: sets of questions, runs over them, comparisons, two settings side by side."""
+"""The evaluation page: question sets, runs, comparisons, and two settings side by side."""

@@ -1,4 +1,4 @@
-"""Pictures of figures with their intervals, as SVG: differences, runs, cost beside quality, calibration, over time."""
+"""SVG charts with intervals: differences, runs, cost against quality, calibration, and quality over time."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _ROW, _LEFT, _WIDTH, _RIGHT, _TOP, _PLOT = 30, 260, 240, 70, 26, 180
 _TEXT: Final = "currentColor"
 
 
-def differences(found: Sequence[Compared], language: Language) -> str:
-    """A row for each metric, in units of its widest interval; intervals that contain zero show no difference."""
+def chart_differences(comparisons: Sequence[Compared], language: Language) -> str:
+    """Draw a row per metric in units of its widest interval; intervals that contain zero show no difference."""
     middle = _LEFT + _WIDTH // 2
     rows = []
-    for at, one in enumerate(found):
-        by = one.difference.by
+    for at, comparison in enumerate(comparisons):
+        by = comparison.difference.by
         widest = max(abs(by.low), abs(by.high), 1e-9)
         places = [_LEFT + _WIDTH / 2 * (1 + value / widest) for value in (by.low, by.value, by.high)]
-        named = metric_name(one.metric.name, language)
-        rows.append(_interval(at, named, places, f"{by.value:+.3f}", one.difference.verdict))
-    height = _TOP + _ROW * len(found) + 6
+        name = metric_name(comparison.metric.name, language)
+        rows.append(_interval(at, name, places, f"{by.value:+.3f}", comparison.difference.verdict))
+    height = _TOP + _ROW * len(comparisons) + 6
     zero = f'<path d="M{middle} {_TOP - 6}V{height}" stroke="{_TEXT}" stroke-dasharray="2 3"/>'
     return _svg(height, label("compare_chart", language), zero + "".join(rows))
 
 
-def by_run(metric: str, found: Sequence[tuple[str, Estimate]]) -> str:
-    """A metric, by its name for the reader, with its interval for each run, on one scale."""
-    low, high = min(one.low for _, one in found), max(one.high for _, one in found)
+def chart_runs(metric: str, estimates: Sequence[tuple[str, Estimate]]) -> str:
+    """Draw the interval of a metric (its display name) for each run, on one scale."""
+    low, high = min(estimate.low for _, estimate in estimates), max(estimate.high for _, estimate in estimates)
     wide = (high - low) or 1.0
     rows = []
-    for at, (name, one) in enumerate(found):
-        places = [_LEFT + _WIDTH * (value - low) / wide for value in (one.low, one.value, one.high)]
-        rows.append(_interval(at, name, places, f"{one.value:.3f}", "mark"))
-    return _svg(_TOP + _ROW * len(found) + 6, metric, "".join(rows))
+    for at, (name, estimate) in enumerate(estimates):
+        places = [_LEFT + _WIDTH * (value - low) / wide for value in (estimate.low, estimate.value, estimate.high)]
+        rows.append(_interval(at, name, places, f"{estimate.value:.3f}", "mark"))
+    return _svg(_TOP + _ROW * len(estimates) + 6, metric, "".join(rows))
 
 
-def plot(told: str, points: Sequence[tuple[float, float, str]], *, unit_square: bool = False) -> str:
-    """Named points (x, y): cost beside quality, or quality over time; in the unit square with its diagonal."""
+def chart_points(title: str, points: Sequence[tuple[float, float, str]], *, unit_square: bool = False) -> str:
+    """Draw named points (x, y): cost against quality, or quality over time; a unit square has its diagonal."""
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
     left, bottom, wide, tall = (0.0, 0.0, 1.0, 1.0) if unit_square else _frame(xs, ys)
     marks = []
@@ -62,31 +62,31 @@ def plot(told: str, points: Sequence[tuple[float, float, str]], *, unit_square: 
     for at, (_, y) in enumerate(ends):
         up = _TOP + _PLOT * (1 - at) + 4
         axes += f'<text x="{_LEFT - 10}" y="{up}" text-anchor="end" fill="{_TEXT}">{y:.2g}</text>'
-    return _svg(_TOP + _PLOT + 16, told, axes + "".join(marks))
+    return _svg(_TOP + _PLOT + 16, title, axes + "".join(marks))
 
 
-def calibration(bins: Sequence[Bin], language: Language) -> str:
+def chart_calibration(bins: Sequence[Bin], language: Language) -> str:
     """Draw the actual share of answered questions by predicted probability; a perfect search is on the diagonal."""
-    points = [((one.low + one.high) / 2, one.answerable, f"n = {one.n}") for one in bins]
-    return plot(label("chart_calibration", language), points, unit_square=True)
+    points = [((bucket.low + bucket.high) / 2, bucket.answerable, f"n = {bucket.n}") for bucket in bins]
+    return chart_points(label("chart_calibration", language), points, unit_square=True)
 
 
 def _frame(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float, float, float]:
     return min(xs), min(ys), (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
 
 
-def _interval(at: int, name: str, places: Sequence[float], told: str, kind: str) -> str:
+def _interval(at: int, name: str, places: Sequence[float], text: str, kind: str) -> str:
     low, value, high = places
     middle = _TOP + _ROW * at + _ROW // 2
     return (
         f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end" fill="{_TEXT}">{escape(shorten(name, 40))}</text>'
         f'<g class="{kind}" fill="{_TEXT}"><path d="M{low:.1f} {middle}H{high:.1f}" stroke="{_TEXT}" stroke-width="3"/>'
         f'<circle cx="{value:.1f}" cy="{middle}" r="5"/>'
-        f'<text x="{_LEFT + _WIDTH + 12}" y="{middle + 4}">{escape(told)}</text></g>'
+        f'<text x="{_LEFT + _WIDTH + 12}" y="{middle + 4}">{escape(text)}</text></g>'
     )
 
 
-def _svg(height: int, told: str, drawn: str) -> str:
+def _svg(height: int, title: str, content: str) -> str:
     width = _LEFT + _WIDTH + _RIGHT
-    head = f'<text x="{width // 2}" y="14" text-anchor="middle" fill="{_TEXT}">{escape(told)}</text>'
-    return svg(width, height, told, f"{head}{drawn}")
+    head = f'<text x="{width // 2}" y="14" text-anchor="middle" fill="{_TEXT}">{escape(title)}</text>'
+    return svg(width, height, title, f"{head}{content}")

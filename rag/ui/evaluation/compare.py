@@ -1,4 +1,4 @@
-"""Two to four runs side by side: what differs and how sure that is, question by question, and against limits."""
+"""A comparison of two to four runs: differences and their certainty, question by question, and against limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag.evaluation import gate
 from rag.evaluation.comparison import MOST, select
 from rag.evaluation.evaluation import Side
 from rag.locales import say
-from rag.ui.evaluation.charts import by_run, differences, plot
+from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
 from rag.ui.evaluation.runs import draw_withheld, setting_name
 from rag.ui.evaluation.side_by_side import draw_answers
 from rag.ui.kit.escape import escape_line, shorten
@@ -26,183 +26,189 @@ if TYPE_CHECKING:
     from rag.evaluation.comparison import Compared
 
 _COLORS = {"better": "green", "worse": "red", "no_difference_shown": "gray", "too_few": "gray"}
-_WORST = 20
-_USUAL = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "calls", "seconds_p50")
+_MAX_QUESTIONS = 20
+_MAIN_METRICS = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "calls", "seconds_p50")
 
 
 def draw_compare(app: App, library: str, language: Language) -> None:
-    offered = [
+    candidates = [
         Side(run.id, setting.name)
         for run in evaluation_of(app).runs.runs(library)
         if run.done
         for setting in run.settings
     ]
-    if len(offered) < 2:
+    if len(candidates) < 2:
         st.info(label("compare_none", language), icon=":material/compare_arrows:")
         return
-    sides = _sides(app, offered, language)
+    sides = _sides(app, candidates, language)
     if len(sides) < 2:
         return
     cases = evaluation_of(app).runs.cases(sides[0].run_id)
-    languages, tags = _confined(cases, language)
+    languages, tags = _draw_case_filter(cases, language)
     ids = tuple(select(cases, languages, tags)) if languages or tags else None
     try:
         done = sum(evaluation_of(app).runs.run(side.run_id).done for side in sides)
-        found = _compared(app, tuple(sides), ids, (done, bool(evaluation_of(app).withheld(sides))))
+        comparisons = _compare(app, tuple(sides), ids, (done, bool(evaluation_of(app).withheld(sides))))
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
-    for side, compared in zip(sides[1:], found, strict=True):
-        _draw_differences(compared, _named(app, side, language), _named(app, sides[0], language), language)
+    for side, comparison in zip(sides[1:], comparisons, strict=True):
+        _draw_comparison(comparison, _side_name(app, side, language), _side_name(app, sides[0], language), language)
     draw_withheld(app, sides, language)
     _draw_gate(app, sides, language)
     _draw_questions(app, sides, {case.id: case for case in cases}, ids, language)
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
-def _compared(
+def _compare(
     _app: App,
     sides: tuple[Side, ...],
     ids: tuple[str, ...] | None,
-    known: tuple[int, bool],  # noqa: ARG001 - a part of the key
+    state: tuple[int, bool],  # noqa: ARG001 - part of the cache key
 ) -> list[list[Compared]]:
-    """Kept while nothing new is answered: thousands of samples are drawn, and each click draws the page again."""
+    """Cache the comparison until there are new answers: it draws thousands of samples, and each click redraws the page."""
     return evaluation_of(_app).compare(sides, ids)
 
 
-def _sides(app: App, offered: Sequence[Side], language: Language) -> list[Side]:
-    """The runs that were chosen, the first being what the others stand beside; at first the two newest."""
-    st.session_state.setdefault("compare-sides", list(offered[1::-1]))
-    st.session_state["compare-sides"] = [one for one in st.session_state["compare-sides"] if one in offered]
-    picked: list[Side] = st.multiselect(
+def _sides(app: App, candidates: Sequence[Side], language: Language) -> list[Side]:
+    """Return the selected runs, the first as the baseline; initially the two newest."""
+    st.session_state.setdefault("compare-sides", list(candidates[1::-1]))
+    st.session_state["compare-sides"] = [side for side in st.session_state["compare-sides"] if side in candidates]
+    selected: list[Side] = st.multiselect(
         label("compare_runs", language),
-        offered,
+        candidates,
         key="compare-sides",
         max_selections=MOST,
-        format_func=lambda side: _named(app, side, language),
+        format_func=lambda side: _side_name(app, side, language),
         placeholder=label("compare_choose", language),
     )
-    return picked
+    return selected
 
 
-def _named(app: App, side: Side, language: Language) -> str:
+def _side_name(app: App, side: Side, language: Language) -> str:
     run = evaluation_of(app).runs.run(side.run_id)
     return f"{shorten(run.name, 30)} · {setting_name(side.setting, language)} · {moment(run.created_at)}"
 
 
-def _confined(cases: Sequence[Case], language: Language) -> tuple[list[str], list[str]]:
-    """The languages and tags that the comparison is confined to, where there are several."""
+def _draw_case_filter(cases: Sequence[Case], language: Language) -> tuple[list[str], list[str]]:
+    """Return the languages and tags that limit the comparison, if there are several."""
     languages = sorted({case.language for case in cases if case.language})
     tags = sorted({tag for case in cases for tag in case.tags})
     return _pick("languages", languages, language), _pick("tags", tags, language)
 
 
-def _pick(name: str, offered: list[str], language: Language) -> list[str]:
-    if len(offered) < 2:
+def _pick(name: str, candidates: list[str], language: Language) -> list[str]:
+    if len(candidates) < 2:
         return []
-    told = {one: language_name(one, language) if name == "languages" else one for one in offered}
-    named = label(f"compare_{name}", language)
-    return st.pills(named, offered, selection_mode="multi", format_func=told.__getitem__, key=f"compare-{name}")
+    names = {one: language_name(one, language) if name == "languages" else one for one in candidates}
+    title = label(f"compare_{name}", language)
+    return st.pills(title, candidates, selection_mode="multi", format_func=names.__getitem__, key=f"compare-{name}")
 
 
-def _draw_differences(found: Sequence[Compared], side: str, first: str, language: Language) -> None:
+def _draw_comparison(comparisons: Sequence[Compared], side: str, first: str, language: Language) -> None:
     st.markdown(f"**{label('compare_beside', language, side=escape_line(side), first=escape_line(first))}**")
-    told = [one for one in found if one.metric.better and one.difference.verdict in ("better", "worse")]
-    if told:
-        shown = (
-            f":{_COLORS[one.difference.verdict]}-badge[{metric_name(one.metric.name, language)}: "
-            f"{label('verdict_' + one.difference.verdict, language)} {one.difference.by.value:+.3f}]"
-            for one in told
+    significant = [
+        comparison
+        for comparison in comparisons
+        if comparison.metric.better and comparison.difference.verdict in ("better", "worse")
+    ]
+    if significant:
+        badges = (
+            f":{_COLORS[comparison.difference.verdict]}-badge[{metric_name(comparison.metric.name, language)}: "
+            f"{label('verdict_' + comparison.difference.verdict, language)} {comparison.difference.by.value:+.3f}]"
+            for comparison in significant
         )
-        st.markdown(" ".join(shown))
+        st.markdown(" ".join(badges))
     else:
         st.markdown(f":gray-badge[{label('verdict_no_difference_shown', language)}]")
-    usual = [one for one in found if one.metric.name in _USUAL]
-    if usual:
-        st.image(differences(usual, language), width="content")
-    named = {
+    main = [comparison for comparison in comparisons if comparison.metric.name in _MAIN_METRICS]
+    if main:
+        st.image(chart_differences(main, language), width="content")
+    columns = {
         name: label(f"figure_{name}", language)
         for name in ("metric", "before", "after", "by", "interval", "p", "verdict", "judged")
     }
-    data_table([_row(one, language) for one in found], column_config=named, hide_index=True)
+    data_table([_row(comparison, language) for comparison in comparisons], column_config=columns, hide_index=True)
 
 
-def _row(one: Compared, language: Language) -> dict[str, Any]:
-    difference, needed = one.difference, one.difference.needed
-    verdict = label(f"verdict_{difference.verdict}", language) if one.metric.better else ""
+def _row(comparison: Compared, language: Language) -> dict[str, Any]:
+    difference, needed = comparison.difference, comparison.difference.needed
+    verdict = label(f"verdict_{difference.verdict}", language) if comparison.metric.better else ""
     if verdict and needed:
         verdict = f"{verdict} ({label('compare_needed', language, count=f'{needed:,}')})"
     return {
-        "metric": metric_name(one.metric.name, language),
+        "metric": metric_name(comparison.metric.name, language),
         "before": round(difference.before, 4),
         "after": round(difference.after, 4),
         "by": f"{difference.by.value:+.4f}",
         "interval": f"{difference.by.low:+.3f} – {difference.by.high:+.3f}",
-        "p": f"{one.p:.3f}",
+        "p": f"{comparison.p:.3f}",
         "verdict": verdict,
-        "judged": f"{difference.n} / {one.of}",
+        "judged": f"{difference.n} / {comparison.of}",
     }
 
 
 def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
-    """Limits held against what was lost from the first to the last."""
+    """Draw the limits and whether the changes from the first run to the last keep them."""
     with st.expander(label("compare_gate", language), icon=":material/rule:", type="compact"):
         st.caption(label("compare_gate_lead", language))
-        given = st.text_input(
+        limits = st.text_input(
             label("compare_limits", language), key="gate-limits", placeholder="recall@4000:-0.01,calls:+0"
         )
-        if not given:
+        if not limits:
             return
         try:
             scores = [evaluation_of(app).runs.scores(side.run_id, side.setting) for side in (sides[0], sides[-1])]
-            checked = gate.check(gate.read_limits(given), *scores)
+            results = gate.check(gate.read_limits(limits), *scores)
         except RagError as error:
             st.error(escape_line(say(error.notice, language)), icon=":material/error:")
             return
-        for one in checked:
-            color, icon = ("green", "check_circle") if one.passes else ("red", "cancel")
-            held = label("gate_held" if one.passes else "gate_broken", language)
-            named = metric_name(one.limit.metric, language)
-            st.badge(f"{named} · {held} · {one.loss:+}", icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
+        for result in results:
+            color, icon = ("green", "check_circle") if result.passes else ("red", "cancel")
+            verdict = label("gate_held" if result.passes else "gate_broken", language)
+            name = metric_name(result.limit.metric, language)
+            st.badge(f"{name} · {verdict} · {result.loss:+}", icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
 
 
 def _draw_questions(
-    app: App, sides: Sequence[Side], asked: Mapping[str, Case], ids: Sequence[str] | None, language: Language
+    app: App, sides: Sequence[Side], cases: Mapping[str, Case], ids: Sequence[str] | None, language: Language
 ) -> None:
-    """The questions that differ most by one metric; one of them opened."""
+    """Draw the questions that differ most by one metric, and the answers to the selected one."""
     metrics = [one.metric.name for one in evaluation_of(app).figures(sides[0], ids) if len(one.metric.needs) == 1]
     if not metrics:
         return
-    usual = next((at for at, name in enumerate(metrics) if name in _USUAL), 0)
-    named = label("compare_by", language)
-    how: dict[str, Any] = {"format_func": lambda name: metric_name(name, language), "key": "compare-metric"}
-    metric = st.selectbox(named, metrics, index=usual, **how) or metrics[0]
+    usual = next((at for at, name in enumerate(metrics) if name in _MAIN_METRICS), 0)
+    title = label("compare_by", language)
+    options: dict[str, Any] = {"format_func": lambda name: metric_name(name, language), "key": "compare-metric"}
+    metric = st.selectbox(title, metrics, index=usual, **options) or metrics[0]
     _draw_runs(app, sides, metric, ids, language)
-    pairs = [one for one in evaluation_of(app).by_difference(sides, metric, ids) if one.case_id in asked][:_WORST]
+    pairs = [one for one in evaluation_of(app).by_difference(sides, metric, ids) if one.case_id in cases][
+        :_MAX_QUESTIONS
+    ]
     rows = [
-        {"question": asked[pair.case_id].question, **{str(n): _told(v) for n, v in enumerate(pair.values, 1)}}
+        {"question": cases[pair.case_id].question, **{str(n): _format(v) for n, v in enumerate(pair.values, 1)}}
         for pair in pairs
     ]
     columns = {str(n): setting_name(side.setting, language) for n, side in enumerate(sides, 1)}
     columns["question"] = label("case_question", language)
-    how = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
-    picked = data_table(rows, key="compare-questions", column_config=columns, **how)
-    for place in picked.selection.rows:
-        case = asked[pairs[place].case_id]
-        found = [evaluation_of(app).runs.row(side.run_id, side.setting, case.id) for side in sides]
-        draw_answers(case, [row for row in found if row], language)
+    options = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
+    table = data_table(rows, key="compare-questions", column_config=columns, **options)
+    for place in table.selection.rows:
+        case = cases[pairs[place].case_id]
+        answers = [evaluation_of(app).runs.row(side.run_id, side.setting, case.id) for side in sides]
+        draw_answers(case, [row for row in answers if row], language)
 
 
 def _draw_runs(app: App, sides: Sequence[Side], metric: str, ids: Sequence[str] | None, language: Language) -> None:
-    """The metric of each run with its interval, and beside what it cost."""
-    found = [{one.metric.name: one.value for one in evaluation_of(app).figures(side, ids)} for side in sides]
-    names, named = [setting_name(side.setting, language) for side in sides], metric_name(metric, language)
-    told = [(name, one) for name, one in zip(names, found, strict=True) if metric in one]
-    st.image(by_run(named, [(name, one[metric]) for name, one in told]), width="content")
-    costs = [(one["calls"].value, one[metric].value, name) for name, one in told if "calls" in one]
+    """Draw the metric of each run with its interval, and against its cost."""
+    figures = [{one.metric.name: one.value for one in evaluation_of(app).figures(side, ids)} for side in sides]
+    names, title = [setting_name(side.setting, language) for side in sides], metric_name(metric, language)
+    pairs = [(name, one) for name, one in zip(names, figures, strict=True) if metric in one]
+    st.image(chart_runs(title, [(name, one[metric]) for name, one in pairs]), width="content")
+    costs = [(one["calls"].value, one[metric].value, name) for name, one in pairs if "calls" in one]
     if metric != "calls" and len({calls for calls, *_ in costs}) > 1:
-        st.image(plot(label("chart_cost", language, metric=named), costs), width="content")
+        st.image(chart_points(label("chart_cost", language, metric=title), costs), width="content")
 
 
-def _told(value: float | None) -> str:
+def _format(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""Statements that were judged, for a person to judge as well, and how well the two agree."""
+"""Judged statements for a person to judge too, and the agreement between the two."""
 
 from __future__ import annotations
 
@@ -35,30 +35,32 @@ def draw_judge(app: App, library: str, language: Language) -> None:
         _draw_queue(app, library, language)
 
 
-def _draw_agreement(agreed: Mapping[CheckedBy, Agreement], language: Language) -> None:
-    """Of each that judged; how many labels a model still wants before its figures are shown."""
-    model = agreed.get("model")
+def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Language) -> None:
+    """Draw the agreement of each judge, and how many labels are missing before the model's figures are shown."""
+    model = agreements.get("model")
     if model is None or not model.enough:
         st.caption(label("judge_few", language, count=model.n if model else 0, enough=ENOUGH))
     rows = [
         {
             "by": label(f"checked_by_{by}", language),
-            "n": found.n,
-            "kappa": _told(found.kappa.value),
-            "interval": "–" if isnan(found.kappa.low) else f"{found.kappa.low:.2f} – {found.kappa.high:.2f}",
-            **{verdict: _told(found.f1.get(verdict, nan)) for verdict in _VERDICTS},
+            "n": agreement.n,
+            "kappa": _format(agreement.kappa.value),
+            "interval": "–"
+            if isnan(agreement.kappa.low)
+            else f"{agreement.kappa.low:.2f} – {agreement.kappa.high:.2f}",
+            **{verdict: _format(agreement.f1.get(verdict, nan)) for verdict in _VERDICTS},
         }
-        for by, found in agreed.items()
+        for by, agreement in agreements.items()
     ]
     f1 = [(str(verdict), f"F1, {label(f'judge_{verdict}', language)}") for verdict in _VERDICTS]
-    named = {name: label(f"judge_{name}", language) for name in ("by", "n", "kappa")}
+    columns = {name: label(f"judge_{name}", language) for name in ("by", "n", "kappa")}
     if rows:
-        named |= {"interval": label("figure_interval", language), **dict(f1)}
-        data_table(rows, column_config=named, hide_index=True)
+        columns |= {"interval": label("figure_interval", language), **dict(f1)}
+        data_table(rows, column_config=columns, hide_index=True)
 
 
-def _told(value: float) -> str:
-    """Of what only ever says one thing there is no figure."""
+def _format(value: float) -> str:
+    """Return a figure as text; a judge that always gives one verdict has none."""
     return "–" if isnan(value) else f"{value:.2f}"
 
 
@@ -67,24 +69,24 @@ def _draw_queue(app: App, library: str, language: Language) -> None:
     if not runs:
         st.info(label("judge_no_runs", language), icon=":material/gavel:")
         return
-    sides = {f"{run.name} · {one.name}": Side(run.id, one.name) for run in runs for one in run.settings}
-    chosen = st.selectbox(label("judge_of", language), list(sides), key="judge-run")
+    sides = {f"{run.name} · {setting.name}": Side(run.id, setting.name) for run in runs for setting in run.settings}
+    name = st.selectbox(label("judge_of", language), list(sides), key="judge-run")
     if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
-        attempt(lambda: evaluation_of(app).queue(sides[chosen]))
+        attempt(lambda: evaluation_of(app).queue(sides[name]))
         st.rerun()
 
 
 def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:
-    """One statement with its passages; the judge's verdict is hidden until the person's is saved."""
-    one = waiting[0]
+    """Draw a statement with its passages; the judge's verdict is hidden until the person's is saved."""
+    item = waiting[0]
     st.caption(label("judge_waiting", language, count=len(waiting)))
-    with st.container(border=True, key=f"label-{one.id}"):
-        st.caption(escape_line(one.question))
-        st.markdown(f"**{escape_line(one.statement)}**")
-        for text in one.passages[:_SHOWN]:
+    with st.container(border=True, key=f"label-{item.id}"):
+        st.caption(escape_line(item.question))
+        st.markdown(f"**{escape_line(item.statement)}**")
+        for text in item.passages[:_SHOWN]:
             with st.container(border=True):
                 st.markdown(escape(text))
         with st.container(horizontal=True, key="verdicts"):
             for verdict in _VERDICTS:
-                told = label(f"judge_{verdict}", language)
-                st.button(told, key=f"verdict-{verdict}", on_click=evaluation_of(app).label, args=(one.id, verdict))
+                text = label(f"judge_{verdict}", language)
+                st.button(text, key=f"verdict-{verdict}", on_click=evaluation_of(app).label, args=(item.id, verdict))

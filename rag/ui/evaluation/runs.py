@@ -12,9 +12,9 @@ from rag.config import STRATEGIES
 from rag.evaluation.evaluation import Side
 from rag.evaluation.settings import CLASSIC, Setting, grid
 from rag.locales import say
-from rag.ui.evaluation.charts import calibration, plot
+from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set
-from rag.ui.kit.attempt import accepted, attempt
+from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.choices import MODES
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import data_table, duration, metric_name, moment, strategy_name
@@ -32,12 +32,12 @@ _SHOWN = 20
 
 
 def draw_runs(app: App, library: str, language: Language) -> None:
-    chosen = choose_set(evaluation_of(app).sets.sets(library), language)
-    if chosen is None:
+    question_set = choose_set(evaluation_of(app).sets.sets(library), language)
+    if question_set is None:
         st.info(label("sets_empty", language), icon=":material/quiz:")
         return
     with st.container(border=True, key="run-new"):
-        _draw_new(app, chosen, language)
+        _draw_new(app, question_set, language)
     _draw_over_time(app, library, language)
     runs = evaluation_of(app).runs.runs(library)[:_SHOWN]
     for run in runs:
@@ -47,14 +47,14 @@ def draw_runs(app: App, library: str, language: Language) -> None:
 
 
 def _draw_over_time(app: App, library: str, language: Language) -> None:
-    """What answers came to as people asked, where they are scored."""
-    scored = [(when, scores.get("faithfulness")) for when, scores in evaluation_of(app).over_time(library)]
-    points = [(float(at), value, "") for at, (_, value) in enumerate(scored) if value is not None]
+    """Draw the faithfulness of people's answers over time, if they are scored."""
+    points_in_time = [(when, scores.get("faithfulness")) for when, scores in evaluation_of(app).over_time(library)]
+    points = [(float(at), value, "") for at, (_, value) in enumerate(points_in_time) if value is not None]
     if len(points) > 1:
-        st.image(plot(label("chart_time", language), points), width="content")
+        st.image(chart_points(label("chart_time", language), points), width="content")
 
 
-def _draw_new(app: App, chosen: SetView, language: Language) -> None:
+def _draw_new(app: App, question_set: SetView, language: Language) -> None:
     modes = st.multiselect(
         label("run_modes", language),
         MODES,
@@ -70,19 +70,21 @@ def _draw_new(app: App, chosen: SetView, language: Language) -> None:
         placeholder=label("run_as_set", language),
     )
     classic = st.toggle(label("run_classic", language), key="run-classic", help=label("run_classic_hint", language))
-    judged = chat_in_use(app) and st.toggle(
+    with_judge = chat_in_use(app) and st.toggle(
         label("run_judge", language), key="run-judge", help=label("run_judge_hint", language)
     )
     settings = grid(modes, strategies, classic=classic)
     with st.container(horizontal=True, vertical_alignment="center"):
-        begin = st.button(label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin")
+        submitted = st.button(
+            label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin"
+        )
         st.caption(
-            label("run_count", language, questions=chosen.cases - chosen.drafts, settings=len(settings)),
+            label("run_count", language, questions=question_set.cases - question_set.drafts, settings=len(settings)),
             width="content",
         )
-    if begin:
-        how: dict[str, Any] = {"person": whose(), "chat": session().chat, "judge": bool(judged)}
-        if accepted(lambda: evaluation_of(app).evaluate(chosen.id, settings, **how), language):
+    if submitted:
+        options: dict[str, Any] = {"person": whose(), "chat": session().chat, "judge": bool(with_judge)}
+        if attempt_here(lambda: evaluation_of(app).evaluate(question_set.id, settings, **options), language):
             st.rerun()
 
 
@@ -103,11 +105,11 @@ def _draw_run(app: App, run_id: str, language: Language) -> None:
 
 
 def _main_figures(app: App, run: RunView, language: Language) -> list[str]:
-    """A line for each setting: what the run is about, at a glance."""
+    """Return a line of key figures for each setting."""
     lines = []
     means_of = evaluation_of(app).main_figures(run.id)
     for setting in run.settings:
-        told = [
+        figures = [
             label(
                 f"main_{name.partition('@')[0]}",
                 language,
@@ -116,8 +118,8 @@ def _main_figures(app: App, run: RunView, language: Language) -> list[str]:
             for name, value in means_of[setting.name].items()
             if value or name != "failed"
         ]
-        named = f":gray[{escape_line(setting_name(setting.name, language))}:] " if len(run.settings) > 1 else ""
-        lines.append(f"{named}{' · '.join(told)}")
+        prefix = f":gray[{escape_line(setting_name(setting.name, language))}:] " if len(run.settings) > 1 else ""
+        lines.append(f"{prefix}{' · '.join(figures)}")
     return lines
 
 
@@ -130,37 +132,40 @@ def _draw_actions(app: App, run: RunView, language: Language) -> None:
     }
     with st.container(horizontal=True, key=f"run-actions-{run.id}"):
         for name, icon, action in actions.get(run.state, (("delete", "delete", runs.delete),)):
-            told = label(f"run_{name}", language)
-            if st.button(told, icon=f":material/{icon}:", type="tertiary", key=f"run-{name}-{run.id}"):
+            text = label(f"run_{name}", language)
+            if st.button(text, icon=f":material/{icon}:", type="tertiary", key=f"run-{name}-{run.id}"):
                 attempt(partial(action, run.id))
                 st.rerun()
 
 
 def _draw_figures(app: App, run: RunView, language: Language) -> None:
-    """Metrics with their intervals; how many questions each could be judged by stands beside it."""
+    """Draw metrics with their intervals and the number of questions that each covers."""
     names = [setting.name for setting in run.settings]
     setting = names[0]
     if len(names) > 1:
-        how: dict[str, Any] = {"format_func": partial(setting_name, language=language), "key": f"run-setting-{run.id}"}
-        setting = st.selectbox(label("run_setting", language), names, **how) or setting
+        options: dict[str, Any] = {
+            "format_func": partial(setting_name, language=language),
+            "key": f"run-setting-{run.id}",
+        }
+        setting = st.selectbox(label("run_setting", language), names, **options) or setting
     side = Side(run.id, setting)
     rows = [
         {
-            "metric": metric_name(one.metric.name, language),
-            "value": round(one.value.value, 4),
-            "interval": f"{one.value.low:.3f} – {one.value.high:.3f}",
-            "judged": f"{one.n} / {one.of}",
+            "metric": metric_name(figure.metric.name, language),
+            "value": round(figure.value.value, 4),
+            "interval": f"{figure.value.low:.3f} – {figure.value.high:.3f}",
+            "judged": f"{figure.n} / {figure.of}",
         }
-        for one in evaluation_of(app).figures(side)
+        for figure in evaluation_of(app).figures(side)
     ]
-    named = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
-    data_table(rows, key=f"figures-{run.id}", column_config=named, hide_index=True)
+    columns = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
+    data_table(rows, key=f"figures-{run.id}", column_config=columns, hide_index=True)
     draw_withheld(app, [side], language)
-    told, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
+    text, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
     export = partial(evaluation_of(app).export, run.id, setting)
-    st.download_button(told, export, name, "application/jsonl", type="tertiary", key=f"download-{run.id}")
+    st.download_button(text, export, name, "application/jsonl", type="tertiary", key=f"download-{run.id}")
     if len(bins := evaluation_of(app).calibration(side)) > 1:
-        st.image(calibration(bins, language), width="content")
+        st.image(chart_calibration(bins, language), width="content")
 
 
 def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
@@ -170,17 +175,17 @@ def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
 
 
 def setting_name(name: str, language: Language) -> str:
-    """`deep/dense` as "Deep, Meaning only"; the name of a library or a model stays as it is."""
+    """Return `deep/dense` as "Deep, Meaning only"; names of libraries and models stay."""
     if name == CLASSIC.name:
         return label("run_classic", language)
-    known = {mode: f"mode_{mode}" for mode in MODES} | {one: f"strategy_{one}" for one in STRATEGIES}
-    return ", ".join(label(known[part], language) if part in known else part for part in name.split("/"))
+    keys = {mode: f"mode_{mode}" for mode in MODES} | {one: f"strategy_{one}" for one in STRATEGIES}
+    return ", ".join(label(keys[part], language) if part in keys else part for part in name.split("/"))
 
 
-def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:
-    """A mode, Classic among them, and a strategy, for one side of a comparison."""
+def draw_setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:
+    """Draw a mode, including Classic, and a strategy for one side of a comparison."""
     modes = (*MODES, CLASSIC.name)
-    chosen = st.selectbox(
+    selected = st.selectbox(
         label("run_mode", language),
         modes,
         index=modes.index(mode),
@@ -193,4 +198,4 @@ def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setti
         key=f"{key}-strategy",
         format_func=lambda name: strategy_name(name, language) if name else label("run_as_set", language),
     )
-    return CLASSIC if chosen == CLASSIC.name else Setting(chosen or mode, strategy or "")
+    return CLASSIC if selected == CLASSIC.name else Setting(selected or mode, strategy or "")

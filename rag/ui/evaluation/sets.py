@@ -1,4 +1,4 @@
-"""Sets of questions: brought in, written, taken from thumbs, approved, taken out."""
+"""Question sets: imported, written, taken from feedback, approved, exported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag.evaluation.cases import Case, Evidence, Format
 from rag.reading.charset import decode
 from rag.text import question_language
 from rag.types import Notice
-from rag.ui.kit.attempt import accepted, attempt
+from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.parts import data_table
 from rag.ui.kit.session import chat_in_use, evaluation_of, session, set_param, whose
 from rag.ui.kit.strings import Language, label
@@ -24,58 +24,58 @@ if TYPE_CHECKING:
     from rag.evaluation.sets import SetView
 
 _FORMATS: dict[Format, str] = {"jsonl": "application/jsonl", "csv": "text/csv", "ragas": "application/jsonl"}
-_LONGEST, _LARGEST, _WRITTEN = 2_000, 20_000_000, 10
-_SHOWN = 200  # questions at first, and more each time
+_LONGEST, _LARGEST, _MAX_DRAFTS = 2_000, 20_000_000, 10
+_SHOWN = 200  # questions drawn at first, and added by each click
 
 
 def draw_sets(app: App, library: str, language: Language) -> None:
-    """The set that the address names, with its questions; ways to begin one."""
+    """Draw the set in the address with its questions, and ways to create one."""
     sets = evaluation_of(app).sets.sets(library)
-    chosen = choose_set(sets, language)
-    if chosen is None:
+    question_set = choose_set(sets, language)
+    if question_set is None:
         st.info(label("sets_empty", language), icon=":material/quiz:")
     else:
-        _draw_set(app, chosen, language)
-    with st.expander(label("sets_new", language), icon=":material/add:", type="compact", expanded=chosen is None):
+        _draw_set(app, question_set, language)
+    with st.expander(label("sets_new", language), icon=":material/add:", type="compact", expanded=question_set is None):
         _draw_new(app, library, language)
 
 
 def choose_set(sets: list[SetView], language: Language) -> SetView | None:
-    """The set that was chosen, which the address keeps; None where there is none."""
+    """Draw the choice of a set, kept in the address, and return the set; None if there are none."""
     if not sets:
         return None
-    known = {one.id: one for one in sets}
-    named = st.query_params.get("set", "")
-    st.session_state["evaluation-set"] = named if named in known else sets[0].id
+    by_id = {one.id: one for one in sets}
+    set_id = st.query_params.get("set", "")
+    st.session_state["evaluation-set"] = set_id if set_id in by_id else sets[0].id
     st.selectbox(
         label("sets_choose", language),
-        list(known),
+        list(by_id),
         key="evaluation-set",
-        format_func=lambda one: label("sets_row", language, name=known[one].name, count=known[one].cases),
+        format_func=lambda one: label("sets_row", language, name=by_id[one].name, count=by_id[one].cases),
         on_change=lambda: set_param("set", st.session_state["evaluation-set"]),
     )
-    return known[st.session_state["evaluation-set"]]
+    return by_id[st.session_state["evaluation-set"]]
 
 
-def _draw_set(app: App, chosen: SetView, language: Language) -> None:
-    shown = int(st.session_state.get(f"cases-shown-{chosen.id}", _SHOWN))
-    cases = evaluation_of(app).sets.cases(chosen.id, limit=shown)
-    if chosen.drafts or chosen.moved or chosen.lost:
-        counts = {"drafts": chosen.drafts, "moved": chosen.moved, "lost": chosen.lost}
+def _draw_set(app: App, question_set: SetView, language: Language) -> None:
+    limit = int(st.session_state.get(f"cases-shown-{question_set.id}", _SHOWN))
+    cases = evaluation_of(app).sets.cases(question_set.id, limit=limit)
+    if question_set.drafts or question_set.moved or question_set.lost:
+        counts = {"drafts": question_set.drafts, "moved": question_set.moved, "lost": question_set.lost}
         st.caption(label("sets_state", language, **counts))
-    picked = _draw_cases(cases, chosen.id, language)
-    if chosen.cases > shown:
-        told = label("sets_more", language, shown=f"{shown:,}", count=f"{chosen.cases:,}")
-        if st.button(told, type="tertiary", key="cases-more"):
-            st.session_state[f"cases-shown-{chosen.id}"] = shown + _SHOWN
+    selected = _draw_cases(cases, question_set.id, language)
+    if question_set.cases > limit:
+        text = label("sets_more", language, shown=f"{limit:,}", count=f"{question_set.cases:,}")
+        if st.button(text, type="tertiary", key="cases-more"):
+            st.session_state[f"cases-shown-{question_set.id}"] = limit + _SHOWN
             st.rerun()
-    _draw_picked(app, chosen, [cases[place] for place in picked if place < len(cases)], language)
+    _draw_set_actions(app, question_set, [cases[place] for place in selected if place < len(cases)], language)
     with st.expander(label("case_new", language), icon=":material/edit:", type="compact"):
-        _draw_case_form(app, chosen, language)
+        _draw_case_form(app, question_set, language)
 
 
 def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]:
-    """Draw the questions as a table; returns the selected rows."""
+    """Draw the questions as a table; return the selected rows."""
     if not cases:
         st.caption(label("sets_no_cases", language))
         return []
@@ -90,53 +90,60 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
         }
         for case in cases
     ]
-    named = {name: st.column_config.TextColumn(label(f"case_{name}", language)) for name in columns}
-    found = data_table(
-        rows, key=f"cases-{set_id}", column_config=named, hide_index=True, on_select="rerun", selection_mode="multi-row"
+    labels = {name: st.column_config.TextColumn(label(f"case_{name}", language)) for name in columns}
+    table = data_table(
+        rows,
+        key=f"cases-{set_id}",
+        column_config=labels,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
     )
-    return list(found.selection.rows)
+    return list(table.selection.rows)
 
 
-def _draw_picked(app: App, chosen: SetView, cases: list[Case], language: Language) -> None:
-    """What can be done with the ticked questions, and with the set."""
+def _draw_set_actions(app: App, question_set: SetView, cases: list[Case], language: Language) -> None:
+    """Draw the actions for the selected questions and for the set."""
     evaluation, ids = evaluation_of(app), [case.id for case in cases]
     sets = evaluation.sets
     actions: dict[str, tuple[str, Callable[[], None]]] = {
-        "approve": ("check", lambda: sets.approve(chosen.id, ids)),
-        "draft": ("edit_note", lambda: sets.approve(chosen.id, ids, False)),
-        "remove": ("delete", lambda: sets.remove(chosen.id, ids)),
+        "approve": ("check", lambda: sets.approve(question_set.id, ids)),
+        "draft": ("edit_note", lambda: sets.approve(question_set.id, ids, False)),
+        "remove": ("delete", lambda: sets.remove(question_set.id, ids)),
     }
     with st.container(horizontal=True, key="set-actions"):
         for name, (icon, action) in actions.items() if ids else ():
-            told = label(f"case_{name}_do", language)
-            if st.button(told, icon=f":material/{icon}:", key=f"case-{name}"):
+            text = label(f"case_{name}_do", language)
+            if st.button(text, icon=f":material/{icon}:", key=f"case-{name}"):
                 attempt(action)
                 st.rerun()
         for form, media in _FORMATS.items():
-            name = f"{chosen.name}.{form if form == 'csv' else 'jsonl'}"
-            told = label("sets_download", language, form=form.upper())
-            export = partial(sets.export, chosen.id, form)  # made when it is asked for, not each time this is drawn
-            st.download_button(told, export, name, media, type="tertiary", key=f"download-{form}")
+            name = f"{question_set.name}.{form if form == 'csv' else 'jsonl'}"
+            text = label("sets_download", language, form=form.upper())
+            export = partial(sets.export, question_set.id, form)  # created on a click, not on each redraw
+            st.download_button(text, export, name, media, type="tertiary", key=f"download-{form}")
         if st.button(label("sets_feedback", language), icon=":material/thumbs_up_down:", key="feedback-in"):
-            _take_in(lambda: evaluation.gather_feedback(chosen.library, chosen.id), "sets_feedback_done")
+            _run_and_note(
+                lambda: evaluation.gather_feedback(question_set.library, question_set.id), "sets_feedback_done"
+            )
         if st.button(label("sets_make_rules", language), icon=":material/auto_awesome:", key="make-rules"):
-            _take_in(lambda: evaluation.make(chosen.id), "sets_made")
+            _run_and_note(lambda: evaluation.make(question_set.id), "sets_made")
         if chat_in_use(app) and st.button(label("sets_make_model", language), icon=":material/draw:", key="make-model"):
-            _write(app, chosen, language)
+            _write(app, question_set, language)
 
 
-def _take_in(work: Callable[[], int], told: str) -> None:
+def _run_and_note(work: Callable[[], int], code: str) -> None:
     """Run `work` and note its result for the next drawing of the page."""
     count: list[int] = []
     if attempt(lambda: count.append(work())):
-        session().notes.append(Notice(told, {"count": count[0]}))
+        session().notes.append(Notice(code, {"count": count[0]}))
     st.rerun()
 
 
-def _write(app: App, chosen: SetView, language: Language) -> None:
-    """The model is asked page by page; what it wrote so far is kept whatever happens."""
+def _write(app: App, question_set: SetView, language: Language) -> None:
+    """Let the model write questions page by page; what it wrote before an error is kept."""
     count = 0
-    drafts = evaluation_of(app).write(chosen.id, _WRITTEN, chat=session().chat, person=whose())
+    drafts = evaluation_of(app).write(question_set.id, _MAX_DRAFTS, chat=session().chat, person=whose())
     try:
         with st.status(label("sets_making", language, count=0)) as status:
             for count, _ in enumerate(drafts, 1):
@@ -147,7 +154,7 @@ def _write(app: App, chosen: SetView, language: Language) -> None:
     st.rerun()
 
 
-def _draw_case_form(app: App, chosen: SetView, language: Language) -> None:
+def _draw_case_form(app: App, question_set: SetView, language: Language) -> None:
     with st.form("case-form", clear_on_submit=True, border=False):
         question = st.text_input(label("case_question", language), key="case-question", max_chars=_LONGEST)
         answers = st.text_area(label("case_answers_lines", language), key="case-answers", height=80)
@@ -155,40 +162,40 @@ def _draw_case_form(app: App, chosen: SetView, language: Language) -> None:
         quote = st.text_area(label("case_quote", language), key="case-quote", height=80)
         absent = st.checkbox(label("case_absent", language), key="case-absent")
         tags = st.text_input(label("case_tags", language), key="case-tags")
-        saved = st.form_submit_button(label("case_save", language), type="primary", key="case-save")
-    case = written(question, answers, quote, url, tags, absent) if saved else None
-    if case and accepted(lambda: evaluation_of(app).sets.put(chosen.id, [case]), language):
+        submitted = st.form_submit_button(label("case_save", language), type="primary", key="case-save")
+    case = case_from_form(question, answers, quote, url, tags, absent) if submitted else None
+    if case and attempt_here(lambda: evaluation_of(app).sets.put(question_set.id, [case]), language):
         st.rerun()
 
 
-def written(
+def case_from_form(
     question: str, answers: str, quote: str, url: str = "", tags: str = "", absent: bool = False
 ) -> Case | None:
-    """A question as a person wrote it, right answers one a line; None without its words."""
-    asked, said = question.strip(), quote.strip()
-    evidence = (Evidence(url.strip(), said),) if said else ()
-    given = tuple(line.strip() for line in answers.splitlines() if line.strip())
+    """Return a question from its form, with one answer per line; None without a question."""
+    text, passage = question.strip(), quote.strip()
+    evidence = (Evidence(url.strip(), passage),) if passage else ()
+    expected = tuple(line.strip() for line in answers.splitlines() if line.strip())
     answerable = False if absent else True if evidence else None
-    case = Case(uuid4().hex[:12], asked, question_language(asked), given, evidence, tuple(tags.split()), answerable)
-    return case if asked else None
+    case = Case(uuid4().hex[:12], text, question_language(text), expected, evidence, tuple(tags.split()), answerable)
+    return case if text else None
 
 
 def _draw_new(app: App, library: str, language: Language) -> None:
     with st.form("set-form", border=False):
         name = st.text_input(label("sets_name", language), key="set-name", max_chars=120)
         st.caption(label("sets_forms", language))
-        given = st.file_uploader(label("sets_file", language), type=["jsonl", "csv", "json"], key="set-file")
-        made = st.form_submit_button(label("sets_make", language), type="primary", key="set-make")
-    if not made:
+        upload = st.file_uploader(label("sets_file", language), type=["jsonl", "csv", "json"], key="set-file")
+        submitted = st.form_submit_button(label("sets_make", language), type="primary", key="set-make")
+    if not submitted:
         return
-    named = (name or "").strip() or (given.name.rpartition(".")[0] if given else "")
-    sets, found = evaluation_of(app).sets, list[str]()
+    title = (name or "").strip() or (upload.name.rpartition(".")[0] if upload else "")
+    sets, created = evaluation_of(app).sets, list[str]()
 
     def make() -> str:
-        if given is None:
-            return sets.create(library, named)
-        return sets.bring_in(library, named, decode(given.getvalue()[:_LARGEST]))
+        if upload is None:
+            return sets.create(library, title)
+        return sets.bring_in(library, title, decode(upload.getvalue()[:_LARGEST]))
 
-    if accepted(lambda: found.append(make()), language):
-        set_param("set", found[0])
+    if attempt_here(lambda: created.append(make()), language):
+        set_param("set", created[0])
         st.rerun()

@@ -1,4 +1,4 @@
-"""One question under two settings: both answers, what they were written from, and their metrics."""
+"""One question under two settings: both answers, their passages, and their metrics."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.ui.evaluation.runs import setting_choice, setting_name
-from rag.ui.evaluation.sets import written
+from rag.ui.evaluation.runs import draw_setting_choice, setting_name
+from rag.ui.evaluation.sets import case_from_form
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import data_table, metric_name
@@ -34,24 +34,24 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
         quote = st.text_area(label("case_quote", language), key="beside-quote", height=70)
         left, right = st.columns(2)
         with left:
-            first = setting_choice("beside-first", language, mode="classic")
+            first = draw_setting_choice("beside-first", language, mode="classic")
         with right:
-            second = setting_choice("beside-second", language)
-        asked = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")
-    if asked and (case := written(question, answer, quote)):
+            second = draw_setting_choice("beside-second", language)
+        submitted = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")
+    if submitted and (case := case_from_form(question, answer, quote)):
         rows: list[RowView] = []
-        how: dict[str, Any] = {"person": whose(), "chat": session().chat}
+        options: dict[str, Any] = {"person": whose(), "chat": session().chat}
         with st.spinner(label("beside_asking", language)):
-            side_by_side = partial(evaluation_of(app).side_by_side, library, case, [first, second], **how)
+            side_by_side = partial(evaluation_of(app).side_by_side, library, case, [first, second], **options)
             attempt(lambda: rows.extend(side_by_side()))
         st.session_state["beside"] = (case, rows)
-    if kept := st.session_state.get("beside"):
-        case, rows = kept
+    if stored := st.session_state.get("beside"):
+        case, rows = stored
         draw_answers(case, rows, language)
 
 
 def draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
-    """The answers in columns."""
+    """Draw the answers in columns."""
     st.markdown(f"**{escape_line(case.question)}**")
     if case.answers:
         st.caption(label("beside_expected", language, answers=escape_line(" · ".join(case.answers))))
@@ -65,10 +65,10 @@ def _draw_answer(row: RowView, language: Language) -> None:
     st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
     if row.answer.text:
         st.markdown(answer_markdown(row.answer.text), anchors=False)
-    told = [(metric_name(name, language), row.scores.get(name)) for name in (*_SHOWN, *_AFTER)]
-    rows = [{"metric": name, "value": round(value, 3)} for name, value in told if value is not None]
-    named = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
-    data_table(rows, column_config=named, hide_index=True)
+    scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_SHOWN, *_AFTER)]
+    rows = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
+    columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
+    data_table(rows, column_config=columns, hide_index=True)
     with st.expander(label("beside_passages", language, count=len(row.answer.passages)), type="compact"):
         for passage in row.answer.passages[:_PASSAGES]:
             st.caption(

@@ -1,1 +1,1 @@
-"""Adding pages: what is asked for, and imports as they happen and as they were."""
+"""Adding pages: forms, running imports, and earlier ones."""

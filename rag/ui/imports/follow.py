@@ -1,4 +1,4 @@
-"""A job or a transfer that was started on the library's page, followed there in one line."""
+"""The progress, in one line, of a job or transfer that was started on the library page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POLL_SECONDS = 1.0
 
 
 def follow_job(app: App, language: Language) -> None:
-    """The job that the address names, until it has ended and is put away; an unknown one is forgotten."""
+    """Draw the job in the address until it has ended and is closed; an unknown one is dropped."""
     job_id = st.query_params.get("job", "")
     if not job_id:
         return

@@ -1,4 +1,4 @@
-"""Earlier imports of a library: reopened, or taken off the list."""
+"""Earlier imports of a library, to reopen or to remove from the list."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _STEP = 10
 _STATES = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
 
 
-def draw_history(app: App, library: str, shown: str, language: Language) -> None:
-    """The imports, newest first, each with a button that opens it and one that forgets it."""
-    wanted = int(st.session_state.get("history-length", _STEP))
-    jobs = jobs_of(app).jobs(library, wanted + 1)
-    others = [job for job in jobs[:wanted] if job.id != shown]
+def draw_history(app: App, library: str, current: str, language: Language) -> None:
+    """Draw the imports, newest first, each with buttons to open and to delete it."""
+    limit = int(st.session_state.get("history-length", _STEP))
+    jobs = jobs_of(app).jobs(library, limit + 1)
+    others = [job for job in jobs[:limit] if job.id != current]
     if not others:
         return
     with st.expander(label("jobs_recent", language), icon=":material/history:", key="history", type="compact"):
         with st.container(key="job-history", gap="xsmall"):
             for job in others:
                 _draw_job(app, job, language)
-        if len(jobs) > wanted and st.button(label("jobs_older", language), type="tertiary", key="history-older"):
-            st.session_state["history-length"] = wanted + _STEP
+        if len(jobs) > limit and st.button(label("jobs_older", language), type="tertiary", key="history-older"):
+            st.session_state["history-length"] = limit + _STEP
             st.rerun()
 
 

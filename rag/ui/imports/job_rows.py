@@ -1,4 +1,4 @@
-"""The rows of an import, what needs a person first: each with its outcome, and what can be done about it."""
+"""The rows of an import, those that need a person first, each with its outcome and actions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def choices_of(item: JobItem, result: IngestResult) -> list[Decision]:
 
 
 def draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, language: Language) -> None:
-    """The preview of what was extracted, and a button for each choice."""
+    """Draw the preview of the extracted text, and a button for each choice."""
     if result.preview:
         preview = st.expander(label("decide_preview", language), icon=":material/preview:", type="compact")
         with (
@@ -66,12 +66,12 @@ def draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, la
 
 
 def _height(text: str) -> int | Literal["content"]:
-    """A short preview takes the room it needs, a long one is scrolled."""
+    """Return the height of a preview: short ones take the room they need, long ones scroll."""
     return 260 if len(text) > _SHORT or text.count("\n") > _SHORT_LINES else "content"
 
 
 ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
-"""The outcomes in the order in which they are shown; "" is none yet."""
+"""The outcomes in display order; "" is none yet."""
 PAGE = 12
 _STAGES: tuple[Stage, ...] = get_args(Stage)
 _CHIPS: dict[IngestStatus, tuple[str, str]] = {
@@ -88,7 +88,7 @@ _LONGEST_NAME = 90
 
 
 def draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] = ()) -> None:
-    """A page of the rows; however many there are, no more are asked for. Those with an outcome `aside` are folded."""
+    """Draw one page of rows, reading only these. Rows with an outcome in `aside` are collapsed."""
     if not job.total:
         return
     first = [status for status in ORDER if status not in aside]
@@ -102,12 +102,12 @@ def draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] =
 
 
 def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Language, key: str) -> None:
-    wanted = _draw_filter(job, statuses, language, key)
-    shown = statuses if wanted == "all" else ("" if wanted == "open" else wanted,)
-    count = sum(job.counts.get(status, 0) for status in shown)
-    page = _draw_pages(job.id, f"{key}-{wanted}", count)
+    selected = _draw_filter(job, statuses, language, key)
+    visible = statuses if selected == "all" else ("" if selected == "open" else selected,)
+    count = sum(job.counts.get(status, 0) for status in visible)
+    page = _draw_pages(job.id, f"{key}-{selected}", count)
     with st.container(key=key, border=False):
-        for status, offset, limit in slices(job.counts, shown, PAGE * (page - 1), PAGE):
+        for status, offset, limit in slices(job.counts, visible, PAGE * (page - 1), PAGE):
             items = jobs_of(app).items(job.id, offset, limit, [status])
             titles = _titles(app, job, items)
             for item in items:
@@ -115,22 +115,22 @@ def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Langua
 
 
 def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
-    """The titles of the pages that the items stand for, by the items' positions."""
+    """Return the titles of the items' pages by the items' positions."""
     pages = {item.position: page_of(item.result) for item in items if item.result}
-    known = unless_away(lambda: app.library(job.library).known([page for page in pages.values() if page])) or {}
-    return {at: known[page].title for at, page in pages.items() if page in known}
+    saved = unless_away(lambda: app.library(job.library).known([page for page in pages.values() if page])) or {}
+    return {position: saved[page].title for position, page in pages.items() if page in saved}
 
 
 def slices(
     counts: Mapping[str, int], statuses: Sequence[str], offset: int, limit: int
 ) -> Iterator[tuple[str, int, int]]:
-    """Return the rows `offset` to `offset + limit` as (status, offset, limit), with statuses in sequence."""
+    """Yield the rows `offset` to `offset + limit` as (status, offset, limit), with statuses in sequence."""
     for status in statuses:
         count = counts.get(status, 0)
-        taken = min(limit, count - offset)
-        if taken > 0:
-            yield status, offset, taken
-            limit -= taken
+        size = min(limit, count - offset)
+        if size > 0:
+            yield status, offset, size
+            limit -= size
         offset = max(0, offset - count)
         if limit <= 0:
             return
@@ -142,7 +142,7 @@ def _draw_filter(job: JobView, statuses: Sequence[str], language: Language, key:
     options = [name for name, count in names.items() if count]
     if len(options) <= 2:
         return "all"
-    chosen = st.pills(
+    selected = st.pills(
         label("job_filter", language),
         options,
         default="all",
@@ -150,19 +150,19 @@ def _draw_filter(job: JobView, statuses: Sequence[str], language: Language, key:
         key=f"{key.replace('rows', 'filter')}-{job.id}",
         label_visibility="collapsed",
     )
-    return chosen or "all"
+    return selected or "all"
 
 
 def _filter_name(job: JobView, name: str, language: Language) -> str:
     return label(f"filter_{name}" if name in ("all", "open") else f"status_{outcome_of(job, name)}", language)
 
 
-def _draw_pages(job_id: str, wanted: str, count: int) -> int:
+def _draw_pages(job_id: str, name: str, count: int) -> int:
     pages = -(-count // PAGE)
     if pages <= 1:
         return 1
     with st.container(key="job-pages"):
-        return min(pages, st.pagination(pages, key=f"job-page-{job_id}-{wanted}"))
+        return min(pages, st.pagination(pages, key=f"job-page-{job_id}-{name}"))
 
 
 def _draw_row(app: App, job: JobView, item: JobItem, titles: Mapping[int, str], language: Language) -> None:
@@ -173,10 +173,10 @@ def _draw_row(app: App, job: JobView, item: JobItem, titles: Mapping[int, str], 
 
 
 def row_markdown(job: JobView, item: JobItem, title: str, language: Language) -> str:
-    """One source on one line: its chip or its stage, the title of its page or else its name, and what became of it."""
+    """Return a source as one line: its outcome or stage, its page's title or else its name, and details."""
     name = escape_line(shorten(title or short_source(item.source), _LONGEST_NAME))
     if item.result is None:
-        return f"{_stage(item.stage, job.state in ('done', 'cancelled'), language)} {name}"
+        return f"{_stage_markdown(item.stage, job.state in ('done', 'cancelled'), language)} {name}"
     color, icon = _CHIPS[item.result.status]
     status = outcome_of(job, item.result.status)
     chip = f":{color}-badge[:material/{icon}: {label(f'status_{status}', language)}]"
@@ -184,13 +184,13 @@ def row_markdown(job: JobView, item: JobItem, title: str, language: Language) ->
 
 
 def page_of(result: IngestResult) -> str:
-    """The hash of the page that holds a source's text; empty where none does."""
+    """Return the hash of the page with a source's text; empty if there is none."""
     if result.status not in SAVED:
         return ""
     return str(result.params.get("url_hash") or result.url_hash) if result.status == "duplicate" else result.url_hash
 
 
-def _stage(stage: Stage, ended: bool, language: Language) -> str:
+def _stage_markdown(stage: Stage, ended: bool, language: Language) -> str:
     if ended:
         return f":gray-badge[{label('job_not_started', language)}]"
     place = _STAGES.index(stage)

@@ -1,4 +1,4 @@
-"""An import as it happens: how far it is, how fast, what a person can do with it, and its rows."""
+"""A running import: its progress, pace, actions and rows."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from rag.app import App, JobView
 
 _POLL_SECONDS = 1.0
-_MOST_ASKED = 1_000  # pages that questions are confined to
-_ON_CARD = sorted(SAVED - {"duplicate"})  # what became of a page that the card tells of
+_MAX_SCOPE_PAGES = 1_000  # pages that questions can be limited to
+_CARD_STATUSES = sorted(SAVED - {"duplicate"})  # outcomes of the pages on the card
 
 Samples = Callable[[Sequence[str]], Sequence[str]]
-"""The questions that are known to be answered by these pages, by their hashes."""
+"""Returns sample questions that the pages with these hashes answer."""
 
 
 def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], object], samples: Samples) -> None:
     """Draw the import `job_id`, updated until it ends; then the page is redrawn. Raises StoreError.
 
-    `ask` asks a question of the card that is drawn once the import has ended.
+    `ask` asks a question from the card, which is drawn once the import has ended.
     """
     live = _is_live(jobs_of(app).job(job_id))
     if live:
@@ -45,7 +45,7 @@ def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], obj
         _draw_state(app, job, language)
         card = _pages_on_card(app, job)
         draw_import_card(app, job.library, card, ask, language, key="job", samples=samples(card))
-        draw_rows(app, job, language, aside=_ON_CARD if card else ())
+        draw_rows(app, job, language, aside=_CARD_STATUSES if card else ())
 
 
 def _is_live(job: JobView) -> bool:
@@ -71,11 +71,11 @@ def _draw_state(app: App, job: JobView, language: Language) -> None:
 
 
 def _pages_on_card(app: App, job: JobView) -> list[str]:
-    """Return the pages that an import saved, as many as one overview has; none of a re-check, or before its end."""
+    """Return the pages that an import saved, as many as one overview has; none for a re-check or before its end."""
     if job.kind == "recheck" or job.bulk or job.state not in ("done", "cancelled"):
         return []
-    items = jobs_of(app).items(job.id, 0, _MOST_ASKED, _ON_CARD)
-    return [one for item in items if item.result and (one := page_of(item.result))]
+    items = jobs_of(app).items(job.id, 0, _MAX_SCOPE_PAGES, _CARD_STATUSES)
+    return [url_hash for item in items if item.result and (url_hash := page_of(item.result))]
 
 
 def _draw_head(job: JobView, language: Language) -> None:
@@ -89,10 +89,10 @@ def _draw_head(job: JobView, language: Language) -> None:
 
 
 def _ask_about(app: App, job: JobView) -> None:
-    """Begin a conversation whose questions are confined to the pages of this import."""
-    found = [page_of(item.result) for item in jobs_of(app).items(job.id, limit=_MOST_ASKED + 1) if item.result]
-    state, pages = session(), tuple(dict.fromkeys(filter(None, found)))
-    state.library, state.scope = job.library, Scope(pages=pages if len(found) <= _MOST_ASKED else ())
+    """Start a conversation limited to the pages of this import."""
+    hashes = [page_of(item.result) for item in jobs_of(app).items(job.id, limit=_MAX_SCOPE_PAGES + 1) if item.result]
+    state, pages = session(), tuple(dict.fromkeys(filter(None, hashes)))
+    state.library, state.scope = job.library, Scope(pages=pages if len(hashes) <= _MAX_SCOPE_PAGES else ())
     show("")
     go("chat", **({} if job.library == app.settings.rag_library else {"library": job.library}))
 

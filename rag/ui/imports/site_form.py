@@ -1,4 +1,4 @@
-"""A whole site: where it begins, how its pages are found, and how far that goes."""
+"""The form for a website: its start URL, how to find its pages, and limits."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _KINDS: tuple[SiteKind, ...] = get_args(SiteKind)
-_MOST_PAGES = 20_000
-_DEEPEST = 20
+_PAGES_LIMIT = 20_000
+_DEPTH_LIMIT = 20
 
 
 def draw_site_form(app: App, library: str, chunker: str, force: bool, language: Language) -> str | None:
-    """The form; returns the id of the import that it started."""
-    turn = int(st.session_state.get("add-round", 0))
-    given = st.text_input(
-        label("site_start", language), key=f"site-start-{turn}", placeholder="https://docs.example.org/guide/"
+    """Draw the form; return the id of the import that it starts."""
+    form_number = int(st.session_state.get("add-round", 0))
+    address = st.text_input(
+        label("site_start", language), key=f"site-start-{form_number}", placeholder="https://docs.example.org/guide/"
     )
     kind: SiteKind = st.segmented_control(
         label("site_kind", language),
@@ -36,11 +36,11 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
         key="site-kind",
     )
     st.caption(label(f"site_hint_{kind}", language))
-    start = site_address(app, given or "")
+    start = site_address(app, address or "")
     prefix, pages, depth = _limits(kind, start, language)
     if start and kind != "feed":
-        place = SiteScope(start, prefix)
-        st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{place.folder}")))
+        scope = SiteScope(start, prefix)
+        st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{scope.folder}")))
     if not st.button(label("site_go", language), type="primary", icon=":material/travel_explore:", key="add-site"):
         return None
     if not start:
@@ -50,12 +50,12 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     return app.imports.add_site(start, kind, library=library, owner=whose(), chunker=chunker, **limits)
 
 
-def site_address(app: App, given: str) -> str:
+def site_address(app: App, text: str) -> str:
     """Return the typed web address, with `https://` added if missing; empty for none."""
-    given = given.strip()
-    for candidate in (given, f"https://{given}" if "." in given else ""):
+    text = text.strip()
+    for candidate in (text, f"https://{text}" if "." in text else ""):
         urls, _ = app.imports.find_urls(candidate)
-        if len(urls) == 1 and " " not in given and is_web_url(urls[0]):
+        if len(urls) == 1 and " " not in text and is_web_url(urls[0]):
             return urls[0]
     return ""
 
@@ -76,11 +76,11 @@ def _limits(kind: SiteKind, start: str, language: Language) -> tuple[str, int, i
                 or ""
             )
     with columns.pop(0):
-        pages = st.number_input(label("site_pages", language), 1, _MOST_PAGES, MAX_PAGES, key="site-pages")
+        pages = st.number_input(label("site_pages", language), 1, _PAGES_LIMIT, MAX_PAGES, key="site-pages")
     if kind == "crawl":
         with columns.pop(0):
             text = label("site_depth", language)
             depth = st.number_input(
-                text, 0, _DEEPEST, MAX_DEPTH, key="site-depth", help=label("site_depth_hint", language)
+                text, 0, _DEPTH_LIMIT, MAX_DEPTH, key="site-depth", help=label("site_depth_hint", language)
             )
     return prefix.strip(), int(pages), int(depth)

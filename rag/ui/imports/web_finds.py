@@ -1,4 +1,4 @@
-"""Pages found on the web by the operator's search service, for a person to choose from."""
+"""Pages found by the operator's web search service, for a person to choose from."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from rag.web.url_key import split_url
 if TYPE_CHECKING:
     from rag.app import App
 
-_FOUND = "web-found"
+_HITS = "web-found"
 
 
 def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: Language) -> str | None:
-    """The search and what it found; returns the id of the import of the pages that were chosen."""
+    """Draw the search and its results; return the id of the import of the selected pages."""
     search = app.imports.web_search
     assert search is not None
     with st.form("web-form", border=False):
-        asked = st.text_input(label("web_ask", language, name=search.name), key="web-asked", max_chars=400)
-        go = st.form_submit_button(label("web_go", language), icon=":material/search:", key="web-go")
-    if go and (asked or "").strip():
-        _search(app, asked, language)
-    found: list[WebHit] | None = st.session_state.get(_FOUND)
-    if found is None:
+        query = st.text_input(label("web_ask", language, name=search.name), key="web-asked", max_chars=400)
+        submitted = st.form_submit_button(label("web_go", language), icon=":material/search:", key="web-go")
+    if submitted and (query or "").strip():
+        _search(app, query, language)
+    hits: list[WebHit] | None = st.session_state.get(_HITS)
+    if hits is None:
         return None
-    if not found:
+    if not hits:
         st.caption(label("web_none", language))
         return None
-    chosen = [hit.url for hit in found if _is_chosen(hit)]
-    words = counted("web_add_one", "web_add", len(chosen), language) if chosen else label("add_go", language)
-    if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not chosen):
+    urls = [hit.url for hit in hits if _draw_hit(hit)]
+    words = counted("web_add_one", "web_add", len(urls), language) if urls else label("add_go", language)
+    if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not urls):
         return None
-    del st.session_state[_FOUND]
-    return app.imports.add_urls(chosen, library=library, owner=whose(), force=force, chunker=chunker)
+    del st.session_state[_HITS]
+    return app.imports.add_urls(urls, library=library, owner=whose(), force=force, chunker=chunker)
 
 
-def _search(app: App, asked: str, language: Language) -> None:
-    st.session_state.pop(_FOUND, None)
+def _search(app: App, query: str, language: Language) -> None:
+    st.session_state.pop(_HITS, None)
     assert app.imports.web_search is not None
     try:
         with st.spinner(label("web_searching", language)):
-            st.session_state[_FOUND] = app.imports.web_search.find(asked)
+            st.session_state[_HITS] = app.imports.web_search.find(query)
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
 
 
-def _is_chosen(hit: WebHit) -> bool:
+def _draw_hit(hit: WebHit) -> bool:
     link = web_link(split_url(hit.url).hostname or hit.url, hit.url)
-    chosen = st.checkbox(f"**{escape_line(hit.title or hit.url)}**", key=f"web-hit-{hit.url}")
+    selected = st.checkbox(f"**{escape_line(hit.title or hit.url)}**", key=f"web-hit-{hit.url}")
     st.caption(" · ".join([link, escape_line(hit.snippet[:300])] if hit.snippet else [link]))
-    return chosen
+    return selected

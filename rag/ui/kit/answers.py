@@ -1,4 +1,4 @@
-"""A turn's answer as it can be shown now: the one in memory, which knows its texts, else the stored one."""
+"""A turn's current answer: the one in memory, which has its texts, or else the stored one."""
 
 from __future__ import annotations
 
@@ -21,38 +21,42 @@ PageNow = Literal["newer", "gone", "off_site"]
 
 
 def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
-    """None while the run is in progress. Passages of a saved answer get their texts from the library, if there."""
+    """Return the turn's answer, None during its run. A stored one gets the texts of its passages from the library."""
     if turn.run_id:
         with suppress(RagError):
-            kept = app.answer(turn.run_id, session().owner)
-            if kept is not None or turn.state == "running":
-                return kept
+            current = app.answer(turn.run_id, session().owner)
+            if current is not None or turn.state == "running":
+                return current
     answer = turn.answer
     return None if answer is None else unless_away(lambda: _with_texts(app, library, answer)) or answer
 
 
 def _with_texts(app: App, library: str, answer: Answer) -> Answer:
-    """An answer is stored without the texts of its passages; a changed page's are not made up.
+    """Return a stored answer with the texts of its passages; passages of changed pages are left out.
 
-    A passage may have been merged with its neighbours, so its span is cut out of the page; that its id is still
-    there tells that the page has the same text.
+    A passage may have been merged with its neighbours, so its span is cut out of the page; a stored passage with its id
+    shows that the page has the same text.
     """
-    bare = [passage for passage in answer.passages if not passage.text]
-    if not bare:
+    without_text = [passage for passage in answer.passages if not passage.text]
+    if not without_text:
         return answer
-    homes = {one.id: home_of(app, library, one) for one in bare}
+    homes = {passage.id: home_of(app, library, passage) for passage in without_text}
     texts: dict[str, str] = {}
     for home in set(homes.values()):
-        store, own = app.library(home), [one for one in bare if homes[one.id] == home]
-        there = {passage.id for passage in store.passages([one.id for one in own])}
-        pages = store.texts([one.url_hash for one in own if one.id in there])
-        texts |= {one.id: pages.get(one.url_hash, "")[one.start : one.end] for one in own if one.id in there}
-    whole = (replace(one, text=one.text or texts.get(one.id, "")) for one in answer.passages)
-    return replace(answer, passages=tuple(one for one in whole if one.text))
+        store, members = app.library(home), [passage for passage in without_text if homes[passage.id] == home]
+        existing = {passage.id for passage in store.passages([passage.id for passage in members])}
+        pages = store.texts([passage.url_hash for passage in members if passage.id in existing])
+        texts |= {
+            passage.id: pages.get(passage.url_hash, "")[passage.start : passage.end]
+            for passage in members
+            if passage.id in existing
+        }
+    whole = (replace(passage, text=passage.text or texts.get(passage.id, "")) for passage in answer.passages)
+    return replace(answer, passages=tuple(passage for passage in whole if passage.text))
 
 
 def home_of(app: App, library: str, source: Citation | Passage) -> str:
-    """The library that a source is from, while it is there: that of the conversation where only one was searched."""
+    """Return the library that a source is from, if it exists, else the conversation's only one."""
     return source.library if source.library and app.libraries.has(source.library) else library
 
 
@@ -66,10 +70,10 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     """Return the changed states of the pages that the turn cites, by url_hash."""
     if not turn.stamps:
         return {}
-    known = unless_away(lambda: app.reading(libraries_of(app, library, turn)).known(list(turn.stamps)))
-    if known is None:
+    pages = unless_away(lambda: app.reading(libraries_of(app, library, turn)).known(list(turn.stamps)))
+    if pages is None:
         return {}
-    states: dict[str, PageNow] = {key: "off_site" for key, page in known.items() if page.status == "gone"}
-    for key, state in is_outdated(turn, {key: PageStamp.of(page) for key, page in known.items()}).items():
+    states: dict[str, PageNow] = {key: "off_site" for key, page in pages.items() if page.status == "gone"}
+    for key, state in is_outdated(turn, {key: PageStamp.of(page) for key, page in pages.items()}).items():
         states[key] = "gone" if state == "gone" else "newer"
     return states

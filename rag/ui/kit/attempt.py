@@ -1,4 +1,4 @@
-"""Run actions and checks; a failure is one sentence, and the page stays."""
+"""Helpers that run actions and checks; a failure shows as one sentence, and the page stays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
-    """Run `action`; its failure, or else `done`, is said in passing when the page is drawn next."""
+    """Run `action`; its failure, or else `done`, is shown when the page is drawn next. Return whether it succeeded."""
     try:
         action()
     except RagError as error:
@@ -29,8 +29,8 @@ def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
     return True
 
 
-def accepted(action: Callable[[], object], language: Language) -> bool:
-    """Run `action`; its failure is said right here, below the field that holds what is wrong."""
+def attempt_here(action: Callable[[], object], language: Language) -> bool:
+    """Run `action` and show a failure in place, below the field that is wrong. Return whether it succeeded."""
     try:
         action()
     except RagError as error:
@@ -48,11 +48,11 @@ def unless_away(ask: Callable[[], T]) -> T | None:
 
 
 def draw_notice(check: Callable[[], Notice], language: Language) -> bool:
-    """Run `check` and show its sentence; returns whether it went well."""
+    """Run `check` and show its sentence. Return whether it succeeded."""
     try:
-        found = check()
+        notice = check()
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return False
-    st.success(escape_line(say(found, language)), icon=":material/check_circle:")
+    st.success(escape_line(say(notice, language)), icon=":material/check_circle:")
     return True

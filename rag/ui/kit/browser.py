@@ -19,9 +19,9 @@ _ID = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 def browser_id() -> str:
-    """The id of the browser session behind this tab: 43 random characters, or nothing where cookies are off.
+    """Return the id of the browser session behind this tab: 43 random characters, empty if cookies are off.
 
-    It tells browsers apart and cannot be guessed; it says nothing of who sits before one.
+    It distinguishes browsers and cannot be guessed; it does not identify a person.
     """
     return _valid(st.context.cookies.get(COOKIE, ""))
 
@@ -29,8 +29,8 @@ def browser_id() -> str:
 class BrowserCookie:
     """ASGI middleware that gives each browser its id with the page, before the page opens its socket.
 
-    Only pages carry it: scripts and styles may be kept by caches that several people share. `SecurityHeaders`,
-    which stands before it, adds Secure behind TLS.
+    Only pages carry it: scripts and styles may be in caches that several people share. `SecurityHeaders`, which runs
+    before it, adds Secure behind TLS.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -57,8 +57,8 @@ def _opens_page(scope: Scope) -> bool:
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
     headers = Headers(scope=scope)
-    known = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-    return "text/html" in headers.get("accept", "") and not _valid(known)
+    current = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+    return "text/html" in headers.get("accept", "") and not _valid(current)
 
 
 def _valid(value: str) -> str:

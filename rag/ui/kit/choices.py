@@ -11,14 +11,14 @@ from rag.runs.options import TreeOrder
 from rag.types import RunMode
 
 MODES: Final[tuple[RunMode, ...]] = ("fast", "deep", "research", "judge")
-"""Those that a person chooses from; a message takes the others by what it asks for."""
+"""Modes that a person chooses from; the others come from the route of a message."""
 NEED_MODEL: Final[tuple[RunMode, ...]] = ("deep", "judge")
-"""Those that do little more than the first without a chat model."""
+"""Modes that do little more than the first without a chat model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """None and `auto` leave it to the mode and the settings."""
+    """Answer options; None and `auto` leave the choice to the mode and the settings."""
 
     compose: str = "auto"
     approve: bool = False
@@ -42,7 +42,7 @@ class Choices:
         return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}
 
     @classmethod
-    def revived(cls, kept: Mapping[str, Any]) -> Choices:
-        """The choices among the settings of a question that was asked with them."""
-        chosen = {one.name: kept[one.name] for one in fields(cls) if one.name in kept}
-        return cls(**chosen | {"stop": tuple(kept.get("stop", ()))})
+    def revived(cls, settings: Mapping[str, Any]) -> Choices:
+        """Return the choices in the settings of an earlier question."""
+        values = {option.name: settings[option.name] for option in fields(cls) if option.name in settings}
+        return cls(**values | {"stop": tuple(settings.get("stop", ()))})

@@ -1,8 +1,8 @@
-"""Plain text as Streamlit Markdown that shows exactly that text, whatever the text holds.
+"""Plain text as Streamlit Markdown that shows exactly that text.
 
-Streamlit's Markdown is CommonMark and GFM with its own additions, and some of those are applied to the
-parsed text, where a backslash no longer protects: icon and emoji shortcodes, bare links, arrows. For
-these a word joiner (U+2060, no width, no line break) is put inside the pattern.
+Streamlit's Markdown is CommonMark and GFM with additions, some of which apply to the parsed text, where a backslash no
+longer protects: icon and emoji shortcodes, bare links, arrows. These get a word joiner (U+2060, no width, no line
+break) inside the pattern.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WEB_URL = re.compile(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
 
 
 def escape(text: str) -> str:
-    """Streamlit Markdown that shows `text` literally; line breaks stay line breaks of the source."""
+    """Return Streamlit Markdown that shows `text` literally; line breaks stay line breaks of the source."""
     text = without_controls(text)
     text = _SHORTCODE.sub(":" + JOINER, text)
     text = _BARE_LINK.sub(lambda match: match[1] + JOINER, text)
@@ -39,19 +39,19 @@ def _escape_line_start(match: re.Match[str]) -> str:
 
 
 def code_block(code: str, language: str = "text") -> str:
-    """A block of code that shows `code` literally."""
+    """Return a code block that shows `code` literally."""
     code = without_controls(code).rstrip()
     ticks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
     return f"{ticks}{language}\n{code}\n{ticks}"
 
 
 def escape_line(text: str) -> str:
-    """`escape` for titles, labels and names: every run of white space becomes one space."""
+    """Escape a title, label or name as `escape` does, with every run of white space as one space."""
     return escape(" ".join(text.split()))
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters, with an ellipsis in the middle if it is shortened."""
+    """Return `text` in up to `limit` characters, with an ellipsis in the middle if it is shortened."""
     if len(text) <= limit:
         return text
     head = (limit - 1) * 2 // 3
@@ -59,11 +59,11 @@ def shorten(text: str, limit: int) -> str:
 
 
 def web_link(text: str, url: str) -> str:
-    """A Markdown link that shows `text`, or only the text where `url` is no plain web address."""
-    shown = escape_line(text)
+    """Return a Markdown link that shows `text`, or only the text if `url` is no plain web address."""
+    caption = escape_line(text)
     if not _WEB_URL.fullmatch(url):
-        return shown
-    return f"[{shown}](<{url}>)"
+        return caption
+    return f"[{caption}](<{url}>)"
 
 
 def is_web_url(url: str) -> bool:

@@ -19,19 +19,19 @@ _ENDINGS = r"(?:s|es|ed|d|ing|ly)?"
 
 
 def term_spans(question: str, text: str) -> list[Span]:
-    """Spans of `text` that hold a content word of `question`, in order, none touching another.
+    """Return the spans of `text` with a content word of `question`, in order, none touching another.
 
     Latin words match with their common endings, Chinese by pairs of characters.
     """
     patterns = [_pattern(term) for term in dict.fromkeys(terms(question)) if not _is_common(term)]
-    found = sorted(match.span() for pattern in patterns for match in re.finditer(pattern, text, re.IGNORECASE))
-    joined: list[Span] = []
-    for start, end in found:
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+    matches = sorted(match.span() for pattern in patterns for match in re.finditer(pattern, text, re.IGNORECASE))
+    merged: list[Span] = []
+    for start, end in matches:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
-            joined.append((start, end))
-    return joined
+            merged.append((start, end))
+    return merged
 
 
 def _is_common(term: str) -> bool:
@@ -48,14 +48,14 @@ def _pattern(term: str) -> str:
 
 
 def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
-    """About `size` characters of `text` that hold the most of `spans`: its beginning, else from the latest sentence on
-    that still does."""
+    """Return about `size` characters of `text` with the most of `spans`: its beginning, or a later start at a sentence,
+    as late as none of them is lost."""
     if len(text) <= size:
         return 0, len(text)
     starts = [0, *(start for start, _ in split_sentences(text))]
-    held = [len(_within(text, spans, start, start + size)) for start in starts]
-    first = held.index(max(held))
-    while first and first + 1 < len(starts) and held[first + 1] == held[first]:
+    counts = [len(_within(text, spans, start, start + size)) for start in starts]
+    first = counts.index(max(counts))
+    while first and first + 1 < len(starts) and counts[first + 1] == counts[first]:
         first += 1
     left = starts[first]
     right = min(left + size, len(text))

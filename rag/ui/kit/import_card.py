@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.app.overviews import Overview
 
-_SHOWN: Final = 5  # pages; the others are folded
-_WISHES: Final = 3  # summaries, offered where no question is known to be answered
+_SHOWN: Final = 5  # pages; the others are collapsed
+_MAX_SUMMARIES: Final = 3  # summaries, offered if no question is known
 _LONGEST_TITLE, _LONGEST_SENTENCE = 90, 260
 _POLL_SECONDS: Final = 0.5
 
@@ -38,41 +38,43 @@ def draw_import_card(
 ) -> None:
     """Draw the card of these pages, nothing if none is left; a click on a question calls `ask` with it.
 
-    `samples` are questions that are known to be answered by these very pages.
+    `samples` are questions that these pages are known to answer.
     """
-    known = unless_away(lambda: app.library(library).known(url_hashes)) if url_hashes else None
-    here = [one for one in dict.fromkeys(url_hashes) if one in known] if known else []
-    if not here:
+    pages = unless_away(lambda: app.library(library).known(url_hashes)) if url_hashes else None
+    existing = [url_hash for url_hash in dict.fromkeys(url_hashes) if url_hash in pages] if pages else []
+    if not existing:
         return
-    going = app.overviews.of(library, here, app.reasoner(library, session().chat), language)
-    if not going.done():
-        st.fragment(_wait, run_every=_POLL_SECONDS)(app, library, here, language)
+    future = app.overviews.of(library, existing, app.reasoner(library, session().chat), language)
+    if not future.done():
+        st.fragment(_wait, run_every=_POLL_SECONDS)(app, library, existing, language)
         return
     try:
-        made = going.result()
+        overview = future.result()
     except RagError:
         return
     with st.container(key=f"import-card-{key}", gap="small"):
-        _draw_pages(made, len(here), language, key)
-        wishes = [label("near_page", language, title=page.title) for page, _ in made.pages[:_WISHES] if page.title]
-        _draw_questions(samples or made.questions or wishes, ask, language, key)
+        _draw_pages(overview, len(existing), language, key)
+        wishes = [
+            label("near_page", language, title=page.title) for page, _ in overview.pages[:_MAX_SUMMARIES] if page.title
+        ]
+        _draw_questions(samples or overview.questions or wishes, ask, language, key)
 
 
-def _wait(app: App, library: str, here: Sequence[str], language: Language) -> None:
-    if app.overviews.of(library, here, app.reasoner(library, session().chat), language).done():
+def _wait(app: App, library: str, url_hashes: Sequence[str], language: Language) -> None:
+    if app.overviews.of(library, url_hashes, app.reasoner(library, session().chat), language).done():
         st.rerun()
     st.caption(f":material/progress_activity: {label('card_waiting', language)}")
 
 
-def _draw_pages(made: Overview, count: int, language: Language, key: str) -> None:
-    for page, sentence in made.pages[:_SHOWN]:
+def _draw_pages(overview: Overview, count: int, language: Language, key: str) -> None:
+    for page, sentence in overview.pages[:_SHOWN]:
         _draw_page(page, sentence, key)
-    if rest := made.pages[_SHOWN:]:
+    if rest := overview.pages[_SHOWN:]:
         more = count - _SHOWN
         with st.expander(counted("card_more_one", "card_more", more, language), type="compact", key=f"card-more-{key}"):
             for page, sentence in rest:
                 _draw_page(page, sentence, key)
-            if count > len(made.pages):
+            if count > len(overview.pages):
                 st.caption(label("card_in_library", language))
 
 

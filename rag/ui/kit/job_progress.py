@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _STAGES: tuple[Stage, ...] = get_args(Stage)
 _STATUSES: tuple[IngestStatus, ...] = get_args(IngestStatus)
-_NAMED = 3
+_MAX_NAMES = 3
 _LONGEST_NAME = 60
 
 
@@ -37,7 +37,7 @@ def kind_key(job: Job) -> str:
 
 
 def draw_progress(app: App, job: JobView, language: Language) -> None:
-    """A bar with the counts, the pace and what is being read; of a job that has ended, its summary."""
+    """Draw a bar with counts, pace and current sources; for a job that has ended, its summary."""
     if job.state in ("done", "cancelled"):
         st.markdown(label(f"job_{job.state}", language, summary=summary(job, language)))
         return
@@ -50,21 +50,21 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
     if job.discovery == "waiting" and not job.total:
         st.progress(0.0, label("job_finding", language))
         return
-    begun = sum(_STAGES.index(item.stage) / (len(_STAGES) - 1) for item in job.current)
-    share = min(1.0, (job.done + begun) / max(1, job.total))
+    started = sum(_STAGES.index(item.stage) / (len(_STAGES) - 1) for item in job.current)
+    share = min(1.0, (job.done + started) / max(1, job.total))
     st.progress(share, _progress_words(job, language))
-    told = [summary(job, language)] if job.done else []
-    told += [label("job_bulk_hint", language)] if job.bulk and job.state == "running" else []
-    names = [escape_line(shorten(short_source(item.source), _LONGEST_NAME)) for item in job.current[:_NAMED]]
-    told += [label("job_current", language, names=" · ".join(names))] if names else []
-    if told:
-        st.caption("  \n".join(told))
+    lines = [summary(job, language)] if job.done else []
+    lines += [label("job_bulk_hint", language)] if job.bulk and job.state == "running" else []
+    names = [escape_line(shorten(short_source(item.source), _LONGEST_NAME)) for item in job.current[:_MAX_NAMES]]
+    lines += [label("job_current", language, names=" · ".join(names))] if names else []
+    if lines:
+        st.caption("  \n".join(lines))
 
 
 def _progress_words(job: JobView, language: Language) -> str:
     key = "job_progress_found" if job.kind != "pages" and job.state == "running" else "job_progress"
     key = "job_progress_bulk" if job.bulk else key
-    rows = job.pages.get("failed", 0) + job.pages.get("held", 0)  # of single pages, beside those of batches
+    rows = job.pages.get("failed", 0) + job.pages.get("held", 0)  # single pages, besides those of batches
     parts = [label(key, language, done=f"{job.done - rows:,}", count=f"{job.total - rows:,}")]
     if job.state == "paused":
         return " · ".join([*parts, label("job_paused", language)])
@@ -76,7 +76,7 @@ def _progress_words(job: JobView, language: Language) -> str:
 
 
 def time_left(seconds: float, language: Language) -> str:
-    """ "about 4 min left": no more exact than an estimate can be."""
+    """Return a text like "about 4 min left", no more exact than an estimate can be."""
     if seconds < 50:
         return label("job_left_seconds", language, count=max(5, 5 * round(seconds / 5)))
     if seconds < 3600:
@@ -90,8 +90,8 @@ def outcome_of(job: Job, status: str) -> str:
 
 
 def summary(job: Job, language: Language) -> str:
-    """ "11 added · 1 failed": how the sources that ended are spread."""
-    ended = job.pages if job.bulk else job.counts
-    counts = {outcome_of(job, one): ended[one] for one in _STATUSES if ended.get(one)}
-    parts = [label(f"count_{one}", language, count=f"{count:,}") for one, count in counts.items()]
+    """Return the counts by outcome, like "11 added · 1 failed"."""
+    totals = job.pages if job.bulk else job.counts
+    counts = {outcome_of(job, status): totals[status] for status in _STATUSES if totals.get(status)}
+    parts = [label(f"count_{status}", language, count=f"{count:,}") for status, count in counts.items()]
     return " · ".join(parts) or label("count_nothing", language)

@@ -1,4 +1,4 @@
-"""The language of the screens: chosen with the switch, else by the address, else by the browser."""
+"""The language of the screens: from the switch, else from the address, else from the browser."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from rag.ui.kit.strings import LANGUAGES, Language, label
 
 
 def browser_language() -> Language:
-    """The language that the browser asks for, English where it says nothing."""
+    """Return the language that the browser asks for, English if it names none."""
     return preferred(st.context.locale or "")
 
 
 def current_language() -> Language:
-    """The language to draw in; kept in the address where it differs from the browser's."""
+    """Return the language to draw in, kept in the address if it differs from the browser's."""
     state = session()
-    wanted = state.language or st.query_params.get("lang", "")
-    language = wanted if wanted in LANGUAGES else browser_language()
+    tag = state.language or st.query_params.get("lang", "")
+    language = tag if tag in LANGUAGES else browser_language()
     state.language = language
     set_param("lang", "" if language == browser_language() else language)
     return language
 
 
-def language_switch(key: str) -> None:
-    """Draw the switch. It takes effect before anything else is drawn."""
+def draw_language_switch(key: str) -> None:
+    """Draw the switch, which takes effect before anything else is drawn."""
     language = current_language()
     st.session_state[key] = language
     st.segmented_control(

@@ -1,4 +1,4 @@
-"""A run as it happens: its events folded into the steps so far and the text so far."""
+"""A run in progress: its events folded into the steps and the text so far."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LiveRun:
-    """The known state of a run before event number `next_seq`.
+    """The state of a run before event number `next_seq`.
 
-    `current` is the node at work, or empty. `standalone` is what a follow-up was understood as. `plan` are
-    the steps of a mode that plans, `tree` the rows of Explore mode, `used` and `most` what it may use, `waits`
-    what a person is asked, `route` the route of its message. `answer` is there once the run has ended.
+    `current` is the active node, or empty. `standalone` is a follow-up as understood. `plan` has the steps of a mode
+    that plans, `tree` the rows of Explore mode, `used` and `most` the usage and its limits, `waits` the requests to a
+    person, `route` the route of the message. `answer` is set once the run has ended.
     """
 
     next_seq: int = 0
@@ -35,17 +35,17 @@ class LiveRun:
     answer: Answer | None = None
 
     def absorb(self, events: Iterable[Event]) -> None:
-        """Fold in `events` in their order; ones that were folded in before are passed over.
+        """Apply `events` in order; those that were applied before are skipped.
 
-        What a nested graph writes is no part of the answer; its steps are shown.
+        Text of a nested graph is not part of the answer; its steps are shown.
         """
         for event in events:
             if event.seq >= self.next_seq:
                 self.next_seq = event.seq + 1
                 if not event.path or event.kind == "step":
-                    self._take(event.kind, event.data)
+                    self._apply(event.kind, event.data)
 
-    def _take(self, kind: str, data: Any) -> None:
+    def _apply(self, kind: str, data: Any) -> None:
         if kind == "token":
             self.text += data
         elif kind == "standalone":
@@ -53,7 +53,7 @@ class LiveRun:
         elif kind == "reset":
             self.text = ""
         elif kind == "plan":
-            self._planned(data)
+            self._apply_plan(data)
         elif kind == "tree":
             self.tree, self.used, self.most = list(data["rows"]), dict(data["used"]), dict(data["most"])
         elif kind == "route":
@@ -63,16 +63,16 @@ class LiveRun:
         elif kind == "answer":
             self.answer, self.current = data, ""
         elif kind == "step":
-            self._step(data)
+            self._apply_step(data)
 
-    def _planned(self, data: Mapping[str, Any]) -> None:
+    def _apply_plan(self, data: Mapping[str, Any]) -> None:
         steps = {step["id"]: step for step in self.plan}
         for step in data["steps"]:
             steps[step["id"]] = {**steps.get(step["id"], {}), **step}
         self.plan, self.used, self.most = list(steps.values()), dict(data["used"]), dict(data["most"])
         self.waits = ()
 
-    def _step(self, data: Mapping[str, Any]) -> None:
+    def _apply_step(self, data: Mapping[str, Any]) -> None:
         node = str(data.get("node", ""))
         if data.get("state") == "started":
             self.current = node

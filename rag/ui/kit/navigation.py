@@ -1,4 +1,4 @@
-"""The pages, their order, and how one leads to another."""
+"""The pages, their order, and links between them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rag.ui.kit.strings import Language, label
 
 PageName = Literal["chat", "search", "add", "library", "evaluation", "settings"]
 
-HANDED = ("add", "add_text")
-_LONGEST_HANDED = 4_000
+SHARE_PARAMS = ("add", "add_text")
+_MAX_SHARED = 4_000
 _FOLDER = Path(__file__).resolve().parents[3] / "pages"
 
 
@@ -32,11 +32,11 @@ PAGES: dict[PageName, _Entry] = {
     "settings": _Entry(_FOLDER / "settings.py", ":material/tune:"),
 }
 _MANAGE: tuple[PageName, ...] = ("evaluation", "settings")
-"""Pages that have a menu of their own."""
+"""Pages in a separate menu."""
 
 
 def navigation(language: Language, *, hidden: bool = False) -> st.Page:
-    """Draw the navigation, unless it is `hidden`, and return the page that was chosen."""
+    """Draw the navigation, unless it is `hidden`, and return the selected page."""
     pages = [
         st.Page(
             entry.file,
@@ -52,25 +52,25 @@ def navigation(language: Language, *, hidden: bool = False) -> st.Page:
 
 
 def draw_manage(language: Language) -> None:
-    """Draw the menu that leads to the pages which the navigation leaves out."""
-    chosen = st.menu_button(
+    """Draw the menu of pages that are not in the navigation."""
+    selected = st.menu_button(
         label("nav_manage", language),
         _MANAGE,
         format_func=lambda name: f"{PAGES[name].icon} {label(f'nav_{name}', language)}",
         type="tertiary",
         key="manage",
     )
-    if chosen:
-        go(chosen)
+    if selected:
+        go(selected)
 
 
-def handed_over() -> str:
-    """Return the links that a bookmarklet or a share menu put into the address; they are shown, and not added."""
-    return " ".join(filter(None, (st.query_params.get(name, "") for name in HANDED)))[:_LONGEST_HANDED]
+def shared_links() -> str:
+    """Return the links that a bookmarklet or a share menu put into the address; they are shown, not added."""
+    return " ".join(filter(None, (st.query_params.get(name, "") for name in SHARE_PARAMS)))[:_MAX_SHARED]
 
 
 def go(name: PageName, **params: str) -> None:
-    """Leave for another page. Where a page runs alone there is none to go to, and nothing happens."""
-    params = {kept: st.query_params[kept] for kept in ("library", "lang") if kept in st.query_params} | params
+    """Switch to another page. Does nothing where a page runs alone."""
+    params = {param: st.query_params[param] for param in ("library", "lang") if param in st.query_params} | params
     with contextlib.suppress(StreamlitAPIException):
         st.switch_page(PAGES[name].file, query_params=params)

@@ -1,4 +1,4 @@
-"""Page text as HTML where Markdown cannot show what is meant: where chunks lie.
+"""Page text as HTML for what Markdown cannot show: the spans of chunks.
 
 Every character of the text is escaped here; nothing else of a page reaches the HTML.
 """
@@ -28,31 +28,31 @@ _WIDTHS = tuple(
     )
 )
 
-_INKS = (
+_STYLE = (
     "<style>svg{color:#57606a}.mark{color:#1f6f5c}.better{color:#1a7f37}.worse{color:#cf222e}"
     "@media(prefers-color-scheme:dark){svg{color:#c4c7c5}.mark{color:#5fc3a6}.better{color:#7fd3bb}"
     ".worse{color:#ee9c92}.boxes{filter:invert(.9) hue-rotate(180deg)}}</style>"
 )
 
 
-def escaped(text: str) -> str:
-    """`text` as HTML that shows it as text; control and direction marks go."""
+def escape_html(text: str) -> str:
+    """Return `text` as HTML that shows it literally, without control and direction marks."""
     return html.escape(_UNWANTED.sub("", text))
 
 
-def svg(width: int, height: int, told: str, drawn: str) -> str:
-    """A whole picture, light or dark as the screen is: `currentColor` is its ink, and `boxes` are turned round."""
-    named = escaped(told)
+def svg(width: int, height: int, title: str, content: str) -> str:
+    """Return a complete SVG, light or dark like the screen: `currentColor` is its ink, and `boxes` are inverted."""
+    name = escape_html(title)
     return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{named}"'
-        f' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">{_INKS}{drawn}</svg>'
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{name}"'
+        f' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">{_STYLE}{content}</svg>'
     )
 
 
-def lines_of(text: str, room: float, size: float, most: int) -> list[str]:
-    """`text` in at most so many lines of so many pixels, in a font of that size; … ends what is cut off.
+def break_lines(text: str, room: float, size: float, most: int) -> list[str]:
+    """Break `text` into up to `most` lines of `room` pixels in a font of `size` pixels; … ends a text that is cut off.
 
-    Widths are those of a wide font, since which one a browser takes is not known here.
+    Widths are those of a wide font, since the browser's font is not known here.
     """
     lines, line = list[str](), ""
     for word in _words(" ".join(text.split())):
@@ -69,30 +69,30 @@ def lines_of(text: str, room: float, size: float, most: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Words with the space behind them, and wide characters one by one; long ones in pieces."""
+    """Return words with the space after them, and wide characters one by one; long words in pieces."""
     return re.findall(r"[\u2e80-\U0003ffff]|[^\s\u2e80-\U0003ffff]{1,12} ?| ", text)
 
 
 def _ems(text: str) -> float:
-    """The width of a text, in units of the size of its font."""
+    """Return the width of a text in units of its font size."""
     return sum(next(width for signs, width in _WIDTHS if signs.match(sign)) for sign in text)
 
 
-def scrolled(svg: str, told: str) -> str:
-    """A picture in its own size, which a narrow screen scrolls, also by keyboard; `told` says what it shows."""
-    source, named = b64encode(svg.encode()).decode(), escaped(told)
-    image = f'<img alt="{named}" src="data:image/svg+xml;base64,{source}">'
-    return f'<div class="tree-picture" tabindex="0" role="group" aria-label="{named}">{image}</div>'
+def scrollable(svg: str, description: str) -> str:
+    """Return a picture in its own size, which a narrow screen scrolls, also by keyboard, with a description."""
+    source, name = b64encode(svg.encode()).decode(), escape_html(description)
+    image = f'<img alt="{name}" src="data:image/svg+xml;base64,{source}">'
+    return f'<div class="tree-picture" tabindex="0" role="group" aria-label="{name}">{image}</div>'
 
 
 def text_html(text: str) -> str:
-    """The same, with headings in bold."""
-    return _HEADING.sub(r"<b>\1</b>", escaped(text))
+    """Return `text` as HTML with headings in bold."""
+    return _HEADING.sub(r"<b>\1</b>", escape_html(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of a page that the same chunks cover; `chunks` are their places in the list, in order."""
+    """A stretch of a page that the same chunks cover; `chunks` are their positions in the list, in order."""
 
     start: int
     end: int
@@ -100,7 +100,7 @@ class Segment:
 
 
 def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[Segment]:
-    """The stretches of a text, in order and without gaps, between the borders of its chunks."""
+    """Yield the stretches of a text between the borders of its chunks, in order and without gaps."""
     borders = sorted({0, length, *(place for span in spans for place in span if 0 <= place <= length)})
     for start, end in pairwise(borders):
         covering = [n for n, (first, last) in enumerate(spans) if first <= start and end <= last]
@@ -108,18 +108,18 @@ def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[Segme
 
 
 def chunks_html(text: str, chunks: Sequence[Passage], language: Language, *, first: int = 1, offset: int = 0) -> str:
-    """The text with its chunks shaded in turn, each with its number and span where it begins.
+    """Return the text with its chunks shaded in turn, each with its number and span at its start.
 
-    What two chunks share is shaded as both. `text` begins at `offset` of its page, and `first` is the
-    number of the first of `chunks`.
+    Overlaps of two chunks have a separate shade. `text` begins at `offset` of its page, and `first` is the number of
+    the first of `chunks`.
     """
     spans = [(chunk.start - offset, chunk.end - offset) for chunk in chunks]
     parts: list[str] = []
     for segment in segments_of(len(text), spans):
-        begun = [place for place, (start, _) in enumerate(spans) if start == segment.start]
-        parts += [_mark(chunks[place], first + place, language) for place in begun]
-        shown = text_html(text[segment.start : segment.end])
-        parts.append(f'<span class="{_shade(segment.chunks)}">{shown}</span>' if segment.chunks else shown)
+        starting = [place for place, (start, _) in enumerate(spans) if start == segment.start]
+        parts += [_mark(chunks[place], first + place, language) for place in starting]
+        content = text_html(text[segment.start : segment.end])
+        parts.append(f'<span class="{_shade(segment.chunks)}">{content}</span>' if segment.chunks else content)
     return f'<div class="page-html">{"".join(parts)}</div>'
 
 
@@ -130,5 +130,5 @@ def _shade(chunks: tuple[int, ...]) -> str:
 def _mark(chunk: Passage, number: int, language: Language) -> str:
     span = label("page_chunk_span", language, start=f"{chunk.start:,}", end=f"{chunk.end:,}")
     path = " › ".join(chunk.section)
-    told = f"<b>{number}</b> {text_html(span)}" + (f" · {text_html(path)}" if path else "")
-    return f'<span class="chunk-mark">{told}</span>'
+    text = f"<b>{number}</b> {text_html(span)}" + (f" · {text_html(path)}" if path else "")
+    return f'<span class="chunk-mark">{text}</span>'

@@ -1,7 +1,7 @@
-"""The renderer for page text: shown as text, with spans of it highlighted.
+"""The renderer for page text, with spans of it highlighted.
 
-Of the Markdown that extraction leaves, headings show bold, list items with a bullet, tables as tables and code as
-code, so that a passage reads as it does in its page. Nothing else is read as Markdown.
+Of the Markdown that extraction leaves, headings are bold, list items have bullets, and tables and code keep their form,
+so that a passage reads as it does in its page. Nothing else is read as Markdown.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ class _Span:
     marks: tuple[tuple[int, int], ...] = ()
 
     def cut(self, left: int, right: int) -> _Span:
-        """The piece from `left` to `right`, without the white space at its ends."""
+        """Return the piece from `left` to `right`, without the white space at its ends."""
         text = self.text[left:right]
         left += len(text) - len(text.lstrip())
-        return _Span(text.strip(), _clipped(self.marks, left, left + len(text.strip())))
+        return _Span(text.strip(), _clip(self.marks, left, left + len(text.strip())))
 
     @property
-    def marked(self) -> bool:
+    def has_marks(self) -> bool:
         return any(self.text[start:end].strip() for start, end in self.marks)
 
     def markdown(self) -> str:
         parts: list[str] = []
         at = 0
         for start, end in self.marks:
-            if marked := self.text[start:end].strip():
-                parts += [escape(self.text[at:start]), f":yellow-background[{escape(marked)}]"]
+            if has_marks := self.text[start:end].strip():
+                parts += [escape(self.text[at:start]), f":yellow-background[{escape(has_marks)}]"]
                 at = end
         return "".join([*parts, escape(self.text[at:])])
 
 
-def _clipped(marks: Iterable[tuple[int, int]], left: int, right: int) -> tuple[tuple[int, int], ...]:
-    """The marks within `left` to `right`, counted from `left`."""
+def _clip(marks: Iterable[tuple[int, int]], left: int, right: int) -> tuple[tuple[int, int], ...]:
+    """Return the marks within `left` to `right`, relative to `left`."""
     clipped = ((max(start, left) - left, min(end, right) - left) for start, end in marks)
     return tuple((start, end) for start, end in clipped if start < end)
 
 
 def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
-    """Page text as Streamlit Markdown, with `text[start:end]` highlighted for each of `highlights`, in order."""
+    """Return page text as Streamlit Markdown, with `text[start:end]` highlighted for each of `highlights`, in order."""
     marks = tuple(span for span in highlights if span)
     lines = list(_lines(text, marks))
     blocks: list[str] = []
@@ -71,7 +71,7 @@ def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
 
 
 def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
-    """`text`, `row` of a table, `code`, or the `fence` around it, for each line; a text may be cut within its code."""
+    """Yield `text`, `row` of a table, `code`, or `fence` around code, for each line; a text may start within code."""
     fences = [fence for line in lines if (fence := FENCE.fullmatch(line.text))]
     opened = "```" if len(fences) % 2 and lines[0].text.startswith("…") and not fences[0][2].strip() else ""
     for line in lines:
@@ -89,7 +89,7 @@ def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
 def _lines(text: str, marks: tuple[tuple[int, int], ...]) -> Iterator[_Span]:
     place = 0
     for line in text.split("\n"):
-        yield _Span(line, _clipped(marks, place, place + len(line)))
+        yield _Span(line, _clip(marks, place, place + len(line)))
         place += len(line) + 1
 
 
@@ -97,24 +97,24 @@ def _line(line: _Span) -> str:
     heading, bullet = HEADING.match(line.text), BULLET.match(line.text)
     lead = heading or bullet
     body = line.cut(len(lead[0]) if lead else 0, len(line.text))
-    shown = body.markdown()
-    if heading and shown:
-        return f"**{shown}**"
-    return f"• {shown}" if bullet and shown else shown
+    content = body.markdown()
+    if heading and content:
+        return f"**{content}**"
+    return f"• {content}" if bullet and content else content
 
 
 def _code(lines: list[_Span]) -> str:
-    """A block of code; where something in it is highlighted, which a block cannot be, its lines as text."""
-    if any(line.marked for line in lines):
+    """Return a code block; if part of it is highlighted, which a block cannot show, its lines as text."""
+    if any(line.has_marks for line in lines):
         return "\\\n".join(filter(None, (line.cut(0, len(line.text)).markdown() for line in lines)))
     text = "\n".join(line.text for line in lines)
     return code_block(text) if text.strip() else ""
 
 
 def _table(rows: list[_Span]) -> str:
-    """A Markdown table; rows without the rule under a header, as the later part of a long table, as lines.
+    """Return a Markdown table; rows without the rule under a header, as in a later part of a long table, as lines.
 
-    Only one of the first two rows can be the rule: a later row of dashes says that there is nothing in its cells.
+    Only one of the first two rows can be the rule: a later row of dashes has empty cells.
     """
     rules = [place for place, row in enumerate(rows[:2]) if RULE.fullmatch(row.text)]
     rule = rules[-1] if rules else None

@@ -1,4 +1,4 @@
-"""The dialog that confirms the removal of pages from a library, and Undo after it."""
+"""The dialog that confirms deleting pages from a library, and Undo after it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.types import Page
 
-_NAMED = 5
+_MAX_NAMES = 5
 _UNDO = "removal"
 
 
 def confirm_removal(
     app: App, library: str, pages: Sequence[Page], language: Language, key: str, after: Callable[[], object] = bool
 ) -> None:
-    """List the pages in a dialog whose button removes them; `after` is called once they are removed."""
+    """Draw a dialog with the pages and a button that deletes them; then `after` is called."""
 
     @st.dialog(counted("page_remove_title", "pages_remove_title", len(pages), language))
     def ask() -> None:
-        names = [f"- {escape_line(page.title or page.url)}" for page in pages[:_NAMED]]
-        if len(pages) > _NAMED:
-            names.append(f"- {label('pages_remove_more', language, count=len(pages) - _NAMED)}")
+        names = [f"- {escape_line(page.title or page.url)}" for page in pages[:_MAX_NAMES]]
+        if len(pages) > _MAX_NAMES:
+            names.append(f"- {label('pages_remove_more', language, count=len(pages) - _MAX_NAMES)}")
         st.markdown("\n".join(names))
         st.markdown(label("page_remove_sentence", language))
         if draw_decision(label("library_remove_go", language), f"{key}-remove-go", language):
@@ -41,7 +41,7 @@ def confirm_removal(
 
 
 def draw_decision(words: str, key: str, language: Language, *, disabled: bool = False) -> bool:
-    """Draw Cancel and the red button of a dialog that deletes; returns whether that one was clicked."""
+    """Draw Cancel and the red button of a dialog that deletes; return whether the latter was clicked."""
     with st.container(horizontal=True, horizontal_alignment="right", key=f"danger-{key}", gap="small"):
         if st.button(label("dialog_cancel", language), key=f"cancel-{key}"):
             st.rerun()
@@ -56,7 +56,7 @@ def delete_pages(app: App, library: str, url_hashes: Sequence[str]) -> None:
 
 
 def draw_undo(app: App, library: str, language: Language) -> None:
-    """Draw what was deleted last in this library, with Undo; nothing once that was put away."""
+    """Draw the last deletion in this library with Undo; nothing once it is closed."""
     token, home, count = st.session_state.get(_UNDO, ("", "", 0))
     if home != library:
         return

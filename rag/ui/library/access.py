@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.app.roles import EVERYONE, ROLES
-from rag.ui.kit.attempt import accepted, attempt
+from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment
 from rag.ui.kit.session import session
@@ -70,7 +70,7 @@ def _add(app: App, library: str, language: Language) -> None:
             key="access-role",
             format_func=lambda role: label(f"role_{role}_does", language),
         )
-        if st.form_submit_button(label("access_grant", language), type="primary", key="access-grant") and accepted(
+        if st.form_submit_button(label("access_grant", language), type="primary", key="access-grant") and attempt_here(
             lambda: app.roles.grant(library, subject or "", chosen), language
         ):
             st.rerun()

@@ -9,7 +9,7 @@ import streamlit as st
 from rag.errors import RagError, StoreAwayError
 from rag.locales import say
 from rag.types import Notice
-from rag.ui.kit.attempt import accepted, attempt
+from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment, page_count
 from rag.ui.kit.removal import draw_decision
@@ -110,7 +110,7 @@ def draw_rename(app: App, library: str, language: Language) -> None:
     with st.popover(label("library_rename", language), icon=":material/edit:", key=f"rename-{library}-{title}"):
         wanted = title_input(f"rename-title-{library}", language, title)
         go_on = st.button(label("library_rename_go", language), type="primary", key="library-rename")
-        if go_on and accepted(lambda: app.libraries.rename(library, wanted), language):
+        if go_on and attempt_here(lambda: app.libraries.rename(library, wanted), language):
             st.rerun()
 
 

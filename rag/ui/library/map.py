@@ -15,7 +15,7 @@ from rag.app.page_maps import MOST
 from rag.retrieval.page_map import FEWEST, PageMap
 from rag.types import Page
 from rag.ui.kit.escape import shorten
-from rag.ui.kit.page_html import escaped
+from rag.ui.kit.page_html import escape_html
 from rag.ui.kit.parts import moment, short_source
 from rag.ui.kit.session import set_param
 from rag.ui.kit.strings import Language, label
@@ -110,9 +110,9 @@ def map_html(found: PageMap, pages: Sequence[Page], shown: Collection[str], told
             **rank,
             **({label("map_others", language): None} if len(rank) < len(names) else {}),
         }
-        before = "".join(f"<span><i {_look('key', at)}></i>{escaped(name)}</span>" for name, at in keys.items())
+        before = "".join(f"<span><i {_look('key', at)}></i>{escape_html(name)}</span>" for name, at in keys.items())
         before, over = f'<div class="map-keys">{before}</div>', ""
-    named, crowded = escaped(label("map_title", language)), " crowded" if len(pages) > _NAMED else ""
+    named, crowded = escape_html(label("map_title", language)), " crowded" if len(pages) > _NAMED else ""
     return f'{before}<div class="page-map{crowded}" role="group" aria-label="{named}">{"".join(dots)}{over}</div>'
 
 
@@ -132,13 +132,13 @@ def _groups(
 
 
 def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, first: bool) -> str:
-    title = escaped(page.title or short_source(page.url))
-    told = " · ".join(filter(None, (title, escaped(page.site), moment(page.added_at)[:10])))
+    title = escape_html(page.title or short_source(page.url))
+    told = " · ".join(filter(None, (title, escape_html(page.site), moment(page.added_at)[:10])))
     asked = {name: st.query_params[name] for name in ("library", "lang", "view") if name in st.query_params}
-    href = escaped("?" + urlencode({**asked, "page": page.url_hash}))
+    href = escape_html("?" + urlencode({**asked, "page": page.url_hash}))
     side = " left" if place[0] > _RIGHT else ""
     look = _look(f"dot{side}" if shown else f"dot{side} aside", rank, place)
-    short = escaped(shorten(page.title or short_source(page.url), _LONGEST_NAME))
+    short = escape_html(shorten(page.title or short_source(page.url), _LONGEST_NAME))
     name = f'<span class="name" aria-hidden="true">{short}</span>'
     return f'<a {look} href="{href}" title="{told}" aria-label="{title}" tabindex="{0 if first else -1}">{name}</a>'
 
@@ -147,7 +147,7 @@ def _subject(found: PageMap, at: int, name: str) -> str:
     """A topic's name in the middle of its pages, in the legend too for screen readers."""
     places = [found.places[url_hash] for url_hash, of in found.subject_of.items() if of == at]
     middle = (median(x for x, _ in places), median(y for _, y in places))
-    return f"<span {_look('subject', at, middle)}>{escaped(name)}</span>"
+    return f"<span {_look('subject', at, middle)}>{escape_html(name)}</span>"
 
 
 def _look(kind: str, rank: int | None, place: tuple[float, float] | None = None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.locales import say
-from rag.ui.kit.attempt import accepted, attempt
+from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import session, set_param
 from rag.ui.kit.strings import Language, counted, label
@@ -67,7 +67,7 @@ def draw_import(app: App, language: Language) -> None:
         st.error(label("import_type", language, name=escape_line(file.name)), icon=":material/error:")
     elif go_on and (file is None or not wanted):
         st.error(label("import_incomplete", language), icon=":material/error:")
-    elif go_on and file is not None and accepted(lambda: _begin_import(app, file, wanted), language):
+    elif go_on and file is not None and attempt_here(lambda: _begin_import(app, file, wanted), language):
         st.rerun()
 
 

@@ -15,7 +15,7 @@ import streamlit as st
 
 from rag.ingest.diff import page_diff
 from rag.types import Page, PageVersion
-from rag.ui.kit.page_html import escaped
+from rag.ui.kit.page_html import escape_html
 from rag.ui.kit.parts import moment
 from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE
 from rag.ui.kit.strings import Language, counted, label
@@ -46,7 +46,7 @@ def diff_html(pieces: Pieces, language: Language) -> str:
 
 def _fold(drawn: str, size: int, language: Language) -> str:
     told = label("diff_same", language, count=f"{size:,}")
-    return f"<details><summary>{escaped(told)}</summary>{drawn}</details>"
+    return f"<details><summary>{escape_html(told)}</summary>{drawn}</details>"
 
 
 def _blocks(pieces: Pieces) -> Iterator[list[Pieces]]:
@@ -86,7 +86,7 @@ def _cut(line: Pieces, start: int, end: int) -> Iterator[tuple[str, str]]:
 
 
 def _drawn(pieces: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"{_TAGS[kind][0]}{escaped(text)}{_TAGS[kind][1]}" for kind, text in pieces)
+    return "".join(f"{_TAGS[kind][0]}{escape_html(text)}{_TAGS[kind][1]}" for kind, text in pieces)
 
 
 def _block(block: Sequence[Pieces]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
-from rag.ui.kit.navigation import HANDED
+from rag.ui.kit.navigation import SHARE_PARAMS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -27,6 +27,6 @@ async def manifest(_: Request) -> JSONResponse:
         "background_color": "#FCFBF8",
         "theme_color": "#1F6F5C",
         "icons": [{"src": f"data:image/svg+xml;base64,{icon}", "sizes": "any", "type": "image/svg+xml"}],
-        "share_target": {"action": "./", "method": "GET", "params": {"url": HANDED[0], "text": HANDED[1]}},
+        "share_target": {"action": "./", "method": "GET", "params": {"url": SHARE_PARAMS[0], "text": SHARE_PARAMS[1]}},
     }
     return JSONResponse(content, media_type="application/manifest+json")

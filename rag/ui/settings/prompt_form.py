@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
-from rag.ui.kit.attempt import accepted
+from rag.ui.kit.attempt import attempt_here
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
 
@@ -60,9 +60,9 @@ def _draw_text(app: App, text: PromptText, language: Language) -> None:
         st.caption(label("prompt_version", language, version=text.version))
     prompts = app.chats.prompts
     with wrong:
-        if save and accepted(lambda: prompts.replace(text.name, written or ""), language):
+        if save and attempt_here(lambda: prompts.replace(text.name, written or ""), language):
             session().notes.append(Notice("prompt_saved"))
-        elif back and accepted(lambda: prompts.restore(text.name), language):
+        elif back and attempt_here(lambda: prompts.restore(text.name), language):
             session().notes.append(Notice("prompt_restored"))
         else:
             return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.ui.kit.attempt import accepted
+from rag.ui.kit.attempt import attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.strings import Language, label
 
@@ -37,8 +37,8 @@ def draw_reranker(app: App, library: str, language: Language) -> None:
         )
     st.caption(label("reranker_compare_hint", language))
     with st.spinner(label("reranker_comparing", language)) if compare else st.container():
-        done = compare and accepted(lambda: app.compare_reranker(library), language)
-    if done or (switch and accepted(lambda: reranking.switch(not on), language)):
+        done = compare and attempt_here(lambda: app.compare_reranker(library), language)
+    if done or (switch and attempt_here(lambda: reranking.switch(not on), language)):
         st.rerun()
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from rag.access import address_of, person_of, refusal
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.language import language_switch
+from rag.ui.kit.language import draw_language_switch
 from rag.ui.kit.session import forget_chat, get_app, session
 from rag.ui.kit.strings import Language, label
 
@@ -78,7 +78,7 @@ def _ask(language: Language) -> NoReturn:
             words = label("door_go_to", language, name=escape_line(name)) if name else label("door_go", language)
             if st.button(words, type="primary", icon=":material/login:", key=f"sign-in-{name}"):
                 st.login(name or None)
-        language_switch("door-language")
+        draw_language_switch("door-language")
     st.stop()
 
 
@@ -98,7 +98,7 @@ def _refuse(why: str, known: Mapping[str, Any], language: Language, *, leave: bo
         st.markdown(label(f"door_{why}", language, **{name: escape_line(value) for name, value in said.items()}))
         if leave:
             _leave(language, "door-out")
-        language_switch("door-language")
+        draw_language_switch("door-language")
     st.stop()
 
 

@@ -11,10 +11,10 @@ from rag.ui.chat.search_explanation import (
     best_score,
     candidates_markdown,
     facts,
+    format_score,
     marks_of,
     note_lines,
     opening,
-    score,
     split_rows,
 )
 from tests.support.lighthouse import CHINESE, ENGLISH, make_citation, make_page, make_search, make_steps
@@ -133,7 +133,7 @@ def test_an_opening_leaves_headings_and_signs_out() -> None:
 
 
 def test_scores_are_readable() -> None:
-    assert [score(value) for value in (0.7149, 9.999, 23.456, -0.5)] == ["0.71", "10.00", "23.5", "-0.50"]
+    assert [format_score(value) for value in (0.7149, 9.999, 23.456, -0.5)] == ["0.71", "10.00", "23.5", "-0.50"]
 
 
 def test_what_became_of_it_is_said_in_the_readers_language() -> None:

@@ -4,7 +4,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from rag.ui.kit.navigation import HANDED
+from rag.ui.kit.navigation import SHARE_PARAMS
 from rag.ui.serving.manifest import manifest
 
 
@@ -14,4 +14,4 @@ def test_what_a_phone_shares_reaches_the_page_that_adds_links() -> None:
     assert answer.headers["content-type"] == "application/manifest+json"
     shares = json.loads(answer.text)["share_target"]
     assert shares["method"] == "GET"  # it opens a page, and changes nothing
-    assert set(shares["params"].values()) == set(HANDED)
+    assert set(shares["params"].values()) == set(SHARE_PARAMS)
