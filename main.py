@@ -48,14 +48,14 @@ async def serving(_: st.App) -> AsyncIterator[None]:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    # Else Streamlit takes the folder pages/ for its older navigation until the first visitor has drawn ours,
+    # Else Streamlit uses the folder pages/ for its older navigation until the first visitor has drawn ours,
     # and shows that visitor a page without its frame.
     PagesManager.uses_pages_directory = False
     let_runs_end()
     begin_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    given = settings()
+    options = settings()
     try:
-        check_cookie_secret(given)
+        check_cookie_secret(options)
     except ConfigError as error:
         raise SystemExit(str(error)) from None
     app = st.App(
@@ -64,10 +64,10 @@ if get_script_run_ctx(suppress_warning=True) is None:
         routes=[Route("/manifest.webmanifest", manifest)],
         middleware=[
             Middleware(SecurityHeaders),
-            Middleware(AllowedHosts, given.allowed_hosts),
+            Middleware(AllowedHosts, options.allowed_hosts),
             Middleware(NoDisclosure),
             Middleware(BrowserCookie),
-            Middleware(Uploads, given.upload_session_mb, given.upload_total_mb),
+            Middleware(Uploads, options.upload_session_mb, options.upload_total_mb),
             Middleware(FirstLoad),
         ],
         on_script_error=report_unexpected,

@@ -20,9 +20,9 @@ from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import SHARE_PARAMS, go, shared_links
 from rag.ui.kit.parts import draw_page_head
-from rag.ui.kit.session import current_library, jobs_of, session, set_param, whose
+from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param
 from rag.ui.kit.strings import Language, counted, label
-from rag.ui.serving.uploads import bounds, release
+from rag.ui.serving.uploads import release, upload_limits
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:
@@ -47,32 +47,32 @@ def draw() -> None:
         st.info(label("role_adds_nothing", language), icon=":material/visibility:")
         return
     job_id = st.query_params.get("job", "")
-    # Always there, or the uploader's files on their way are lost when what stands above it comes or goes.
+    # Always drawn, or uploads in progress are lost when something above the uploader appears or goes.
     with st.container(key="job-area"):
         if job_id:
-            _job(app, library, job_id, language)
-    place = st.container()  # the tabs stand above what they need to know
-    options = _options(app, language)
+            _draw_job(app, library, job_id, language)
+    place = st.container()  # the tabs are drawn above the options that they need
+    options = _draw_options(app, language)
     tabs = _TABS if app.imports.web_search else _TABS[:-1]
     names = [label(f"add_tab_{name}", language) for name in tabs]
-    # Told to the server, or the choice is lost whenever an import appears above the tabs or goes.
+    # Sent to the server, or the choice is lost whenever an import above the tabs appears or goes.
     links, site, files, samples, *web = place.tabs(names, key="add-tabs", on_change="rerun")
     with links:
-        _links(app, library, options, language)
+        _draw_links(app, library, options, language)
     with site:
         _start(draw_site_form(app, library, options.chunker, options.force, language))
         st.caption(label("site_polite", language))
     with files:
-        _files(app, library, options, language)
+        _draw_files(app, library, options, language)
     with samples:
-        _samples(app, library, options, language)
+        _draw_samples(app, library, options, language)
     for tab in web:
         with tab:
             _start(draw_web_finds(app, library, options.chunker, options.force, language))
     draw_history(app, library, job_id, language)
 
 
-def _job(app: App, library: str, job_id: str, language: Language) -> None:
+def _draw_job(app: App, library: str, job_id: str, language: Language) -> None:
     try:
         draw_job(
             app,
@@ -87,12 +87,12 @@ def _job(app: App, library: str, job_id: str, language: Language) -> None:
 
 
 def _ask(app: App, library: str, question: str) -> None:
-    """Ask in a conversation of its own, and go there."""
+    """Ask in a new conversation, and open it."""
     if start(app, library, question, conversation=""):
         go("chat", conversation=session().conversation)
 
 
-def _options(app: App, language: Language) -> _Options:
+def _draw_options(app: App, language: Language) -> _Options:
     with st.expander(label("add_advanced", language), icon=":material/tune:", type="compact"):
         chunker = st.selectbox(
             label("add_chunker", language),
@@ -106,10 +106,10 @@ def _options(app: App, language: Language) -> _Options:
     return _Options(chunker, force)
 
 
-def _links(app: App, library: str, options: _Options, language: Language) -> None:
-    box, handed = f"pasted-{_round()}", shared_links()
-    if handed:
-        st.session_state.setdefault(box, "\n".join(app.imports.find_urls(handed)[0]))
+def _draw_links(app: App, library: str, options: _Options, language: Language) -> None:
+    box, shared = f"pasted-{_round()}", shared_links()
+    if shared:
+        st.session_state.setdefault(box, "\n".join(app.imports.find_urls(shared)[0]))
         st.caption(label("add_handed", language))
     pasted = st.text_area(
         label("add_paste", language),
@@ -120,12 +120,12 @@ def _links(app: App, library: str, options: _Options, language: Language) -> Non
     )
     urls, dropped = app.imports.find_urls(pasted or "")
     add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
-    _found(urls, dropped, pasted or "", language)
+    _draw_count(urls, dropped, pasted or "", language)
     if add and not (pasted or "").strip():
         st.caption(label("add_empty", language))
     if add and urls:
         job_id = app.imports.add_urls(
-            urls, library=library, owner=whose(), force=options.force, chunker=options.chunker
+            urls, library=library, owner=person_id(), force=options.force, chunker=options.chunker
         )
         _start(job_id)
     with st.expander(label("bookmarklet", language), icon=":material/bookmark_add:", type="compact"):
@@ -133,43 +133,43 @@ def _links(app: App, library: str, options: _Options, language: Language) -> Non
         st.markdown(label("bookmarklet_lead", language, link=f"[{label('bookmarklet_name', language)}](#bookmarklet)"))
 
 
-def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
+def _draw_count(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
     if not pasted.strip():
         return
     if not urls:
         st.caption(label("add_found_none", language))
         return
-    told = counted("add_found_one", "add_found", len(urls), language)
+    text = counted("add_found_one", "add_found", len(urls), language)
     if dropped:
-        told += f" · {label('add_dropped', language, count=dropped, limit=_LIMIT)}"
-    st.caption(told)
+        text += f" · {label('add_dropped', language, count=dropped, limit=_LIMIT)}"
+    st.caption(text)
 
 
-def _files(app: App, library: str, options: _Options, language: Language) -> None:
-    uploaded = st.file_uploader(
+def _draw_files(app: App, library: str, options: _Options, language: Language) -> None:
+    uploads = st.file_uploader(
         label("add_files", language),
         type=_FILE_TYPES,
         accept_multiple_files=True,
         key=f"files-{_round()}",
     )
-    st.caption(f"{label('add_files_hint', language)}  \n{bounds(app, language)}")
-    go_on = st.button(
+    st.caption(f"{label('add_files_hint', language)}  \n{upload_limits(app, language)}")
+    submitted = st.button(
         label("add_files_go", language),
         type="primary",
         icon=":material/upload_file:",
         key="add-files",
-        disabled=not uploaded,
+        disabled=not uploads,
     )
-    if go_on and uploaded:
-        files = [(file.name, file.getvalue()) for file in uploaded]
-        job_id = app.imports.add_files(files, library=library, owner=whose(), chunker=options.chunker)
-        release(uploaded)
+    if submitted and uploads:
+        files = [(file.name, file.getvalue()) for file in uploads]
+        job_id = app.imports.add_files(files, library=library, owner=person_id(), chunker=options.chunker)
+        release(uploads)
         _start(job_id)
-    _kept_files(app, library, language)
+    _draw_stored_files(app, library, language)
 
 
-def _kept_files(app: App, library: str, language: Language) -> None:
-    """Offer to read again the uploads that nothing came of when files were read in an older way."""
+def _draw_stored_files(app: App, library: str, language: Language) -> None:
+    """Offer to read uploads again that gave no page when files were read in an older way."""
     count = jobs_of(app).kept_files(library)
     if not count:
         return
@@ -179,10 +179,10 @@ def _kept_files(app: App, library: str, language: Language) -> None:
         _start(next(iter(jobs_of(app).reread_files(library)), None))
 
 
-def _samples(app: App, library: str, options: _Options, language: Language) -> None:
+def _draw_samples(app: App, library: str, options: _Options, language: Language) -> None:
     st.markdown(label("add_samples_lead", language))
     if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
-        _start(app.imports.add_examples(library=library, owner=whose(), chunker=options.chunker))
+        _start(app.imports.add_examples(library=library, owner=person_id(), chunker=options.chunker))
 
 
 def _round() -> int:
@@ -191,7 +191,7 @@ def _round() -> int:
 
 
 def _start(job_id: str | None) -> None:
-    """Show the import that was started, if one was."""
+    """Show the import that was started, if there is one."""
     if job_id is None:
         return
     st.session_state["add-round"] = _round() + 1

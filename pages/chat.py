@@ -1,4 +1,4 @@
-"""Chat: a question, the steps as they happen, the answer, and where each sentence stands."""
+"""Chat: a question, the steps in progress, the answer, and the source of each sentence."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def draw() -> None:
     if not conversation or not turns:
         draw_start(app, library, language)
         return
-    show_place(conversation.id, turns)  # before there is anything to click on: a click lets go of the place
+    show_place(conversation.id, turns)  # before anything can be clicked: a click ends the scrolling
     draw_head(app, conversation, turns, language)
     newest = draw_turns(app, library, turns, language)
-    running = newest if answer_of(app, library, newest) is None else None  # its own looks see it end
+    running = newest if answer_of(app, library, newest) is None else None  # its own polls see it end
     if running is None:
         watch(app, newest)
     with st.bottom:

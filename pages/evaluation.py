@@ -1,4 +1,4 @@
-"""Evaluation: did a change help? Sets of questions, runs, comparisons, and one question under two settings."""
+"""Evaluation: did a change help? Question sets, runs, comparisons, and one question under two settings."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def draw() -> None:
     draw_page_head(label("evaluation_title", language), label("evaluation_lead", language))
     app = open_app(language)
     library = current_library(app)
-    shown = st.query_params.get("view", "sets")
-    st.session_state["evaluation-view"] = shown if shown in _VIEWS else "sets"
+    requested = st.query_params.get("view", "sets")
+    st.session_state["evaluation-view"] = requested if requested in _VIEWS else "sets"
     view = st.segmented_control(
         label("evaluation_view", language),
         tuple(_VIEWS),

@@ -1,4 +1,4 @@
-"""Library: the pages of a library in a table, one of them in detail, and what keeps them right."""
+"""Library: the pages of a library in a table, one of them in detail, and their maintenance."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.access import draw_access
-from rag.ui.library.bulk import draw_bulk, draw_table, forget_picks, recheck
+from rag.ui.library.bulk import clear_selection, draw_bulk, draw_table, recheck
 from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
-from rag.ui.library.map import draw_map, draw_view, made
+from rag.ui.library.map import draw_map, draw_view, load_map
 from rag.ui.library.moves import draw_move_buttons, follow_move
 from rag.ui.library.page_detail import draw_page
 from rag.ui.library.page_filter import arrange
 from rag.ui.library.page_filter_controls import (
+    apply_subject,
     current_filter,
     draw_search,
     draw_states,
     draw_subjects,
-    pages_with,
-    take_subject,
+    search_texts,
 )
 from rag.ui.library.schedules import draw_schedules
 from rag.ui.library.transfer import draw_exchange, draw_import, follow_transfer
@@ -43,33 +43,33 @@ def draw() -> None:
     app = open_app(language)
     library = current_library(app)
     with st.container(key="wide-page"):
-        page = _opened(app, library)
+        page = _load_page(app, library)
         if page is not None:
             follow_job(app, language)
             draw_page(app, library, page, language)
             return
         pages = app.library(library).pages()
         if pages:
-            _list(app, library, pages, language)
+            _draw_list(app, library, pages, language)
         else:
-            _empty(app, library, language)
+            _draw_empty(app, library, language)
 
 
-def _opened(app: App, library: str) -> Page | None:
-    """The page that the address names, with its text; one that another address leads to counts as well."""
+def _load_page(app: App, library: str) -> Page | None:
+    """Return the page in the address, with its text; an alias of its address counts as well."""
     url_hash = st.query_params.get("page", "")
     if not url_hash:
         return None
-    held = app.library(library)
-    found = held.resolve([url_hash]).get(url_hash)
-    page = held.page(found.url_hash) if found else None
+    store = app.library(library)
+    match = store.resolve([url_hash]).get(url_hash)
+    page = store.page(match.url_hash) if match else None
     if page is None:
         set_param("page", "")
         session().notes.append(Notice("page_not_here"))
     return page
 
 
-def _empty(app: App, library: str, language: Language) -> None:
+def _draw_empty(app: App, library: str, language: Language) -> None:
     draw_undo(app, library, language)
     follow_job(app, language)
     follow_transfer(app, language)
@@ -86,50 +86,52 @@ def _empty(app: App, library: str, language: Language) -> None:
     draw_removed(app, language)
 
 
-def _list(app: App, library: str, pages: list[Page], language: Language) -> None:
+def _draw_list(app: App, library: str, pages: list[Page], language: Language) -> None:
     draw_page_head(label("library_title", language), _lead(pages, language))
-    _upkeep(app, library, pages, language)
+    _draw_actions(app, library, pages, language)
     draw_undo(app, library, language)
     follow_job(app, language)
     follow_transfer(app, language)
     follow_move(app, library, language)
-    take_subject()
+    apply_subject()
     draw_search(pages, language)
     row = st.container(horizontal=True, gap="small", vertical_alignment="center", key="library-views")
     with row:
         colours = draw_view(language)
-    laid_out = (
-        made(app, library, pages, language) if colours or current_filter().subject else app.page_maps.at_hand(library)
+    page_map = (
+        load_map(app, library, pages, language)
+        if colours or current_filter().subject
+        else app.page_maps.at_hand(library)
     )
-    if laid_out:
-        draw_subjects(laid_out.subjects, language)
-    wanted = current_filter()
-    left_out = app.library(library).left_out()
-    found = pages_with(app, library, wanted.words, language) if wanted.in_text and wanted.words else []
-    within = laid_out.pages_of(wanted.subject) if laid_out and wanted.subject else None
-    shown = arrange(pages, wanted, left_out, found=found, within=within)
+    if page_map:
+        draw_subjects(page_map.subjects, language)
+    criteria = current_filter()
+    excluded = app.library(library).left_out()
+    matches = search_texts(app, library, criteria.words, language) if criteria.in_text and criteria.words else []
+    within = page_map.pages_of(criteria.subject) if page_map and criteria.subject else None
+    listed = arrange(pages, criteria, excluded, matches=matches, within=within)
     with row:
-        draw_states(shown.counts, language)
+        draw_states(listed.counts, language)
     if colours:
-        draw_map(laid_out, pages, shown.pages, colours, language)
-    elif shown.pages:
+        draw_map(page_map, pages, listed.pages, colours, language)
+    elif listed.pages:
         above = st.container()
-        identity = f"{library}-{len(pages)}-{hash((wanted, tuple(found)))}"
-        picked = draw_table(shown.pages, left_out, identity, language)
-        if picked.opened is not None:
-            forget_picks()
-            set_param("page", picked.opened.url_hash)
+        identity = f"{library}-{len(pages)}-{hash((criteria, tuple(matches)))}"
+        selection = draw_table(listed.pages, excluded, identity, language)
+        if selection.opened is not None:
+            clear_selection()
+            set_param("page", selection.opened.url_hash)
             st.rerun()
         with above:
             if not app.roles.has(library, "editor"):
                 st.caption(label("library_open", language))
-            elif picked.ticked:
-                draw_bulk(app, library, picked.ticked, left_out, language)
+            elif selection.ticked:
+                draw_bulk(app, library, selection.ticked, excluded, language)
             else:
                 st.caption(label("library_pick", language))
     else:
-        told = label("library_no_match", language, text=escape_line(wanted.words)) if wanted.words else ""
-        st.info(told or label("library_none_such", language), icon=":material/search_off:")
+        text = label("library_no_match", language, text=escape_line(criteria.words)) if criteria.words else ""
+        st.info(text or label("library_none_such", language), icon=":material/search_off:")
 
 
 def _lead(pages: list[Page], language: Language) -> str:
@@ -144,7 +146,7 @@ def _lead(pages: list[Page], language: Language) -> str:
     )
 
 
-def _upkeep(app: App, library: str, pages: list[Page], language: Language) -> None:
+def _draw_actions(app: App, library: str, pages: list[Page], language: Language) -> None:
     if not app.roles.has(library, "editor"):
         st.caption(f":material/visibility: {label('role_reads_only', language)}")
         return

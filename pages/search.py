@@ -32,34 +32,34 @@ def draw() -> None:
     app = open_app(language)
     library = current_library(app)
     if is_empty(app, library):
-        _empty(language)
+        _draw_empty(language)
         return
     draw_page_head(label("search_title", language), label("search_lead", language))
-    question = _question_box(language)
+    question = _draw_box(language)
     with st.container(horizontal=True, vertical_alignment="center", key="scope-row"):
         draw_filters(app, library, language)
         with st.popover(label("strategy", language), icon=":material/tune:", key="strategy-menu"):
             draw_strategy(app, language)
         draw_chips(app, library, language)
     if question:
-        _results(app, library, _search(app, library, question, language), language)
+        _draw_results(app, library, _search(app, library, question, language), language)
 
 
-def _empty(language: Language) -> None:
+def _draw_empty(language: Language) -> None:
     with empty_state(label("empty_title", language), label("search_empty", language)):
         if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
             go("add")
 
 
-def _question_box(language: Language) -> str:
-    """The box with its button; returns what is to be searched for, which the address keeps."""
+def _draw_box(language: Language) -> str:
+    """Draw the box with its button; return the query, which the address keeps."""
     if st.session_state.get("searched") != (find := st.query_params.get("find", "")):
         st.session_state["searched"] = st.session_state["search-text"] = find
     with (
         st.form("search-form", border=False, enter_to_submit=True),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
-        typed = st.text_input(
+        text = st.text_input(
             label("search_placeholder", language),
             key="search-text",
             type="search",
@@ -67,55 +67,55 @@ def _question_box(language: Language) -> str:
             placeholder=label("search_placeholder", language),
             label_visibility="collapsed",
         )
-        go_on = st.form_submit_button(
+        submitted = st.form_submit_button(
             label("search_go", language), type="primary", icon=":material/search:", key="search-go"
         )
-    if go_on:
+    if submitted:
         session().search = None
-        set_param("find", " ".join((typed or "").split()))
+        set_param("find", " ".join((text or "").split()))
     return st.query_params.get("find", "")
 
 
 def _search(app: App, library: str, question: str, language: Language) -> Retrieval:
     """Search, or return the current result if nothing has changed."""
     state = session()
-    held = state.search
-    if held is None or (held.library, held.question, held.scope) != (library, question, state.scope):
+    current = state.search
+    if current is None or (current.library, current.question, current.scope) != (library, question, state.scope):
         with st.spinner(label("search_searching", language), show_time=False):
-            found = app.search(question, library=library, chat=state.chat, **search_options())
-        held = state.search = Search(library, question, state.scope, found)
-    return held.found
+            result = app.search(question, library=library, chat=state.chat, **search_options())
+        current = state.search = Search(library, question, state.scope, result)
+    return current.found
 
 
-def _results(app: App, library: str, found: Retrieval, language: Language) -> None:
+def _draw_results(app: App, library: str, result: Retrieval, language: Language) -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(_summary(found, language), width="content")
+        st.caption(_summary(result, language), width="content")
         if st.button(
             label("search_ask", language),
             icon=":material/forum:",
             type="tertiary",
             key="search-ask",
-        ) and start(app, library, found.question, conversation=""):
+        ) and start(app, library, result.question, conversation=""):
             go("chat", conversation=session().conversation)
-    if found.damaged:
-        titles = ", ".join(f"“{title}”" for title in found.damaged)
+    if result.damaged:
+        titles = ", ".join(f"“{title}”" for title in result.damaged)
         st.warning(escape_line(say(Notice("pages_damaged", {"titles": titles}), language)), icon=":material/build:")
-    if not found.candidates:
+    if not result.candidates:
         return
     draw_panel(app, language)
     passages, why = st.tabs([label("search_passages", language), label("why_title", language)])
     with passages:
-        for place, passage in enumerate(found.passages, start=1):
-            draw_passage(app, library, passage, found.question, language, key=f"found-{place}", place=place)
+        for place, passage in enumerate(result.passages, start=1):
+            draw_passage(app, library, passage, result.question, language, key=f"found-{place}", place=place)
     with why:
-        draw_explanation(found, language, key="found")
+        draw_explanation(result, language, key="found")
 
 
-def _summary(found: Retrieval, language: Language) -> str:
-    if not found.passages:
-        return label("search_found_none_filtered" if session().scope.confines else "search_found_none", language)
-    time = duration(sum(found.ms.values()), language)
-    return counted("search_count_one", "search_count", len(found.passages), language, time=time)
+def _summary(result: Retrieval, language: Language) -> str:
+    if not result.passages:
+        return label("search_found_none_filtered" if session().scope.filter_count else "search_found_none", language)
+    time = duration(sum(result.ms.values()), language)
+    return counted("search_count_one", "search_count", len(result.passages), language, time=time)
 
 
 draw()

@@ -1,4 +1,4 @@
-"""Settings: what is in use and how to change it, the chat model of this browser, tests."""
+"""Settings: components in use and how to change them, the chat model of this browser, tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag.ui.settings.chat_form import draw_chat_form
 from rag.ui.settings.in_use import draw_in_use
 from rag.ui.settings.prompt_form import draw_prompts
 from rag.ui.settings.reranker_form import draw_reranker
-from rag.ui.settings.signed_in import administers
+from rag.ui.settings.signed_in import is_administrator
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def draw() -> None:
     language = current_language()
     draw_page_head(label("settings_title", language), label("settings_lead", language))
     app = open_app(language)
-    rooms = {"model": _draw_model, "memory": draw_memory, "prompts": draw_prompts, "system": _draw_system}
-    if not administers(app):
-        del rooms["prompts"]
-    names = [label(f"settings_tab_{name}", language) for name in rooms]
-    for tab, draw_room in zip(st.tabs(names, key="settings-tabs"), rooms.values(), strict=True):
+    tabs = {"model": _draw_model, "memory": draw_memory, "prompts": draw_prompts, "system": _draw_system}
+    if not is_administrator(app):
+        del tabs["prompts"]
+    names = [label(f"settings_tab_{name}", language) for name in tabs]
+    for tab, draw_tab in zip(st.tabs(names, key="settings-tabs"), tabs.values(), strict=True):
         with tab:
-            draw_room(app, language)
+            draw_tab(app, language)
 
 
 def _draw_model(app: App, language: Language) -> None:
@@ -46,15 +46,15 @@ def _draw_system(app: App, language: Language) -> None:
     library = current_library(app)
     st.markdown(f"## {label('settings_in_use', language)}", anchors=False)
     draw_in_use(app, library, language)
-    _database_test(app, language)
-    if administers(app):
+    _draw_database_test(app, language)
+    if is_administrator(app):
         draw_reranker(app, library, language)
     st.markdown(f"## {label('settings_feedback', language)}", anchors=False)
     st.markdown(label("settings_feedback_lead", language))
     draw_feedback_export(app, library, language)
 
 
-def _database_test(app: App, language: Language) -> None:
+def _draw_database_test(app: App, language: Language) -> None:
     if st.button(label("database_test", language), icon=":material/network_check:", key="database-test"):
         with st.spinner(label("database_testing", language)):
             draw_notice(app.test_database, language)

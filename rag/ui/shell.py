@@ -19,10 +19,10 @@ from rag.ui.kit.language import current_language, draw_language_switch
 from rag.ui.kit.navigation import draw_manage, go, navigation, shared_links
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.scripts import tell_browser
-from rag.ui.kit.session import arrived, count_pages, current_library, get_app, recall_chat, session
+from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, recall_chat, session
 from rag.ui.kit.strings import Language, label
 from rag.ui.library.libraries import draw_picker, settle_library
-from rag.ui.settings.signed_in import admit, draw_person, outside
+from rag.ui.settings.signed_in import admit, draw_person, is_outside
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -31,62 +31,62 @@ _STATIC = Path(__file__).resolve().parent / "static"
 _LOGO, _ICON = _STATIC / "logo.svg", _STATIC / "icon.svg"
 _WAIT_SECONDS = 0.5
 _REPORT_SECONDS = 2.0
-_LOOK_SECONDS = 2.0
+_RETRY_SECONDS = 2.0
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
 
 logger = logging.getLogger(__name__)
 
 
 def draw_shell() -> None:
-    """Draw the frame, then the page that was chosen."""
-    came = arrived()  # before the address is completed
+    """Draw the frame, then the selected page."""
+    has_arrived = check_arrival()  # before the address is completed
     language = current_language()
     st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
     st.logo(str(_LOGO), icon_image=str(_ICON), size="large")
-    page = navigation(language, hidden=True) if outside() else navigation(language)
+    page = navigation(language, hidden=True) if is_outside() else navigation(language)
     app = open_app(language)
     admit(app, language)
     app = open_app(language)  # for the person who was just admitted
     recall_chat(app)
-    words = {name: label(name, language) for name in ("skip", "upload", "copied", "offline", "page_unknown", "keys")}
-    tell_browser("frame", language=label("language_tag", language), **words)
-    if not page.url_path and (handed := shared_links()):
-        go("add", add=handed)
+    labels = {name: label(name, language) for name in ("skip", "upload", "copied", "offline", "page_unknown", "keys")}
+    tell_browser("frame", language=label("language_tag", language), **labels)
+    if not page.url_path and (links := shared_links()):
+        go("add", add=links)
     state = session()
     if moved := state.page != page.url_path:
         state.page, state.shown, state.absent, state.sources = page.url_path, "", None, {}
     head = st.container(key="away")
-    with told_in(language), patience(SCREEN), suppress(StoreAwayError):  # the head says so
-        if came or moved:
+    with show_errors(language), patience(SCREEN), suppress(StoreAwayError):  # the head shows it
+        if has_arrived or moved:
             apply_address(app, moved=moved)
         settle_library(app, language)
         unread = _unread(app, in_chat=page.url_path == "")
         st.set_page_config(page_title=_title(app, page.title, language, unread))
-        _sidebar(app, language, unread)
-        _new_on_phones(app, language)
+        _draw_sidebar(app, language, unread)
+        _draw_phone_button(app, language)
         page.run()
     if app.away():
         with head:
-            st.fragment(_wait_for_database, run_every=_LOOK_SECONDS)(app, language)
+            st.fragment(_wait_for_database, run_every=_RETRY_SECONDS)(app, language)
     _show_notes(language)
 
 
 def _wait_for_database(app: App, language: Language) -> None:
-    """Say that the database is away, and draw the page again once it is back."""
+    """Show that the database is away, and redraw the page once it is back."""
     if (notice := app.away()) is None:
         st.rerun()
-    said = f"{say(notice, language)} {label('away_looking', language)}"
-    st.warning(escape_line(said), icon=":material/cloud_off:")
+    text = f"{say(notice, language)} {label('away_looking', language)}"
+    st.warning(escape_line(text), icon=":material/cloud_off:")
 
 
 def _title(app: App, page: str, language: Language, unread: Sequence[str]) -> str:
-    told = f"● {label('report_ready', language)} · " if unread or session().finished else ""
-    return f"{told}{page} · {app.libraries.title(current_library(app))} · {label('app_name', language)}"
+    prefix = f"● {label('report_ready', language)} · " if unread or session().finished else ""
+    return f"{prefix}{page} · {app.libraries.title(current_library(app))} · {label('app_name', language)}"
 
 
 def _unread(app: App, *, in_chat: bool) -> list[str]:
-    """The conversations with a report that is not looked at yet. The open one is looked at; where its report came
-    while nobody did anything here, the title of the browser's tab says so until somebody does."""
+    """Return the conversations with an unread report. The open one counts as read; if its report arrived while nobody
+    did anything here, the title of the browser's tab says so until somebody does."""
     state, library = session(), current_library(app)
     unread = app.conversations.unread(library, state.owner)
     state.finished = state.finished and state.by_itself
@@ -98,15 +98,15 @@ def _unread(app: App, *, in_chat: bool) -> list[str]:
     return unread
 
 
-def _look_for_reports(app: App, unread: Sequence[str]) -> None:
-    """Draw the page again once a report is finished, so that the tab and the list say so."""
+def _check_reports(app: App, unread: Sequence[str]) -> None:
+    """Redraw the page once a report is finished, so that the tab and the list show it."""
     if app.conversations.unread(current_library(app), session().owner) != unread:
         session().by_itself = True
         st.rerun()
 
 
 def open_app(language: Language) -> App:
-    """The application for whoever is signed in; where it cannot be opened the page says why and ends here."""
+    """Return the application for the signed-in person; if it cannot be opened the page shows why and ends here."""
     try:
         with st.spinner(label("opening", language), show_time=False):
             return get_app().for_person(session().person)
@@ -118,8 +118,8 @@ def open_app(language: Language) -> App:
 
 
 @contextmanager
-def told_in(language: Language) -> Iterator[None]:
-    """Say an expected failure inside the block in one sentence, in place of the rest of the block."""
+def show_errors(language: Language) -> Iterator[None]:
+    """Show an expected failure inside the block as one sentence, in place of the rest of the block."""
     try:
         yield
     except RagError as error:
@@ -127,35 +127,35 @@ def told_in(language: Language) -> Iterator[None]:
 
 
 def report_unexpected(error: Exception) -> bool:
-    """Log what nobody expected and say so on the page without its details."""
+    """Log an unexpected error, and show it on the page without its details."""
     logger.error("A page failed", exc_info=error)
     st.error(label("app_failed", current_language()), icon=":material/error:")
     return True
 
 
 def _show_notes(language: Language) -> None:
-    """Say in passing what happened before the page was drawn again."""
+    """Show the notices since the page was last drawn as toasts."""
     notes = session().notes
     while notes:
         st.toast(escape_line(say(notes.pop(0), language)))
 
 
-def _sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
+def _draw_sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
     with st.sidebar:
         draw_picker(app, language)
-        with told_in(language):
+        with show_errors(language):
             draw_list(app, current_library(app), language, unread)
-        if app.going_on("research", "judge"):  # whose answers are reports
-            st.fragment(_look_for_reports, run_every=_REPORT_SECONDS)(app, unread)
+        if app.going_on("research", "judge"):  # their answers are reports
+            st.fragment(_check_reports, run_every=_REPORT_SECONDS)(app, unread)
         with st.container(key="sidebar-foot"):
             draw_person(language)
-            _in_use(app, language)
+            _draw_state(app, language)
             with st.container(horizontal=True, vertical_alignment="center", key="sidebar-switches"):
                 draw_language_switch("sidebar-language")
                 draw_manage(language)
 
 
-def _new_on_phones(app: App, language: Language) -> None:
+def _draw_phone_button(app: App, language: Language) -> None:
     """Draw a button for a new conversation in the header of narrow screens, whose sidebar is closed."""
     with st.container(key="phone-new"):
         if st.button(label("talk_new", language), icon=":material/edit_square:", type="tertiary", key="phone-talk-new"):
@@ -163,7 +163,7 @@ def _new_on_phones(app: App, language: Language) -> None:
             go("chat")
 
 
-def _in_use(app: App, language: Language) -> None:
+def _draw_state(app: App, language: Language) -> None:
     if app.away():
         _draw_status(f":{_DOTS['failed']}[●] {label('in_use_away', language)}")
     elif app.models.ready():
@@ -191,6 +191,6 @@ def _draw_in_use(app: App, language: Language, models: Literal["ready", "loading
 
 
 def _draw_status(words: str) -> None:
-    """A link to Settings, which say more."""
+    """Draw a link to Settings, which has the details."""
     if st.button(words, type="tertiary", key="status", width="stretch"):
         go("settings")

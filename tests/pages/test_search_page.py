@@ -134,6 +134,6 @@ def test_another_library_has_its_own_filters(open_page: Open, app: FakeApp) -> N
     app.libraries.create("second")
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en"])
-    assert choosing(page).session_state["pagelight"].scope.confines == 1
+    assert choosing(page).session_state["pagelight"].scope.filter_count == 1
     page.selectbox(key="library-picker-main").set_value("second").run()
-    assert page.session_state["pagelight"].scope.confines == 0
+    assert page.session_state["pagelight"].scope.filter_count == 0

@@ -91,7 +91,7 @@ def draw_evidence(app: App, library: str, turn: TurnView, answer: Answer, langua
     """Draw the badge of the answer, its checks and its sources."""
     _draw_doubts(answer, turn.id, language)
     parts = [_badge(turn, answer, language), head_line(answer, language)]
-    draw_line(app, library, answer, turn.id, language, told=parts, states=pages_now(app, library, turn))
+    draw_line(app, library, answer, turn.id, language, lead=parts, states=pages_now(app, library, turn))
 
 
 def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, cut_off: bool) -> None:
@@ -156,12 +156,12 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
 
 def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:
     """Draw the closest passages, the searches and, under the newest answer, next steps."""
-    scope = Scope.revived(turn.settings.get("scope", {}))
+    scope = Scope.from_plain(turn.settings.get("scope", {}))
     wish = draw_not_found(app, library, turn.id, scope, answer, language, offer=newest)
     if wish == "deep":
         ask(app, library, turn.question, "deep", standalone=answer.standalone)
     elif wish == "unfiltered":
-        session().scope = session().scope.unconfined()
+        session().scope = session().scope.without_filters()
         ask(app, library, turn.question, standalone=answer.standalone)
 
 

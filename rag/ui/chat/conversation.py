@@ -24,7 +24,7 @@ from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
-from rag.ui.kit.trace import doing_line, live_lines
+from rag.ui.kit.trace import current_line, live_lines
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -105,7 +105,7 @@ def _follow_briefly(app: App, turn: TurnView, language: Language) -> TurnView:
     live, place = state.live.setdefault(turn.id, LiveRun()), st.empty()
     with place.container():
         status = st.empty()
-        status.markdown(doing_line(live, language))
+        status.markdown(current_line(live, language))
         with st.container(key=f"answer-live-{turn.id}"):
             output = st.empty()
     with suppress(RagError, TimeoutError):

@@ -70,15 +70,15 @@ def _restore_choices(app: App, conversation_id: str) -> None:
     settings = turns[-1].settings if turns else {}
     mode = settings.get("mode", "")
     state.mode = mode if mode in MODES else state.mode
-    state.scope = Scope.revived(settings.get("scope", {}))
-    state.choices = Choices.revived(settings)
+    state.scope = Scope.from_plain(settings.get("scope", {}))
+    state.choices = Choices.from_settings(settings)
 
 
 def _restore_memory(app: App, conversation_id: str) -> None:
     """Restore a conversation's memory options and selected pages, replacing this tab's choices."""
     turns = app.conversations.turns(conversation_id, session().owner) if conversation_id else []
     settings = turns[-1].settings if turns else {}
-    choices, scope = Choices.revived(settings), Scope.revived(settings.get("scope", {}))
+    choices, scope = Choices.from_settings(settings), Scope.from_plain(settings.get("scope", {}))
     session().choices = replace(session().choices, memory=choices.memory, window=choices.window)
     session().scope = replace(session().scope, pages=scope.pages)
 

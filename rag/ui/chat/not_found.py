@@ -60,8 +60,8 @@ def queries_of(answer: Answer) -> list[str]:
 def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
     queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in queries_of(answer)]
     lines = [f":gray[{label('missing_searched', language)}] {' · '.join(queries)}"] if queries else []
-    if scope.confines:
-        chips = chips_of(scope.unstrategic(), titles_of(app, library, scope), language)
+    if scope.filter_count:
+        chips = chips_of(scope.filters_only(), titles_of(app, library, scope), language)
         text = " · ".join(escape_line(chip.text) for chip in chips)
         lines.append(f":gray[{label('missing_scope', language)}] {text}")
     notes = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
@@ -72,7 +72,7 @@ def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, lan
 def _draw_offers(key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
     wish: Wish = ""
     with st.container(horizontal=True, key=f"next-{key}", gap="small"):
-        if scope.confines and _draw_button("unfilter", "filter_list_off", key, language):
+        if scope.filter_count and _draw_button("unfilter", "filter_list_off", key, language):
             wish = "unfiltered"
         if answer.mode == "fast" and _draw_button("deep", "manage_search", key, language):
             wish = "deep"

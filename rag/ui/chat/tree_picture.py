@@ -137,7 +137,10 @@ def _box(node: TreeNode, place: Place, layout: Layout, language: Language) -> st
         f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="12" fill="#24292f">{escape_html(line)}</text>'
         for at, line in enumerate(break_lines(f"{node.number}. {node.question}", layout.width - 38, 12, 2))
     )
-    word = f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">{escape_html(state_word(node, language))}</text>'
+    word = (
+        f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">'
+        f"{escape_html(state_word(node, language))}</text>"
+    )
     scores = "".join(_score(verdict["score"], x + 18 + 21 * at, y + 50) for at, verdict in enumerate(node.judged))
     return (
         f"<g><title>{escape_html(describe_node(node, language))}</title>"

@@ -66,7 +66,7 @@ def _compare(
     ids: tuple[str, ...] | None,
     state: tuple[int, bool],  # noqa: ARG001 - part of the cache key
 ) -> list[list[Compared]]:
-    """Cache the comparison until there are new answers: it draws thousands of samples, and each click redraws the page."""
+    """Compare, cached until there are new answers: thousands of samples are drawn, and each click redraws the page."""
     return evaluation_of(_app).compare(sides, ids)
 
 

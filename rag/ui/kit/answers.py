@@ -62,7 +62,7 @@ def home_of(app: App, library: str, source: Citation | Passage) -> str:
 
 def libraries_of(app: App, library: str, turn: TurnView) -> list[str]:
     """Return the libraries of the turn that still exist."""
-    others = Scope.revived(turn.settings.get("scope", {})).libraries
+    others = Scope.from_plain(turn.settings.get("scope", {})).libraries
     return [library, *(name for name in others if app.libraries.has(name))]
 
 

@@ -42,7 +42,7 @@ class Choices:
         return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}
 
     @classmethod
-    def revived(cls, settings: Mapping[str, Any]) -> Choices:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Choices:
         """Return the choices in the settings of an earlier question."""
         values = {option.name: settings[option.name] for option in fields(cls) if option.name in settings}
         return cls(**values | {"stop": tuple(settings.get("stop", ()))})

@@ -1,9 +1,9 @@
 """The renderer for text that a model wrote.
 
-What a model writes is parsed as Markdown (always the whole text so far, so that half a construct never
-shows as something else) and written again from the parsed tree: images are dropped, raw HTML is text,
-links stay only where they lead to one of the answer's sources, everything else is escaped. No result
-ever needs `unsafe_allow_html`. Page text is shown by `rag.ui.kit.passages`.
+The text is parsed as Markdown (always the whole text so far, so that half a construct never shows as something else)
+and written again from the parsed tree: images are dropped, raw HTML is text, links remain only if they lead to the
+answer's sources, everything else is escaped. No result needs `unsafe_allow_html`. Page text is rendered by
+`rag.ui.kit.passages`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _MARKUP = frozenset("[]()<>`_~\\|!")
 _FIRST_SIGN = 0xE000
 _MOST_SIGNS = 0x1000
 _SIGN = re.compile("[\ue000-\uefff]")
-# Others are shown as plain text: Streamlit draws some of them, such as mermaid and math.
+# Others show as plain text, since Streamlit draws some of them, such as mermaid and math.
 _CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
 _CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}
 
 
 @dataclass(frozen=True, slots=True)
 class Doubtful:
-    """A statement `text[start:end]` that is not fully supported: a word shown after it, and the reason as a tooltip.
+    """A statement `text[start:end]` that is not fully supported, with a word to show after it and a tooltip.
 
-    One that is only `partly` supported keeps its marks.
+    A `partly` supported one keeps its marks.
     """
 
     start: int
@@ -67,56 +67,55 @@ def answer_markdown(
     pending: bool = False,
     doubtful: Sequence[Doubtful] = (),
 ) -> str:
-    """A model's answer as Streamlit Markdown.
+    """Return a model's answer as Streamlit Markdown.
 
-    `urls` are its sources' addresses, `marks` the numbers of its citations, or
-    these with what is shown to who points at one, fit for a title of Markdown. A mark `[n]` becomes a link
-    to the element `{anchor}-{n}` of the page. While the answer is being written its marks are not yet
-    settled: with `pending` each one shows as a quiet badge. Behind each statement of `doubtful` its word
-    leads to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
+    `urls` are its sources' addresses, `marks` the numbers of its citations, or a mapping of these to tooltips, fit for
+    a title of Markdown. A mark `[n]` becomes a link to the element `{anchor}-{n}` of the page. With `pending`, for an
+    answer in progress whose marks may change, each mark shows as a quiet badge. After each statement of `doubtful`, its
+    word links to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
     """
     tips = marks if isinstance(marks, Mapping) else dict.fromkeys(marks, "")
     rules = _Rules(frozenset(map(_key, urls)), tips, anchor, pending, tuple(doubtful))
-    text = _with_bold(_with_signs(text, rules.doubtful))
+    text = _repair_bold(_insert_signs(text, rules.doubtful))
     return _SIGN.sub("", _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules))
 
 
-def _with_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
-    """Put a sign of the private use area behind each statement; Markdown leaves it where it is."""
+def _insert_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
+    """Insert a sign of the private use area after each statement; Markdown leaves it in its place."""
     text = _SIGN.sub(" ", text)
-    for place, one in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MOST_SIGNS]:
-        marks = _MARKS.match(text, one.end)
-        at = marks.end() if marks else one.end
-        if not marks:  # within emphasis, whose end must not be followed by a letter; within a table's last cell
+    for place, statement in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MOST_SIGNS]:
+        marks = _MARKS.match(text, statement.end)
+        at = marks.end() if marks else statement.end
+        if not marks:  # inside emphasis, whose end must not precede a letter, and inside a table's last cell
             at = len(text[:at].rstrip("*_~| "))
         text = text[:at] + chr(_FIRST_SIGN + place) + text[at:]
     return text
 
 
-def _with_bold(text: str) -> str:
-    """Move punctuation out of bold that has a letter right beside it, else CommonMark takes its stars for text.
+def _repair_bold(text: str) -> str:
+    """Move punctuation out of bold that touches a letter, or else CommonMark takes its stars for text.
 
-    `**注意：**请看` becomes `**注意**：请看`; between Chinese words there is no space that would tell.
+    `**注意：**请看` becomes `**注意**：请看`; Chinese has no space between words.
     """
-    return "".join(part if place % 2 else _BOLD.sub(_moved_out, part) for place, part in enumerate(_CODE.split(text)))
+    return "".join(part if place % 2 else _BOLD.sub(_move_out, part) for place, part in enumerate(_CODE.split(text)))
 
 
-def _moved_out(bold: re.Match[str]) -> str:
+def _move_out(bold: re.Match[str]) -> str:
     body, lead, tail = bold[1], "", ""
     before, after = bold.string[: bold.start()][-1:], bold.string[bold.end() : bold.end() + 1]
     if after.isalnum():
-        body, tail = _cut(body, len(body.rstrip(_punctuation(body))))
+        body, tail = _split_at(body, len(body.rstrip(_punctuation(body))))
     if before.isalnum():
-        lead, body = _cut(body, len(body) - len(body.lstrip(_punctuation(body))))
+        lead, body = _split_at(body, len(body) - len(body.lstrip(_punctuation(body))))
     return f"{lead}**{body}**{tail}" if body.strip() else bold[0]
 
 
-def _cut(text: str, place: int) -> tuple[str, str]:
+def _split_at(text: str, place: int) -> tuple[str, str]:
     return text[:place], text[place:]
 
 
 def _punctuation(text: str) -> str:
-    """The punctuation in `text` that has no meaning in Markdown."""
+    """Return the punctuation in `text` that has no meaning in Markdown."""
     return "".join(sign for sign in set(text) - _MARKUP if unicodedata.category(sign)[0] in "PS")
 
 
@@ -141,7 +140,7 @@ def _block(node: SyntaxTreeNode, rules: _Rules) -> str:
         case "fence" | "code_block":
             return _fence(node)
         case "blockquote":
-            return _prefixed(_blocks(node.children, rules), "> ", "> ")
+            return _prefix(_blocks(node.children, rules), "> ", "> ")
         case "bullet_list" | "ordered_list":
             return _list(node, rules)
         case "table":
@@ -162,11 +161,11 @@ def _list(node: SyntaxTreeNode, rules: _Rules) -> str:
     items = []
     for place, item in enumerate(node.children):
         sign = f"{first + place}. " if node.type == "ordered_list" else "- "
-        items.append(_prefixed(_blocks(item.children, rules), sign, " " * len(sign)) or sign.rstrip())
+        items.append(_prefix(_blocks(item.children, rules), sign, " " * len(sign)) or sign.rstrip())
     return "\n".join(items)
 
 
-def _prefixed(text: str, first: str, rest: str) -> str:
+def _prefix(text: str, first: str, rest: str) -> str:
     if not text:
         return ""
     head, *others = text.split("\n")
@@ -226,23 +225,25 @@ def _link(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
 def _text(content: str, rules: _Rules) -> str:
     out, at = [], 0
     for sign in _SIGN.finditer(content):
-        out += [_marked_text(content[at : sign.start()], rules), _doubt(ord(sign.group()) - _FIRST_SIGN, rules)]
+        out += [_link_marks(content[at : sign.start()], rules), _doubt(ord(sign.group()) - _FIRST_SIGN, rules)]
         at = sign.end()
-    return "".join([*out, _marked_text(content[at:], rules)])
+    return "".join([*out, _link_marks(content[at:], rules)])
 
 
 def _doubt(place: int, rules: _Rules) -> str:
-    """A quiet word behind a statement, in brackets: it says what it says without its colour."""
+    """Return the word after a statement, in brackets, so that it is clear without its colour."""
     if place >= len(rules.doubtful):
         return ""
-    one = rules.doubtful[place]
-    title = escape_line(one.tip).replace('"', "")
-    return f' [{escape_line(one.word)}](#{rules.anchor}-{"partly" if one.partly else "unsupported"} "{title}")'
+    statement = rules.doubtful[place]
+    title = escape_line(statement.tip).replace('"', "")
+    return (
+        f' [{escape_line(statement.word)}](#{rules.anchor}-{"partly" if statement.partly else "unsupported"} "{title}")'
+    )
 
 
-def _marked_text(content: str, rules: _Rules) -> str:
+def _link_marks(content: str, rules: _Rules) -> str:
     parts = _MARK.split(content)
-    # split alternates text and mark numbers; a mark stands close to the statement it belongs to.
+    # split alternates text and mark numbers; no space separates a mark from its statement.
     last = len(parts) - 1
     return "".join(
         _mark(int(part), rules) if place % 2 else escape(part if place == last else part.rstrip(" "))

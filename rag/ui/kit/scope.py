@@ -20,7 +20,7 @@ _WIDE = ("strategy", "libraries", "weights")
 class Scope:
     """The chosen scope; empty fields don't limit it. `pages` are url_hashes, dates the reader's days.
 
-    `libraries` are searched beside the open one, and `weights` are theirs and its own, 1 where none is given.
+    `libraries` are searched besides the open one; `weights` are those of all libraries, 1 by default.
     """
 
     pages: tuple[str, ...] = ()
@@ -34,45 +34,45 @@ class Scope:
     weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def confines(self) -> int:
-        """Return the number of active filters."""
+    def filter_count(self) -> int:
+        """Number of active filters."""
         return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name not in _WIDE)
 
     def without(self, name: str, value: str = "") -> Scope:
-        """This scope without one filter, or without one of its several values."""
-        held: Any = getattr(self, name)
-        left: Any = getattr(Scope(), name)
-        if isinstance(held, tuple) and value:
-            left = tuple(one for one in held if one != value)
-        return replace(self, **{name: left})
+        """Return this scope without one filter, or without one of its several values."""
+        current: Any = getattr(self, name)
+        remaining: Any = getattr(Scope(), name)
+        if isinstance(current, tuple) and value:
+            remaining = tuple(item for item in current if item != value)
+        return replace(self, **{name: remaining})
 
-    def unconfined(self) -> Scope:
-        """This scope without its filters; the strategy and the libraries stay."""
+    def without_filters(self) -> Scope:
+        """Return this scope without its filters; the strategy and the libraries stay."""
         return Scope(strategy=self.strategy, libraries=self.libraries, weights=self.weights)
 
-    def unstrategic(self) -> Scope:
-        """This scope's filters alone."""
+    def filters_only(self) -> Scope:
+        """Return this scope's filters alone."""
         return replace(self, strategy="", libraries=(), weights={})
 
     def plain(self) -> dict[str, Any]:
         """Return the chosen scope as JSON values."""
-        chosen = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name)}
-        return {name: value.isoformat() if isinstance(value, date) else value for name, value in chosen.items()}
+        values = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name)}
+        return {name: value.isoformat() if isinstance(value, date) else value for name, value in values.items()}
 
     @classmethod
-    def revived(cls, kept: Mapping[str, Any]) -> Scope:
-        """The scope that `plain` made, also after JSON."""
-        chosen: dict[str, Any] = {one.name: kept[one.name] for one in fields(cls) if one.name in kept}
-        for name, value in chosen.items():
+    def from_plain(cls, plain: Mapping[str, Any]) -> Scope:
+        """Return the scope that `plain` returned, also after JSON."""
+        values: dict[str, Any] = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
+        for name, value in values.items():
             if name in ("since", "until"):
-                chosen[name] = date.fromisoformat(value)
+                values[name] = date.fromisoformat(value)
             elif isinstance(value, list):
-                chosen[name] = tuple(value)
-        return cls(**chosen)
+                values[name] = tuple(value)
+        return cls(**values)
 
     def filters(self, minutes_behind: int = 0) -> Filters | None:
-        """The filters for a search, None for none. `minutes_behind` is how far the reader's clock is behind UTC."""
-        if not self.confines:
+        """Return a search's filters, None for none. `minutes_behind` is how far the reader's clock is behind UTC."""
+        if not self.filter_count:
             return None
         return Filters(
             pages=self.pages,
@@ -84,19 +84,19 @@ class Scope:
         )
 
     def options(self, minutes_behind: int = 0) -> dict[str, Any]:
-        """The arguments for `App.search`; what was not chosen is left to their defaults."""
+        """Return the arguments for `App.search`; those not chosen are left to their defaults."""
         weights = dict(self.weights) if self.libraries else {}
-        chosen = {
+        arguments = {
             "strategy": self.strategy,
             "filters": self.filters(minutes_behind),
             "others": self.libraries,
             "weights": weights,
         }
-        return {name: value for name, value in chosen.items() if value}
+        return {name: value for name, value in arguments.items() if value}
 
 
 def _moment(day: date | None, at: time, minutes_behind: int) -> str:
-    """The moment `at` on the reader's `day`, in ISO 8601 with its offset; empty for no day."""
+    """Return the time `at` on the reader's `day`, in ISO 8601 with its offset; empty for no day."""
     if day is None:
         return ""
     return datetime.combine(day, at, timezone(timedelta(minutes=-minutes_behind))).isoformat()

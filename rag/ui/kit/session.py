@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from rag.ui.kit.sources import Source
 
 _KEY = "pagelight"
-CONVERSATION = "conversation"  # the parameter of the address that names it
+CONVERSATION = "conversation"  # its parameter in the address
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search that was made, kept so that it is not made again when the page is drawn again."""
+    """A search and its result, kept so that a redraw does not repeat it."""
 
     library: str
     question: str
@@ -44,15 +44,14 @@ class Search:
 class Session:
     """The state of one tab. Empty strings stand for "not chosen": the default applies.
 
-    `made` is the title of the library that was made a moment ago, `conversation` the open one's id. `live` are the
-    runs that this tab follows, by turn; `stopping` those it asked to stop. `asked` is the turn that was asked a
-    moment ago, `address` the parameters as they were left, `left` those that this run or the one before began with,
-    `clicked` tells that this run is a click's, `page` the page that is drawn, and `shown` the conversation that the
-    chat has shown since it was opened. `id` is a secret of this tab; `chat` the browser's chat model, see
-    `recall_chat`. `admitted` tells that whoever sits there was let in; `by_itself` that the page is drawn again
-    without the person, who may be away, `finished` that a report came meanwhile; `absent` of a library that was
-    asked for on this page and is not there; `counted` are the pages of libraries as they were seen last.
-    `sources` are those that the page offers, by what their links begin with.
+    `made` is the title of a library that was just created, `conversation` the open one's id. `live` are the runs that
+    this tab follows, by turn; `stopping` those it asked to stop. `asked` is the turn that was just asked, `address` the
+    parameters last set, `left` those at the start of this run or the one before. `clicked` is true in a run after a
+    click, `page` is the current page, and `shown` the conversation that the chat has shown since it was opened. `id` is
+    a secret of this tab; `chat` the browser's chat model, see `recall_chat`. `admitted` is true once the person has
+    access; `by_itself` if the page is redrawn without the person, who may be away, `finished` if a report arrived
+    meanwhile. `absent` is the notice about a library that was requested on this page and does not exist; `counted` has
+    the last page counts of libraries. `sources` are those that the page offers, by the prefix of their links.
     """
 
     language: str = ""
@@ -85,12 +84,12 @@ class Session:
 
     @property
     def owner(self) -> str:
-        """Return the owner of the conversations shown; empty for shared ones."""
+        """Owner of the conversations shown; empty for shared ones."""
         return self.person.owner if self.person else ""
 
 
 def session() -> Session:
-    """This tab's state."""
+    """Return this tab's state."""
     if _KEY not in st.session_state:
         st.session_state[_KEY] = Session()
     state: Session = st.session_state[_KEY]
@@ -108,28 +107,28 @@ def browser() -> str:
     return browser_id() or session().id
 
 
-def whose() -> str:
-    """Return the person to count answers and imports for: who is signed in, else a digest of the browser's id."""
+def person_id() -> str:
+    """Return the id to count answers and imports by: the signed-in person's, else a digest of the browser's id."""
     return session().owner or hashlib.sha256(browser().encode()).hexdigest()[:32]
 
 
 def evaluation_of(app: App) -> Evaluation:
-    """Sets, runs and labels of whoever is signed in; where nobody signs in, everybody's."""
+    """Return the sets, runs and labels of the signed-in person; without sign-in, everybody's."""
     return app.evaluation.of(session().owner)
 
 
 def jobs_of(app: App) -> Jobs:
-    """The imports of whoever is signed in; where nobody signs in, everybody's."""
+    """Return the imports of the signed-in person; without sign-in, everybody's."""
     return app.imports.jobs.of(session().owner or None)
 
 
 def recall_chat(app: App) -> None:
-    """Take up the chat model that was connected in this browser, in whichever of its tabs."""
+    """Load the chat model that was connected in any tab of this browser."""
     session().chat = app.chats.connected.of(browser(), session().owner)
 
 
 def chat_in_use(app: App) -> ChatOptions | None:
-    """The chat model of the session, else that of the settings; None where there is none."""
+    """Return the chat model of the session, else that of the settings; None if there is none."""
     return session().chat or app.chats.of_settings()
 
 
@@ -139,13 +138,13 @@ def keep_chat(app: App, chat: ChatOptions) -> None:
 
 
 def forget_chat(app: App) -> None:
-    """The tabs of this browser are without it from when they are drawn next."""
+    """Disconnect this browser's chat model; its tabs are without it when they are drawn next."""
     app.chats.connected.forget(browser())
 
 
 def build_app() -> App:
-    """Build the application from the settings. Raises RagError when a setting or the store is at fault."""
-    from rag.app import App  # a second, in which the server already answers
+    """Build the application from the settings. Raises RagError if a setting or the store is at fault."""
+    from rag.app import App  # takes a second, in which the server already answers
 
     app = App(load_settings())
     app.start()
@@ -154,12 +153,12 @@ def build_app() -> App:
 
 @st.cache_resource(show_spinner=False)
 def get_app() -> App:
-    """The application, one for all tabs; a failure is not kept, so the next run tries again."""
+    """Return the application, one for all tabs; a failure is not cached, so the next run tries again."""
     return build_app()
 
 
 def set_param(name: str, value: str) -> None:
-    """Keep `value` in the page's address, where it survives a reload; an empty one removes it."""
+    """Keep `value` in the page's address, which survives a reload; an empty one removes it."""
     if not value:
         if name in st.query_params:
             del st.query_params[name]
@@ -169,30 +168,30 @@ def set_param(name: str, value: str) -> None:
 
 
 def stay() -> None:
-    """A callback of buttons: a click on one is no visit to another address, whichever comes with it."""
+    """In a button's callback, mark the run as a click, so that its address does not count as a visit."""
     session().clicked = True
 
 
 def show(conversation_id: str) -> None:
-    """Let this tab show another conversation, or with an empty id a new one."""
+    """Open another conversation in this tab; an empty id opens a new one."""
     session().conversation = conversation_id
     set_param(CONVERSATION, conversation_id)
 
 
-def arrived() -> bool:
+def check_arrival() -> bool:
     """Return, once, whether the address came from a link, Back, Forward or a reload, not from this tab."""
     state, address = session(), st.query_params.to_dict()
     clicked, state.clicked = state.clicked, False
     if clicked and address == state.left != state.address:
-        # The browser sent this click before it heard where it is by now.
+        # The browser sent this click before it received its present address.
         st.query_params.from_dict(state.address or {})
         return False
-    before, state.address, state.left = state.address, address, address
-    return before != address
+    previous, state.address, state.left = state.address, address, address
+    return previous != address
 
 
 def current_library(app: App) -> str:
-    """The library this tab works with: the one chosen here, in the address, or in the settings."""
+    """Return this tab's library: the one chosen here, in the address, or in the settings."""
     state = session()
     state.library = state.library or st.query_params.get("library", "") or app.settings.rag_library
     return state.library
@@ -200,10 +199,10 @@ def current_library(app: App) -> str:
 
 def count_pages(app: App, library: str) -> int:
     """Return the number of pages in `library`; while the database is away, the last number seen."""
-    counted = session().counted
+    counts = session().counted
     with suppress(StoreAwayError):
-        counted[library] = app.library(library).page_count()
-    return counted.get(library, 0)
+        counts[library] = app.library(library).page_count()
+    return counts.get(library, 0)
 
 
 def is_empty(app: App, library: str) -> bool:

@@ -1,4 +1,4 @@
-"""A source beside what rests on it: its page's text with the place marked, which version that is, and the next one."""
+"""The panel with a source next to its answer: the page's text with the place marked, its version, and other sources."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rag.ui.kit.parts import moment
 from rag.ui.kit.passages import passage_markdown
 from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import session
-from rag.ui.kit.sources import STATES, Source, live_address, whereabouts
+from rag.ui.kit.sources import STATES, Source, live_address, location
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
 
-_WANTED = "wanted-source"
+_SOURCE_KEY = "wanted-source"
 _AROUND = 8_000
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A page's text as it was when it was cited, or else what is left of it; `text[slice(*span)]` is the place."""
+    """A page's text as it was when cited, or what is left of it; `text[slice(*span)]` is the place."""
 
     text: str
     span: tuple[int, int]
@@ -36,21 +36,21 @@ class Reading:
 
 
 def draw_panel(app: App, language: Language) -> None:
-    """The panel, which opens and closes without drawing the page again; page.js puts into its box what is wanted."""
+    """Draw the panel, which opens and closes without a redraw of the page; page.js writes the source into its box."""
     st.fragment(_draw_panel)(app, language)
 
 
 def _draw_panel(app: App, language: Language) -> None:
-    st.text_input(label("sources", language), key=_WANTED, label_visibility="collapsed")
-    wanted = str(st.session_state[_WANTED] or "")
-    anchor, _, number = wanted.rpartition("-")
+    st.text_input(label("sources", language), key=_SOURCE_KEY, label_visibility="collapsed")
+    source_id = str(st.session_state[_SOURCE_KEY] or "")
+    anchor, _, number = source_id.rpartition("-")
     sources = session().sources.get(anchor, ())
-    place = next((place for place, one in enumerate(sources) if str(one.n) == number), None)
+    place = next((place for place, source in enumerate(sources) if str(source.n) == number), None)
     if place is not None:
         with st.container(key="source-panel", gap=None):
             _draw_moves(anchor, sources, place, language)
-            _draw_source(app, sources[place], wanted, language)
-    tell_browser("source", source=wanted if place is not None else "", name=label("sources", language))
+            _draw_source(app, sources[place], source_id, language)
+    tell_browser("source", source=source_id if place is not None else "", name=label("sources", language))
 
 
 def _draw_moves(anchor: str, sources: tuple[Source, ...], place: int, language: Language) -> None:
@@ -59,57 +59,57 @@ def _draw_moves(anchor: str, sources: tuple[Source, ...], place: int, language: 
         if len(sources) > 1:
             st.caption(label("source_place", language, place=place + 1, count=len(sources)), width="content")
             for name, icon, step in (("before", "chevron_left", -1), ("after", "chevron_right", 1)):
-                there = 0 <= place + step < len(sources)
+                exists = 0 <= place + step < len(sources)
                 st.button(
                     label(f"source_{name}", language),
                     icon=f":material/{icon}:",
                     type="tertiary",
                     key=f"source-{name}",
-                    disabled=not there,
-                    on_click=_want,
-                    args=(f"{anchor}-{sources[place + step].n}" if there else "",),
+                    disabled=not exists,
+                    on_click=_open_source,
+                    args=(f"{anchor}-{sources[place + step].n}" if exists else "",),
                 )
         st.button(
             label("source_close", language),
             icon=":material/close:",
             type="tertiary",
             key="source-close",
-            on_click=_want,
+            on_click=_open_source,
             args=("",),
         )
 
 
-def _want(wanted: str) -> None:
-    st.session_state[_WANTED] = wanted
+def _open_source(source_id: str) -> None:
+    st.session_state[_SOURCE_KEY] = source_id
 
 
-def _draw_source(app: App, source: Source, wanted: str, language: Language) -> None:
+def _draw_source(app: App, source: Source, source_id: str, language: Language) -> None:
     place = source.place
     with patience(SCREEN):
         page = unless_away(lambda: app.page(source.home, place.url_hash))
         versions = unless_away(lambda: app.library(source.home).versions(place.url_hash)) if page else ()
-    read = reading(source, versions or ())
+    excerpt = read_source(source, versions or ())
     mark = f":green-badge[{source.n}] " if isinstance(place, Citation) else ""
     st.markdown(f"## {mark}{web_link(place.title or place.url, place.url)}", anchors=False)
     within = app.libraries.title(place.library) if place.library else ""
     section = place.section or (source.passage.section if source.passage else ())
-    told = [whereabouts(place.url, section, within), version_line(source, page, read, language)]
+    lines = [location(place.url, section, within), version_line(source, page, excerpt, language)]
     if isinstance(place, Citation) and is_web_url(place.url):
         live = web_link(label("source_live", language), live_address(place, page, source.passage))
-        told.append(f":material/my_location: {live}")
-    st.caption("  \n".join(told))
-    # An id of letters, digits and hyphens only, which tells page.js that this source is there.
+        lines.append(f":material/my_location: {live}")
+    st.caption("  \n".join(lines))
+    # An id of letters, digits and hyphens only, by which page.js sees that this source is drawn.
     with st.container(key="source-text"):
-        st.html(f'<span class="place" id="open-{wanted}"></span>')
-        st.markdown(passage_markdown(*_cut(read)))
+        st.html(f'<span class="place" id="open-{source_id}"></span>')
+        st.markdown(passage_markdown(*_crop(excerpt)))
     if page and st.button(
         label("source_library", language), icon=":material/menu_book:", type="tertiary", key="source-library"
     ):
         go("library", page=page.url_hash)
 
 
-def reading(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion]) -> Reading:
-    """The newest of the page's texts that holds the quote where it was; else its passage; else the quote alone."""
+def read_source(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion]) -> Reading:
+    """Return the newest of the page's texts with the quote in its place; else the passage; else the quote alone."""
     place, quote = source.place, source.quote
     for version in reversed(versions):
         if version.text[place.start : place.end] == quote:
@@ -120,9 +120,9 @@ def reading(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion
     return Reading(quote, (0, len(quote)))
 
 
-def _cut(read: Reading) -> tuple[str, tuple[int, int]]:
-    """Some pages of the text around the place, whole lines; and where the place is in them."""
-    text, (start, end) = read.text, read.span
+def _crop(excerpt: Reading) -> tuple[str, tuple[int, int]]:
+    """Return whole lines of the text around the place, and the place in them."""
+    text, (start, end) = excerpt.text, excerpt.span
     left = text.rfind("\n", 0, max(0, start - _AROUND)) + 1 if start > _AROUND else 0
     right = text.find("\n", end + _AROUND)
     right = len(text) if right < 0 else right
@@ -131,18 +131,18 @@ def _cut(read: Reading) -> tuple[str, tuple[int, int]]:
     return head + text[left:right] + tail, (start + shift, end + shift)
 
 
-def version_line(source: Source, page: Page | None, read: Reading, language: Language) -> str:
+def version_line(source: Source, page: Page | None, excerpt: Reading, language: Language) -> str:
     """Return the version of the text, and what has happened to the page since."""
     parts = []
-    if read.version is not None:
-        key = "source_version_past" if read.version.until else "source_version"
-        times = {"when": moment(read.version.since), "until": moment(read.version.until)}
-        parts.append(label(key, language, number=read.version.number, **times))
+    if excerpt.version is not None:
+        key = "source_version_past" if excerpt.version.until else "source_version"
+        times = {"when": moment(excerpt.version.since), "until": moment(excerpt.version.until)}
+        parts.append(label(key, language, number=excerpt.version.number, **times))
     elif page is None and source.passage is not None and source.passage.fetched_at:
         parts.append(f":material/public: {label('source_beyond', language)}")
     else:
         parts.append(label("source_gone" if page is None else "source_changed", language))
-    state = "newer" if read.version is not None and read.version.until else source.state
+    state = "newer" if excerpt.version is not None and excerpt.version.until else source.state
     if state and page is not None:
         icon, key = STATES[state]
         parts.append(f":orange[:material/{icon}: {escape_line(label(key, language))}]")

@@ -1,4 +1,4 @@
-"""The sources of an answer: chips in a line, one a page; cards of passages. Each leads to the panel beside it."""
+"""The sources of an answer: chips in a line, one per page, and cards of passages. Each opens the panel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATES: dict[PageNow, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in a page that is shown beside what rests on it; `n` is its mark, `passage` what it was read in."""
+    """A place in a page, shown next to the answer that cites it; `n` is its mark, `passage` where it was read."""
 
     n: int
     home: str
@@ -45,12 +45,12 @@ class Source:
 
 
 def anchor_of(run_id: str) -> str:
-    """The start of the addresses that the marks of one answer lead to; letters and digits only."""
+    """Return the prefix of the ids to which one answer's marks link; letters and digits only."""
     return f"source-{''.join(sign for sign in run_id if sign.isalnum())[-12:]}"
 
 
 def offer(anchor: str, sources: Iterable[Source]) -> None:
-    """Let the panel of this tab show them: a link to `#{anchor}-{n}` opens it."""
+    """Make sources available to this tab's panel: a link to `#{anchor}-{n}` opens one."""
     session().sources[anchor] = tuple(sources)
 
 
@@ -61,24 +61,24 @@ def draw_line(
     run_id: str,
     language: Language,
     *,
-    told: Sequence[str] = (),
+    lead: Sequence[str] = (),
     states: Mapping[str, PageNow] | None = None,
 ) -> None:
-    """One line under an answer: what is `told` of it, in Markdown, and a chip for each cited page; many of them fold.
+    """Draw a line below an answer: the Markdown parts of `lead`, and a chip for each cited page; many are collapsed.
 
-    `states` say, by url_hash, which pages are not what the answer was written from.
+    `states` are the pages, by url_hash, that differ from the text behind the answer.
     """
     now = states or {}
-    found = [
+    sources = [
         Source(one.n, home_of(app, library, one), one, _passage_of(answer, one), now.get(one.url_hash))
         for one in sorted(answer.citations, key=lambda one: one.n)
     ]
-    offer(anchor_of(run_id), found)
+    offer(anchor_of(run_id), sources)
     pages: dict[tuple[str, str], list[Source]] = {}
-    for one in found:
+    for one in sources:
         pages.setdefault((one.home, one.place.url_hash), []).append(one)
     chips = [_chip(anchor_of(run_id), page, language) for page in pages.values()]
-    if parts := [*filter(None, told), *chips[:_CHIPS]]:
+    if parts := [*filter(None, lead), *chips[:_CHIPS]]:
         with st.container(key=f"source-line-{run_id}"):
             st.markdown(" ".join(parts))
     if more := chips[_CHIPS:]:
@@ -91,18 +91,18 @@ def draw_line(
 
 
 def _chip(anchor: str, sources: list[Source], language: Language) -> str:
-    """The marks that a page has, and its title; what has become of it and its first quote for who points at it."""
+    """Return a chip with a page's marks and title; its tooltip has the page's state and first quote."""
     first = sources[0]
     icon, key = STATES[first.state] if first.state else ("", "")
     sign = f":material/{icon}: " if icon else ""
-    marks = f"**{_ranges([one.n for one in sources])}**"
+    marks = f"**{_ranges([source.n for source in sources])}**"
     title = escape_line(shorten(first.place.title or site_of(first.place.url), _LONGEST_TITLE))
-    told = f"{label(key, language)}: {first.quote}" if key else first.quote
-    return f'[{sign}{marks} {title}](#{anchor}-{first.n} "{tip(told)}")'
+    text = f"{label(key, language)}: {first.quote}" if key else first.quote
+    return f'[{sign}{marks} {title}](#{anchor}-{first.n} "{tip(text)}")'
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """`1–4 7` for 1, 2, 3, 4, 7, which are in order."""
+    """Return `1–4 7` for 1, 2, 3, 4, 7, which are in order."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -120,49 +120,49 @@ def tip(text: str) -> str:
 def draw_passage(
     app: App, library: str, passage: Passage, question: str, language: Language, *, key: str, place: int = 0
 ) -> None:
-    """A card for a passage, the words of `question` highlighted; `place` is its number, if it has one."""
+    """Draw a card for a passage, the words of `question` highlighted; `place` is its number, if it has one."""
     with st.container(border=True, key=f"source-{key}"):
         badge = f":green-badge[{place}] " if place else ""
         st.markdown(f"{badge}**{web_link(passage.title or passage.url, passage.url)}**")
         within = app.libraries.title(passage.library) if passage.library else ""
-        st.caption(whereabouts(passage.url, passage.section, within))
+        st.caption(location(passage.url, passage.section, within))
         with st.container(key=f"quote-{key}"):
-            st.markdown(beginning(passage.text, question))
+            st.markdown(excerpt(passage.text, question))
         draw_reader(Source(1, home_of(app, library, passage), passage, passage), key, language)
 
 
 def draw_reader(source: Source, key: str, language: Language) -> None:
-    """A link that opens the page's text beside it."""
+    """Draw a link that opens the page's text in the panel."""
     anchor = anchor_of(key)
     offer(anchor, [source])
     st.markdown(f":small[[:material/article: {label('source_in_page', language)}](#{anchor}-{source.n})]")
 
 
-def whereabouts(url: str, section: tuple[str, ...], library: str = "") -> str:
-    """`site · section › section`; `library` is its title, where several were searched."""
+def location(url: str, section: tuple[str, ...], library: str = "") -> str:
+    """Return `site · section › section`; `library` is its title, if several were searched."""
     path = " › ".join(escape_line(part) for part in section)
     within = f":material/menu_book: {escape_line(library)}" if library else ""
     return " · ".join(filter(None, (within, escape_line(site_of(url)), path)))
 
 
-def beginning(text: str, question: str) -> str:
-    """The part of a passage that holds the most of the question's words, which are highlighted."""
+def excerpt(text: str, question: str) -> str:
+    """Return the part of a passage with the most of the question's words, which are highlighted."""
     left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _SHOWN))
-    shown = text[left:right].strip()
-    head, tail = ("…\n" if shown.startswith(("|", "#")) else "…"), ("\n…" if shown.endswith("|") else "…")
-    shown = f"{head if left else ''}{shown}{tail if right < len(text) else ''}"
-    return passage_markdown(shown, *term_spans(question, shown))
+    part = text[left:right].strip()
+    head, tail = ("…\n" if part.startswith(("|", "#")) else "…"), ("\n…" if part.endswith("|") else "…")
+    part = f"{head if left else ''}{part}{tail if right < len(text) else ''}"
+    return passage_markdown(part, *term_spans(question, part))
 
 
 def _whole_rows(text: str, left: int, right: int) -> tuple[int, int]:
-    """The same span without a row of a table that is cut."""
+    """Return the span without a table row that is cut."""
     first, last, end = (text.rfind("\n", 0, left) + 1, text.rfind("\n", 0, right) + 1, text.find("\n", right))
     left = first if text.startswith("|", first) else left
     return left, (end if end >= 0 else len(text)) if text.startswith("|", last) else right
 
 
 def live_address(citation: Citation, page: Page | None, passage: Passage | None) -> str:
-    """The address that opens the live page at the sentence, told apart from others by what is known of the page."""
+    """Return the address that opens the live page at the sentence, made unambiguous by the known text of the page."""
     if page is not None and page.text[citation.start : citation.end] == citation.quote:
         return text_fragment(citation.url, page.text, citation.start, citation.end)
     if passage is not None:

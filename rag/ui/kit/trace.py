@@ -1,4 +1,4 @@
-"""The steps of a run: what each did, what it decided, how long it took."""
+"""The steps of a run: actions, decisions and times."""
 
 from __future__ import annotations
 
@@ -15,67 +15,67 @@ from rag.ui.kit.live import LiveRun
 from rag.ui.kit.parts import duration
 from rag.ui.kit.strings import Language, counted, label
 
-# They set the state up or put it away, and decide nothing that a reader would want to know.
-_UNSEEN = frozenset({"enter", "close"})
+# Nodes that set up or store the state, without a decision that a reader would want to know.
+_HIDDEN = frozenset({"enter", "close"})
 
 
 def steps_head(answer: Answer, language: Language) -> str:
     """Return the number of steps and the total time; empty without steps."""
-    count = sum(step.node not in _UNSEEN for step in answer.steps)
+    count = sum(step.node not in _HIDDEN for step in answer.steps)
     time = duration(answer.seconds * 1000, language)
     return counted("trace_one", "trace_many", count, language, time=time) if count else ""
 
 
 def draw_steps(answer: Answer, settings: Mapping[str, Any], language: Language, *, key: str) -> None:
-    """The steps, and what the chat model was given; `settings` are those of the turn."""
+    """Draw the steps, and the prompts and parameters of the chat model; `settings` are those of the turn."""
     with st.container(key=f"steps-{key}"):
         st.markdown("\n\n".join(step_lines(answer.steps, language)))
         if answer.usage.prompts:
             st.caption(label("trace_prompts", language, names=" ".join(f"`{name}`" for name in answer.usage.prompts)))
-        if answer.usage.calls and (told := parameters(settings)):
-            st.caption(label("trace_parameters", language, parameters=escape_line(told)))
+        if answer.usage.calls and (text := parameters(settings)):
+            st.caption(label("trace_parameters", language, parameters=escape_line(text)))
 
 
 def parameters(settings: Mapping[str, Any]) -> str:
-    """`qwen-plus · temperature 0.7 · seed 3`: the model and its parameters that were chosen."""
-    chosen = [f"{name} {settings[name]}" for name in ("temperature", *SAMPLING) if name in settings]
-    return " · ".join([str(settings["model"]), *chosen] if settings.get("model") else chosen)
+    """Return `qwen-plus · temperature 0.7 · seed 3`: the model and the parameters that were chosen."""
+    parts = [f"{name} {settings[name]}" for name in ("temperature", *SAMPLING) if name in settings]
+    return " · ".join([str(settings["model"]), *parts] if settings.get("model") else parts)
 
 
 def live_lines(live: LiveRun, language: Language) -> str:
     """Return the steps so far and the one in progress, as Markdown."""
-    now = [doing_line(live, language)] if live.current or not live.steps else []
+    now = [current_line(live, language)] if live.current or not live.steps else []
     return "\n\n".join([*step_lines(live.steps, language), *now])
 
 
-def doing_line(live: LiveRun, language: Language) -> str:
+def current_line(live: LiveRun, language: Language) -> str:
     """Return a line about the current step."""
     name = step_name(live.current, language) if live.current else label("trace_starting", language)
     return f":primary[:material/progress_activity:] {name}…"
 
 
 def step_lines(steps: Sequence[Step], language: Language) -> list[str]:
-    """A paragraph of Markdown for each step that is shown; all go into one element, for they are drawn at each look."""
+    """Return a paragraph of Markdown for each visible step; all go into one element, which is drawn at each poll."""
     lines = []
     for step in steps:
-        if step.node not in _UNSEEN:
-            told = describe(step, language)
+        if step.node not in _HIDDEN:
+            text = describe(step, language)
             name = f":green[:material/check:] {step_name(step.node, language)}"
-            lines.append(f"{name} :gray[{told}]" if told else name)
-            lines[-1] += f" :gray[{_cost(step, language)}]"  # style.css puts what comes last at the right
+            lines.append(f"{name} :gray[{text}]" if text else name)
+            lines[-1] += f" :gray[{_cost(step, language)}]"  # style.css aligns the last element to the right
     return lines
 
 
 def _cost(step: Step, language: Language) -> str:
-    """Its time, and the tokens that it took."""
+    """Return the step's tokens and time."""
     tokens = int(step.detail.get("tokens") or 0)
     key = "usage_tokens_about" if step.detail.get("tokens_estimated") else "usage_tokens"
-    told = [label(key, language, count=f"{tokens:,}")] if tokens else []
-    return " · ".join([*told, duration(step.ms, language)])
+    parts = [label(key, language, count=f"{tokens:,}")] if tokens else []
+    return " · ".join([*parts, duration(step.ms, language)])
 
 
 def step_name(node: str, language: Language) -> str:
-    """A node's name for the reader; a node without one shows its own."""
+    """Return a node's label; without one, its own name."""
     key = f"node_{node}"
     return label(key, language) if key in sentences("en") else escape_line(node)
 
@@ -88,8 +88,8 @@ def describe(step: Step, language: Language) -> str:
     if step.node in ("condense", "enter") and detail.get("decision") in ("condensed", "corrected"):
         queries = [str(detail.get("question", ""))]
     if queries and step.node in ("retrieve", "rewrite", "condense"):
-        shown = " · ".join(shorten(" ".join(query.split()), 80) for query in queries)
-        parts.append(label("detail_query", language, query=escape_line(shown)))
+        text = " · ".join(shorten(" ".join(query.split()), 80) for query in queries)
+        parts.append(label("detail_query", language, query=escape_line(text)))
     if step.node == "retrieve" and "passages" in detail:
         parts.append(counted("detail_found_one", "detail_found", int(detail["passages"]), language))
     if "relevant" in detail and "of" in detail:
@@ -100,6 +100,6 @@ def describe(step: Step, language: Language) -> str:
 
 
 def _decision(decision: str, language: Language) -> str:
-    """The sentence for what a step decided, or empty where there is none."""
+    """Return the sentence for a step's decision; empty if there is none."""
     code = f"step_{decision}"
     return escape_line(say(Notice(code), language).rstrip(".。")) if code in sentences("en") else ""

@@ -1,1 +1,1 @@
-"""The library: its pages as a list, one page with its texts, its schedules, and what is done with whole libraries."""
+"""The library: its pages as a list, one page with its texts, schedules, and actions on whole libraries."""

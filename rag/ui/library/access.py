@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 def draw_access(app: App, library: str, language: Language) -> None:
-    """The button to the roles; nothing without sign-in, or for people who don't own the library."""
+    """Draw the button of the roles; nothing without sign-in, or for people who don't own the library."""
     if session().person is None or not app.roles.has(library, "owner"):
         return
     with st.popover(label("access", language), icon=":material/group:", key=f"access-{library}"):
         st.caption(label("access_lead", language))
-        _everyone(app, library, language)
+        _draw_everyone(app, library, language)
         for grant in app.roles.grants(library):
             if grant.subject != EVERYONE:
-                _grant(app, library, grant.subject, grant.role, language)
-        _add(app, library, language)
+                _draw_grant(app, library, grant.subject, grant.role, language)
+        _draw_form(app, library, language)
         with st.expander(label("access_log", language), type="compact"):
-            _log(app, library, language)
+            _draw_log(app, library, language)
 
 
-def _everyone(app: App, library: str, language: Language) -> None:
-    """What everyone who is signed in may do."""
+def _draw_everyone(app: App, library: str, language: Language) -> None:
+    """Draw the role of everyone who is signed in."""
     roles: list[Role] = list(ROLES[:-1])
-    now = next((one.role for one in app.roles.grants(library) if one.subject == EVERYONE), "editor")
+    current = next((grant.role for grant in app.roles.grants(library) if grant.subject == EVERYONE), "editor")
     key = f"access-everyone-{library}"
 
     def change() -> None:
@@ -45,14 +45,14 @@ def _everyone(app: App, library: str, language: Language) -> None:
     st.selectbox(
         label("access_everyone", language),
         roles,
-        roles.index(now) if now in roles else 0,
+        roles.index(current) if current in roles else 0,
         key=key,
         format_func=lambda role: label(f"role_{role}_does", language),
         on_change=change,
     )
 
 
-def _grant(app: App, library: str, subject: str, role: Role, language: Language) -> None:
+def _draw_grant(app: App, library: str, subject: str, role: Role, language: Language) -> None:
     def revoke() -> None:
         attempt(lambda: app.roles.revoke(library, subject))
 
@@ -61,25 +61,25 @@ def _grant(app: App, library: str, subject: str, role: Role, language: Language)
     row.button(label("access_revoke", language), key=f"access-revoke-{subject}", type="tertiary", on_click=revoke)
 
 
-def _add(app: App, library: str, language: Language) -> None:
+def _draw_form(app: App, library: str, language: Language) -> None:
     with st.form(f"access-add-{library}", border=False, clear_on_submit=False):
         subject = st.text_input(label("access_subject", language), placeholder="ann@example.com", key="access-subject")
-        chosen = st.selectbox(
+        selected = st.selectbox(
             label("access_role", language),
             ROLES[1:],
             key="access-role",
             format_func=lambda role: label(f"role_{role}_does", language),
         )
         if st.form_submit_button(label("access_grant", language), type="primary", key="access-grant") and attempt_here(
-            lambda: app.roles.grant(library, subject or "", chosen), language
+            lambda: app.roles.grant(library, subject or "", selected), language
         ):
             st.rerun()
 
 
-def _log(app: App, library: str, language: Language) -> None:
+def _draw_log(app: App, library: str, language: Language) -> None:
     entries = app.roles.entries(library)
-    for one in entries[:50]:
-        what = label(f"audit_{one.action}", language, detail=one.detail)
-        st.caption(escape_line(f"{moment(one.at)} · {one.person} · {what}"))
+    for entry in entries[:50]:
+        text = label(f"audit_{entry.action}", language, detail=entry.detail)
+        st.caption(escape_line(f"{moment(entry.at)} · {entry.person} · {text}"))
     if not entries:
         st.caption(label("access_log_empty", language))

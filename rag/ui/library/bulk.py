@@ -15,7 +15,7 @@ from rag.types import Notice, Page
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.parts import data_table, language_name, moment, short_source
 from rag.ui.kit.removal import confirm_removal
-from rag.ui.kit.session import set_param, whose
+from rag.ui.kit.session import person_id, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.page_filter import state_of
 
@@ -23,19 +23,19 @@ _ROW, _HEIGHT = 35, 530
 
 
 class Picked(NamedTuple):
-    """Return the page whose cell was clicked, and the selected pages."""
+    """The page whose cell was clicked, and the selected pages."""
 
     opened: Page | None
     ticked: list[Page]
 
 
-def draw_table(pages: Sequence[Page], left_out: Collection[str], identity: str, language: Language) -> Picked:
-    """`identity` tells one list from another: rows are picked by their place, so another list is another table."""
-    rows = rows_of(pages, left_out, language)
+def draw_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> Picked:
+    """Draw the table; each list has another `identity` and so another table, since rows are selected by position."""
+    rows = rows_of(pages, excluded, language)
     state = data_table(
         rows,
         hide_index=True,
-        column_order=_telling(rows),
+        column_order=_varying_columns(rows),
         on_select="rerun",
         selection_mode=["multi-row", "single-cell"],
         key=f"table-{language}-{_round()}-{identity}",
@@ -44,14 +44,14 @@ def draw_table(pages: Sequence[Page], left_out: Collection[str], identity: str, 
         row_height=_ROW,
         placeholder="",
     )
-    chosen = state["selection"]
-    cells = [row for row, _ in chosen["cells"] if row < len(pages)]
-    ticked = [pages[row] for row in chosen["rows"] if row < len(pages)]
-    return Picked(pages[cells[0]] if cells else None, ticked)
+    selection = state["selection"]
+    cells = [row for row, _ in selection["cells"] if row < len(pages)]
+    selected = [pages[row] for row in selection["rows"] if row < len(pages)]
+    return Picked(pages[cells[0]] if cells else None, selected)
 
 
-def forget_picks() -> None:
-    """Nothing is picked when the table is drawn next."""
+def clear_selection() -> None:
+    """Clear the selection before the table is drawn next."""
     st.session_state["table-round"] = _round() + 1
 
 
@@ -59,12 +59,12 @@ def _round() -> int:
     return int(st.session_state.get("table-round", 0))
 
 
-def rows_of(pages: Sequence[Page], left_out: Collection[str], language: Language) -> list[dict[str, object]]:
+def rows_of(pages: Sequence[Page], excluded: Collection[str], language: Language) -> list[dict[str, object]]:
     now = datetime.now(UTC)
     return [
         {
             "title": page.title or short_source(page.url),
-            "state": label(f"row_{state_of(page, left_out, now)}", language),
+            "state": label(f"row_{state_of(page, excluded, now)}", language),
             "site": page.site,
             "language": language_name(page.language, language),
             "chunks": page.chunks,
@@ -76,11 +76,13 @@ def rows_of(pages: Sequence[Page], left_out: Collection[str], language: Language
     ]
 
 
-def _telling(rows: Sequence[dict[str, object]]) -> list[str]:
-    """The columns to show: the title, and those that do not say the same of every page."""
+def _varying_columns(rows: Sequence[dict[str, object]]) -> list[str]:
+    """Return the columns to show: the title, and those whose values differ between pages."""
     values = {name: {row[name] for row in rows} for name in rows[0]}
     return [
-        name for name, said in values.items() if name == "title" or len(said) > 1 or (len(rows) == 1 and "" not in said)
+        name
+        for name, distinct in values.items()
+        if name == "title" or len(distinct) > 1 or (len(rows) == 1 and "" not in distinct)
     ]
 
 
@@ -101,52 +103,52 @@ if TYPE_CHECKING:
     from rag.app import App
 
 
-def draw_bulk(app: App, library: str, ticked: Sequence[Page], left_out: Collection[str], language: Language) -> None:
+def draw_bulk(app: App, library: str, selected: Sequence[Page], excluded: Collection[str], language: Language) -> None:
     """Draw buttons for the selected pages."""
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="bulk", gap="small"):
-        st.markdown(f"**{counted('bulk_one', 'bulk', len(ticked), language)}**", width="content")
-        draw_page_actions(app, library, ticked, left_out, language, key="bulk")
+        st.markdown(f"**{counted('bulk_one', 'bulk', len(selected), language)}**", width="content")
+        draw_page_actions(app, library, selected, excluded, language, key="bulk")
 
 
 def draw_page_actions(
-    app: App, library: str, pages: Sequence[Page], left_out: Collection[str], language: Language, *, key: str
+    app: App, library: str, pages: Sequence[Page], excluded: Collection[str], language: Language, *, key: str
 ) -> None:
-    """Look again, leave out or let in, remove: for these pages, within the row that is open."""
+    """Draw the buttons for these pages into the open row: re-check, exclude or include, delete."""
     hashes = [page.url_hash for page in pages]
     web = [page.url_hash for page in pages if page.source == "web"]
     text = label("page_recheck", language)
     hint = None if web else label("page_recheck_no", language)
     if st.button(text, icon=":material/sync:", key=f"{key}-recheck", disabled=not web, help=hint):
         recheck(app, library, web, title=pages[0].title if len(pages) == 1 else "")
-    if any(one not in left_out for one in hashes):
+    if any(url_hash not in excluded for url_hash in hashes):
         text, hint = label("page_leave_out", language), label("page_leave_out_hint", language)
         if st.button(text, icon=":material/visibility_off:", key=f"{key}-leave-out", help=hint):
-            _leave_out(app, library, hashes, True)
-    if any(one in left_out for one in hashes):
+            _exclude(app, library, hashes, True)
+    if any(url_hash in excluded for url_hash in hashes):
         text = label("page_let_in", language)
         if st.button(text, icon=":material/visibility:", key=f"{key}-let-in"):
-            _leave_out(app, library, hashes, False)
+            _exclude(app, library, hashes, False)
     if st.button(label("library_remove_go", language), icon=":material/delete:", key=f"{key}-remove"):
-        confirm_removal(app, library, pages, language, key, _forget)
+        confirm_removal(app, library, pages, language, key, _close_page)
 
 
 def recheck(app: App, library: str, hashes: Sequence[str] | None, *, site: str = "", title: str = "") -> None:
-    """Start another look at these pages, or at all, and show how it goes."""
+    """Start a re-check of these pages, or of all, and show its progress."""
 
     def begin() -> None:
-        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=whose(), title=title))
+        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=person_id(), title=title))
 
     attempt(begin)
     st.rerun()
 
 
-def _leave_out(app: App, library: str, hashes: Sequence[str], out: bool) -> None:
+def _exclude(app: App, library: str, hashes: Sequence[str], out: bool) -> None:
     done = Notice("pages_left_out" if out else "pages_let_in")
     attempt(lambda: app.leave_out(library, hashes, out), done)
     st.rerun()
 
 
-def _forget() -> None:
+def _close_page() -> None:
     """Clear the selection and close the open page."""
-    forget_picks()
+    clear_selection()
     set_param("page", "")

@@ -24,7 +24,7 @@ _LONGEST_TITLE = 60
 
 
 def settle_library(app: App, language: Language) -> None:
-    """Let the tab work with a library that is there: of one that is not, say so and take the first."""
+    """Select a library that exists: if the tab's one does not, say so and take the first."""
     state = session()
     try:
         app.libraries.check(current_library(app))
@@ -32,31 +32,31 @@ def settle_library(app: App, language: Language) -> None:
         return
     except RagError as error:
         others = [info.name for info in app.libraries.infos()]
-        wanted = app.settings.rag_library
-        use_library(others[0] if others and wanted not in others else wanted)
+        default = app.settings.rag_library
+        use_library(others[0] if others and default not in others else default)
         state.absent = error.notice
     if state.absent:
         st.warning(escape_line(say(state.absent, language)), icon=":material/info:")
 
 
 def use_library(name: str) -> None:
-    """Let this tab work with another library; what it showed of the one before goes."""
-    _take(session(), name)
+    """Switch this tab to another library, and reset what it showed of the one before."""
+    _select(session(), name)
     show("")
     for param in ("job", "find", "page"):
         set_param(param, "")
 
 
-def _take(state: Session, name: str) -> None:
+def _select(state: Session, name: str) -> None:
     state.library, state.scope, state.search, state.absent, state.conversation = name, Scope(), None, None, ""
 
 
 def draw_picker(app: App, language: Language) -> None:
-    """The libraries to choose from, and the button that makes another."""
+    """Draw the choice of libraries, and the button that creates one."""
     current = current_library(app)
     titles = {info.name: info.shown for info in app.libraries.infos()}
-    titles.setdefault(current, current)  # one that the engine, while away, does not list
-    # With another library open both fields are others: a click that was on its way changes nothing in the new ones.
+    titles.setdefault(current, current)  # not listed while the engine is away
+    # Each library has separate fields, so that a late click changes nothing in another one.
     picker = f"library-picker-{current}"
     st.selectbox(
         label("library", language),
@@ -72,7 +72,7 @@ def draw_picker(app: App, language: Language) -> None:
         st.popover(label("library_new", language), icon=":material/add:", type="tertiary", key=f"new-beside-{current}"),
         st.form(f"library-new-{current}", border=False),
     ):
-        title = title_input(f"library-name-{current}", language)
+        title = draw_title_field(f"library-name-{current}", language)
         if st.form_submit_button(
             label("library_create", language), type="primary", key="library-create", on_click=stay
         ):
@@ -81,22 +81,22 @@ def draw_picker(app: App, language: Language) -> None:
             session().made = None
 
 
-def title_input(key: str, language: Language, title: str = "") -> str:
-    """A field for a library's title."""
+def draw_title_field(key: str, language: Language, title: str = "") -> str:
+    """Draw a field for a library's title."""
     hint = label("library_new_hint", language)
     name = label("library_new_name", language)
     return st.text_input(name, title, key=key, placeholder=hint, max_chars=_LONGEST_TITLE) or ""
 
 
 def _create(app: App, title: str, language: Language) -> None:
-    """Make it and go there; once, when the form is sent twice.
+    """Create a library and switch to it, only once if the form is sent twice.
 
-    Streamlit ends this run for the next click wherever its state is read: not between the two.
+    Streamlit ends this run for the next click wherever its state is read, but not between the two.
     """
     state = session()
     try:
         if state.made != title:
-            _take(state, app.libraries.create(title))
+            _select(state, app.libraries.create(title))
             state.made = title
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
@@ -108,18 +108,18 @@ def _create(app: App, title: str, language: Language) -> None:
 def draw_rename(app: App, library: str, language: Language) -> None:
     title = app.libraries.title(library)
     with st.popover(label("library_rename", language), icon=":material/edit:", key=f"rename-{library}-{title}"):
-        wanted = title_input(f"rename-title-{library}", language, title)
-        go_on = st.button(label("library_rename_go", language), type="primary", key="library-rename")
-        if go_on and attempt_here(lambda: app.libraries.rename(library, wanted), language):
+        new_title = draw_title_field(f"rename-title-{library}", language, title)
+        submitted = st.button(label("library_rename_go", language), type="primary", key="library-rename")
+        if submitted and attempt_here(lambda: app.libraries.rename(library, new_title), language):
             st.rerun()
 
 
 def draw_removal(app: App, library: str, language: Language) -> None:
-    """Nothing for the library that is opened first: that one stays."""
+    """Draw the button that deletes a library; the one that opens first stays and has none."""
     if library == app.settings.rag_library:
         return
-    told, icon = label("library_remove", language), ":material/delete:"
-    if st.button(told, icon=icon, type="tertiary", key="library-remove"):
+    text, icon = label("library_remove", language), ":material/delete:"
+    if st.button(text, icon=icon, type="tertiary", key="library-remove"):
         _confirm_remove(app, library, app.libraries.title(library), language)
 
 
@@ -138,7 +138,7 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
 
 
 def draw_removed(app: App, language: Language) -> None:
-    """Those that were removed, and can be brought back."""
+    """Draw the deleted libraries that can be restored."""
     for info in app.libraries.removed():
         until = moment(info.kept_until.isoformat())
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):

@@ -1,4 +1,4 @@
-"""A library moves to another embedding model: the buttons for there and back, and how far it is."""
+"""The move of a library to another embedding model: the buttons for both directions, and the progress."""
 
 from __future__ import annotations
 
@@ -22,29 +22,32 @@ _POLL_SECONDS = 0.7
 
 
 def draw_move_buttons(app: App, library: str, language: Language) -> None:
-    """Nothing while the library moves, or where it has the app's model and no other to go back to."""
-    found = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
+    """Draw the buttons; none while the library moves, or if it has the app's model and no earlier one."""
+    current_info = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
     move = app.moves.move(library)
-    if found is None or (move and move.is_running):
+    if current_info is None or (move and move.is_running):
         return
     current = app.libraries.current_model()
-    if current and found.embedding_model != current:
+    if current and current_info.embedding_model != current:
         text = label("move_go", language, model=stored_model(current))
         if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
             attempt(lambda: app.moves.begin(library, current))
             st.rerun()
-    until = found.back_until
-    if until and datetime.now(UTC) < until and found.previous_model != current:
-        text = label("move_back", language, model=stored_model(found.previous_model))
-        shown = {"model": stored_model(found.embedding_model), "previous": stored_model(found.previous_model)}
-        kept = label("move_kept", language, until=moment(until.isoformat()), **shown)
-        if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=kept):
+    until = current_info.back_until
+    if until and datetime.now(UTC) < until and current_info.previous_model != current:
+        text = label("move_back", language, model=stored_model(current_info.previous_model))
+        names = {
+            "model": stored_model(current_info.embedding_model),
+            "previous": stored_model(current_info.previous_model),
+        }
+        hint = label("move_kept", language, until=moment(until.isoformat()), **names)
+        if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
             attempt(lambda: app.moves.go_back(library))
             st.rerun()
 
 
 def follow_move(app: App, library: str, language: Language) -> None:
-    """The library's move: how far it is, then how the two models compare."""
+    """Draw the progress of the library's move, then the comparison of the two models."""
     move = app.moves.move(library)
     if move is not None:
         every = _POLL_SECONDS if move.is_running else None

@@ -1,4 +1,4 @@
-"""One page of a library: what it is, its text, its chunks, what changed, and what can be done with it."""
+"""One page of a library: its details, text, chunks, changes, and actions."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 _HEIGHT = 560
 _SHORT, _SHORT_LINES = 1500, 24
 _PART = 60_000
-"""Characters of a text that are sent to the browser at a time."""
+"""Characters of a text sent to the browser at a time."""
 
 
 def draw_page(app: App, library: str, page: Page, language: Language) -> None:
-    """The detail of `page`, which comes with its text."""
-    left_out = app.library(library).left_out()
+    """Draw the details of `page`, which comes with its text."""
+    excluded = app.library(library).left_out()
     if st.button(label("page_all", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
         set_param("page", "")
         st.rerun()
     with st.container(key="page-detail", gap="small"):
         st.markdown(f"# {escape_line(page.title or short_source(page.url))}", anchors=False)
         st.markdown(web_link(short_source(page.url), page.url))
-        st.markdown(_badges(page, page.url_hash in left_out, language))
+        st.markdown(_badges(page, page.url_hash in excluded, language))
         st.caption("  \n".join(facts_of(page, language)))
         _draw_aliases(page, language)
         with st.container(horizontal=True, gap="small", key="page-actions"):
-            draw_page_actions(app, library, [page], left_out, language, key="page")
+            draw_page_actions(app, library, [page], excluded, language, key="page")
             if page.source == "web":
                 draw_page_schedule(app, library, page, language)
     _draw_view(app, library, page, language)
 
 
-def _badges(page: Page, is_left_out: bool, language: Language) -> str:
+def _badges(page: Page, is_excluded: bool, language: Language) -> str:
     chips = [("orange", "link_off", label("row_gone", language))] if page.status == "gone" else []
-    chips += [("blue", "visibility_off", label("row_left_out", language))] if is_left_out else []
+    chips += [("blue", "visibility_off", label("row_left_out", language))] if is_excluded else []
     if not chips:
         chips.append(("green", "check_circle", label("row_active", language)))
     if page.version > 1:
@@ -64,28 +64,28 @@ def _badges(page: Page, is_left_out: bool, language: Language) -> str:
 
 
 def facts_of(page: Page, language: Language) -> list[str]:
-    """Lines of what is known of the page: who and when, how long, since when it is here, when it was looked at."""
-    said = [label("page_author", language, name=escape_line(page.author))] if page.author else []
-    said += [label("page_published", language, when=_day(page.published))] if page.published else []
-    said += [label("page_modified", language, when=_day(page.modified))] if page.modified else []
+    """Return lines of facts: author and dates, then length and when the page was added, updated and checked."""
+    origin = [label("page_author", language, name=escape_line(page.author))] if page.author else []
+    origin += [label("page_published", language, when=_day(page.published))] if page.published else []
+    origin += [label("page_modified", language, when=_day(page.modified))] if page.modified else []
     size = label(
         "page_meta",
         language,
         characters=f"{page.characters or len(page.text):,}",
         chunks=chunk_count(page.chunks, language),
     )
-    here = [label("page_added_on", language, when=moment(page.added_at))]
+    history = [label("page_added_on", language, when=moment(page.added_at))]
     if page.updated_at and page.updated_at != page.added_at:
-        here.append(label("page_updated_on", language, updated=moment(page.updated_at)))
+        history.append(label("page_updated_on", language, updated=moment(page.updated_at)))
     if page.checked_at:
-        here.append(label("page_checked", language, when=moment(page.checked_at)))
+        history.append(label("page_checked", language, when=moment(page.checked_at)))
     if page.failures:
-        here.append(counted("page_failures_one", "page_failures", page.failures, language))
-    return [" · ".join(line) for line in (said, [size, *here]) if line]
+        history.append(counted("page_failures_one", "page_failures", page.failures, language))
+    return [" · ".join(line) for line in (origin, [size, *history]) if line]
 
 
 def _day(when: str) -> str:
-    """A date that a page says of itself, which may be a moment."""
+    """Return the day of a date or time that a page states."""
     return escape_line(when[:10])
 
 
@@ -93,7 +93,7 @@ def _draw_aliases(page: Page, language: Language) -> None:
     if not page.aliases:
         return
     with st.expander(counted("page_alias_one", "page_aliases", len(page.aliases), language), type="compact"):
-        st.markdown("\n".join(f"- {web_link(short_source(one), one)}" for one in page.aliases))
+        st.markdown("\n".join(f"- {web_link(short_source(url), url)}" for url in page.aliases))
 
 
 def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
@@ -120,28 +120,28 @@ def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
 
 
 def _draw_text(page: Page, language: Language) -> None:
-    start, end = _part(page, "text")
+    start, end = _choose_part(page, "text")
     with st.container(height=_height(page.text), border=True, key=f"page-text-{page.url_hash}"):
         st.markdown(passage_markdown(page.text[start:end]) or label("page_no_text", language))
 
 
 def _draw_chunks(chunks: list[Passage], page: Page, language: Language) -> None:
     st.caption(label("page_chunks_hint", language))
-    start, end = _part(page, "chunks")
-    shown = [(n, chunk) for n, chunk in enumerate(chunks, 1) if chunk.start < end and chunk.end > start]
-    start, end = min([start, *(c.start for _, c in shown)]), max([end, *(c.end for _, c in shown)])
-    first = shown[0][0] if shown else 1
+    start, end = _choose_part(page, "chunks")
+    visible = [(n, chunk) for n, chunk in enumerate(chunks, 1) if chunk.start < end and chunk.end > start]
+    start, end = min([start, *(chunk.start for _, chunk in visible)]), max([end, *(chunk.end for _, chunk in visible)])
+    first = visible[0][0] if visible else 1
     with st.container(height=_height(page.text), border=True, key="page-chunk-map"):
-        st.html(chunks_html(page.text[start:end], [c for _, c in shown], language, first=first, offset=start))
+        st.html(chunks_html(page.text[start:end], [chunk for _, chunk in visible], language, first=first, offset=start))
 
 
 def _height(text: str) -> int | Literal["content"]:
-    """A short text takes the room it needs, a long one is scrolled."""
+    """Return the height of a text: short ones take the room they need, long ones scroll."""
     return _HEIGHT if len(text) > _SHORT or text.count("\n") > _SHORT_LINES else "content"
 
 
-def _part(page: Page, view: str) -> tuple[int, int]:
-    """The part of a long text that is shown, cut at a line's end; the pages to turn are drawn here."""
+def _choose_part(page: Page, view: str) -> tuple[int, int]:
+    """Return the selected part of a long text, cut at a line's end, and draw the pagination."""
     borders = parts_of(page.text)
     if len(borders) <= 2:
         return 0, len(page.text)
@@ -150,7 +150,7 @@ def _part(page: Page, view: str) -> tuple[int, int]:
 
 
 def parts_of(text: str, size: int = _PART) -> list[int]:
-    """The borders of the parts that a text is shown in: 0, …, its length."""
+    """Return the borders of a text's parts: 0, …, its length."""
     borders = [0]
     while len(text) - borders[-1] > size:
         line = text.rfind("\n", borders[-1] + size // 2, borders[-1] + size)
@@ -182,7 +182,7 @@ def citing_of(app: App, library: str) -> Citing:
 
 
 def draw_cited(citing: Citing, url_hash: str, language: Language) -> None:
-    """The questions, newest first, each leading to its conversation."""
+    """Draw the questions that cite the page, newest first, each opening its conversation."""
     turns = citing(url_hash)
     if not turns:
         st.info(label("cited_none", language), icon=":material/format_quote:")

@@ -16,7 +16,7 @@ Sort = Literal["newest", "oldest", "title", "site", "changed", "checked", "longe
 STATES: tuple[State, ...] = get_args(State)
 AGES: tuple[Age, ...] = get_args(Age)
 SORTS: tuple[Sort, ...] = get_args(Sort)
-LATELY = timedelta(days=7)
+RECENTLY = timedelta(days=7)
 _LONG = timedelta(days=30)
 _WITHIN: dict[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7), "month": _LONG}
 
@@ -35,91 +35,92 @@ class PageFilter:
     subject: str = ""
 
     @property
-    def narrowed(self) -> int:
-        """Return the number of active filters besides words and status."""
+    def filter_count(self) -> int:
+        """Number of active filters besides words and status."""
         return sum((bool(self.site), bool(self.language), self.age != "any"))
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The pages to list in order, and how many there are in each state among those that fit all else."""
+class FilteredPages:
+    """The pages to list, in order, and the number of pages in each state among those that match all else."""
 
     pages: list[Page]
     counts: Mapping[State, int]
 
 
-def state_of(page: Page, left_out: Collection[str], now: datetime) -> State | Literal["active"]:
+def state_of(page: Page, excluded: Collection[str], now: datetime) -> State | Literal["active"]:
     """Return a page's most important status: gone, excluded or recently changed."""
     if page.status == "gone":
         return "gone"
-    if page.url_hash in left_out:
+    if page.url_hash in excluded:
         return "left_out"
-    return "changed" if changed_lately(page, now) else "active"
+    return "changed" if is_recently_changed(page, now) else "active"
 
 
-def changed_lately(page: Page, now: datetime) -> bool:
-    return page.version > 1 and _since(page.updated_at, now) <= LATELY
+def is_recently_changed(page: Page, now: datetime) -> bool:
+    return page.version > 1 and _since(page.updated_at, now) <= RECENTLY
 
 
 def arrange(
     pages: Sequence[Page],
-    wanted: PageFilter,
-    left_out: Collection[str],
+    criteria: PageFilter,
+    excluded: Collection[str],
     *,
-    found: Sequence[str] = (),
+    matches: Sequence[str] = (),
     within: Collection[str] | None = None,
     now: datetime | None = None,
-) -> Shown:
-    """`found` are the hashes of the pages whose texts hold the words, the best first, if those were looked for.
+) -> FilteredPages:
+    """Filter and sort pages.
 
-    `within` are those of the subject that is chosen, if one is.
+    `matches` are the hashes of the pages whose texts have the words, best first, if texts were searched. `within` are
+    those of the selected topic, if there is one.
     """
     moment = now or datetime.now(UTC)
-    places = {url_hash: place for place, url_hash in enumerate(found)}
-    among = pages if within is None else [page for page in pages if page.url_hash in within]
-    fitting = [page for page in among if _fits(page, wanted, moment) and _named(page, wanted, places)]
+    places = {url_hash: place for place, url_hash in enumerate(matches)}
+    candidates = pages if within is None else [page for page in pages if page.url_hash in within]
+    matching = [page for page in candidates if _fits(page, criteria, moment) and _has_words(page, criteria, places)]
     counts: Counter[State] = Counter()
-    kept = []
-    for page in fitting:
-        states = _states(page, left_out, moment)
+    selected = []
+    for page in matching:
+        states = _states(page, excluded, moment)
         counts.update(states)
-        if wanted.state in states:
-            kept.append(page)
-    if wanted.in_text and wanted.words:
-        kept.sort(key=lambda page: places[page.url_hash])
+        if criteria.state in states:
+            selected.append(page)
+    if criteria.in_text and criteria.words:
+        selected.sort(key=lambda page: places[page.url_hash])
     else:
-        _sort(kept, wanted.sort)
-    return Shown(kept, {state: counts[state] for state in STATES})
+        _sort(selected, criteria.sort)
+    return FilteredPages(selected, {state: counts[state] for state in STATES})
 
 
-def _states(page: Page, left_out: Collection[str], now: datetime) -> list[State]:
+def _states(page: Page, excluded: Collection[str], now: datetime) -> list[State]:
     states: list[State] = ["all"]
-    states += ["changed"] if changed_lately(page, now) else []
+    states += ["changed"] if is_recently_changed(page, now) else []
     states += ["gone"] if page.status == "gone" else []
-    states += ["left_out"] if page.url_hash in left_out else []
+    states += ["left_out"] if page.url_hash in excluded else []
     return states
 
 
-def _named(page: Page, wanted: PageFilter, places: Mapping[str, int]) -> bool:
-    if wanted.in_text and wanted.words:
+def _has_words(page: Page, criteria: PageFilter, places: Mapping[str, int]) -> bool:
+    if criteria.in_text and criteria.words:
         return page.url_hash in places
     text = f"{page.title} {page.site} {page.url} {' '.join(page.aliases)}".casefold()
-    return all(part in text for part in wanted.words.casefold().split())
+    return all(part in text for part in criteria.words.casefold().split())
 
 
-def _fits(page: Page, wanted: PageFilter, now: datetime) -> bool:
-    if (wanted.site and page.site != wanted.site) or (wanted.language and page.language != wanted.language):
+def _fits(page: Page, criteria: PageFilter, now: datetime) -> bool:
+    if (criteria.site and page.site != criteria.site) or (criteria.language and page.language != criteria.language):
         return False
-    if wanted.age == "unchecked":
+    if criteria.age == "unchecked":
         return page.source == "web" and _since(page.checked_at or page.added_at, now) > _LONG
     added = _since(page.added_at, now)
-    if wanted.age == "older":
+    if criteria.age == "older":
         return added > _LONG
-    return wanted.age == "any" or added <= _WITHIN[wanted.age]
+    return criteria.age == "any" or added <= _WITHIN[criteria.age]
 
 
 def age_of(page: Page, now: datetime) -> Age:
-    """The narrowest of the ages that the page fits."""
+    """Return the narrowest age that the page fits."""
     return next((age for age in AGES if age in (*_WITHIN, "older") and _fits(page, PageFilter(age=age), now)), "older")
 
 

@@ -1,4 +1,4 @@
-"""Looking at pages again regularly: which pages, how often, when next, what came of it last."""
+"""Regular re-checks: their pages, interval, next time, and last result."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _DAY = 24
 _UNITS = {"hours": 1, "days": _DAY}
-_MOST = {"hours": 24 * 366, "days": 366}
+_MAX_COUNT = {"hours": 24 * 366, "days": 366}
 _LONGEST = 40
 
 
 def draw_schedules(app: App, library: str, pages: Sequence[Page], language: Language) -> None:
-    """The button that opens the schedules of a library and the form for another one."""
+    """Draw the button that opens the schedules of a library and the form for another one."""
     views = app.imports.schedules.schedules(library)
     text = label("schedules", language) + (f" ({len(views)})" if views else "")
     with st.popover(text, icon=":material/schedule:", key="schedules"), st.container(key="schedule-list"):
@@ -46,7 +46,7 @@ def draw_schedules(app: App, library: str, pages: Sequence[Page], language: Lang
 
 
 def draw_page_schedule(app: App, library: str, page: Page, language: Language) -> None:
-    """The button that opens the schedule of one page."""
+    """Draw the button that opens the schedule of one page."""
     views = [view for view in app.imports.schedules.schedules(library) if _covers(view, page)]
     own = any(view.schedule.scope == "pages" for view in views)
     text = label("schedule_page_on" if own else "schedule_page", language)
@@ -68,7 +68,7 @@ def _draw_period(
 ) -> None:
     number, unit = st.columns(2, vertical_alignment="bottom")
     with unit:
-        chosen = st.selectbox(
+        unit_name = st.selectbox(
             label("schedule_unit", language),
             list(_UNITS),
             index=1,
@@ -76,9 +76,11 @@ def _draw_period(
             key=f"schedule-unit-{key}",
         )
     with number:
-        count = st.number_input(label("schedule_every", language), 1, _MOST[chosen], 1, key=f"schedule-every-{key}")
+        count = st.number_input(
+            label("schedule_every", language), 1, _MAX_COUNT[unit_name], 1, key=f"schedule-every-{key}"
+        )
     if st.button(label("schedule_set", language), type="primary", icon=":material/check:", key=f"schedule-set-{key}"):
-        hours = int(count) * _UNITS[chosen]
+        hours = int(count) * _UNITS[unit_name]
         done = Notice("schedule_is_set", {"period": asdict(period(hours))})
 
         def begin() -> None:
@@ -89,7 +91,7 @@ def _draw_period(
 
 
 def period(hours: int) -> Notice:
-    """ "every 2 days", "every 36 hours"."""
+    """Return "every 2 days" or "every 36 hours"."""
     unit, count = ("day", hours // _DAY) if hours % _DAY == 0 else ("hour", hours)
     return Notice(f"every_{unit}" if count == 1 else f"every_{unit}s", {"count": count})
 
@@ -100,7 +102,7 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
         with st.container(gap=None, width="stretch"):
             name = escape_line(shorten(_name(view, pages, language), _LONGEST))
             st.markdown(f"**{name}** · {say(period(schedule.every_hours), language)}")
-            st.caption("  \n".join(_told(view, language)))
+            st.caption("  \n".join(_describe(view, language)))
         if view.last and st.button(
             "",
             icon=":material/list:",
@@ -132,7 +134,7 @@ def _name(view: ScheduleView, pages: Sequence[Page], language: Language) -> str:
     return counted("schedule_chosen_one", "schedule_chosen", len(schedule.url_hashes), language)
 
 
-def _told(view: ScheduleView, language: Language) -> list[str]:
+def _describe(view: ScheduleView, language: Language) -> list[str]:
     lines = [label("schedule_next", language, when=moment(view.schedule.next_at))]
     if view.last:
         when = moment(view.last.created_at)

@@ -1,4 +1,4 @@
-"""The summary of one page, on its screen: the one that is kept of its present text, and the button that makes one."""
+"""The summary of one page, on its screen: the saved one of its current text, and the button that makes one."""
 
 from __future__ import annotations
 
@@ -32,43 +32,45 @@ _RULES: Final = "extractive"
 
 def draw_summary(app: App, library: str, page: Page, language: Language) -> None:
     running = st.session_state.get(_key(page))
-    kept = app.summary(library, page, language)
+    saved = app.summary(library, page, language)
     if running:
         st.fragment(_draw_running, run_every=_POLL_SECONDS)(app, page, running, language)
-    elif kept is None or kept["by"] != app.reasoner(library, session().chat).name:
-        if kept is None:
+    elif saved is None or saved["by"] != app.reasoner(library, session().chat).name:
+        if saved is None:
             st.caption(label("summary_none", language))
-        text = label("summary_make" if kept is None else "summary_again", language)
+        text = label("summary_make" if saved is None else "summary_again", language)
         st.button(text, icon=":material/summarize:", key="summary-make", on_click=_make, args=(app, library, page))
-    if kept is not None and not running:
-        _draw_kept(app, library, page, kept, language)
+    if saved is not None and not running:
+        _draw_saved(app, library, page, saved, language)
 
 
-def _draw_kept(app: App, library: str, page: Page, kept: Mapping[str, Any], language: Language) -> None:
-    answer = answer_from({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_shown(kept)})
+def _draw_saved(app: App, library: str, page: Page, summary: Mapping[str, Any], language: Language) -> None:
+    answer = answer_from(
+        {"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_answer_fields(summary)}
+    )
     draw_panel(app, language)
-    by = label("summary_rules", language) if kept["by"] == _RULES else escape_line(kept["by"])
-    st.caption(label("summary_by", language, when=moment(kept["made"]), by=by))
-    if told := notice_of(kept.get("told")):
-        st.caption(escape_line(say(told, language)))
+    by = label("summary_rules", language) if summary["by"] == _RULES else escape_line(summary["by"])
+    st.caption(label("summary_by", language, when=moment(summary["made"]), by=by))
+    if notice := notice_of(summary.get("told")):
+        st.caption(escape_line(say(notice, language)))
     anchor = f"summary{page.url_hash}"
     with st.container(key=f"answer-{anchor}"):
-        marks = {one.n: tip(one.quote) for one in answer.citations}
+        marks = {citation.n: tip(citation.quote) for citation in answer.citations}
         st.markdown(answer_markdown(answer.text, marks=marks, anchor=anchor_of(anchor)), anchors=False)
     draw_line(app, library, answer, anchor, language)
 
 
-def _shown(kept: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: kept[name] for name in ("text", "citations", "statements")}
+def _answer_fields(summary: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: summary[name] for name in ("text", "citations", "statements")}
 
 
 def _make(app: App, library: str, page: Page) -> None:
-    """For callbacks. An error is shown as a notice."""
+    """In a callback, start a summary; an error becomes a notice."""
     state = session()
     language = state.language
-    wish = Question(label("summary_wish", language), (library,), "summary", Filters(pages=(page.url_hash,)))
+    question = Question(label("summary_wish", language), (library,), "summary", Filters(pages=(page.url_hash,)))
     try:
-        st.session_state[_key(page)] = app.ask(wish, chat=state.chat, owner=state.owner)
+        st.session_state[_key(page)] = app.ask(question, chat=state.chat, owner=state.owner)
     except RagError as error:
         state.notes.append(error.notice)
 
@@ -77,7 +79,7 @@ def _draw_running(app: App, page: Page, run_id: str, language: Language) -> None
     live = session().live.setdefault(run_id, LiveRun())
     try:
         live.absorb(app.events(run_id, since=live.next_seq, owner=session().owner))
-    except RagError:  # the app was started anew meanwhile
+    except RagError:  # the app was restarted meanwhile
         _end(page, run_id, None)
     if live.answer is not None:
         _end(page, run_id, live.answer)
@@ -88,7 +90,7 @@ def _draw_running(app: App, page: Page, run_id: str, language: Language) -> None
 
 
 def _end(page: Page, run_id: str, answer: Answer | None) -> None:
-    """Draw the page again, with the summary that is kept now; why there is none is said in passing."""
+    """Redraw the page with the current summary; the reason for a missing one becomes a notice."""
     session().live.pop(run_id, None)
     st.session_state.pop(_key(page), None)
     if answer is not None and answer.notice and answer.outcome != "answered":

@@ -1,4 +1,4 @@
-"""A library as one file: made and downloaded, or handed in and made into a new library."""
+"""A library as one file: exported and downloaded, or uploaded and imported as a new library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import session, set_param
 from rag.ui.kit.strings import Language, counted, label
-from rag.ui.library.libraries import title_input, use_library
+from rag.ui.library.libraries import draw_title_field, use_library
 from rag.ui.serving.uploads import release
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ _POLL_SECONDS = 0.7
 _SUFFIX = "pagelight"
 _TYPES = (f".{_SUFFIX}", ".zip")
 _BROWSER_BYTES = 400_000_000
-"""A browser gets its file from memory; a larger one is fetched from the folder that is named."""
+"""A browser gets its file from memory; for a larger one the page shows its path."""
 
 
 def draw_exchange(app: App, library: str, language: Language) -> None:
-    """The button that opens export and import."""
+    """Draw the button that opens export and import."""
     with st.popover(label("exchange", language), icon=":material/swap_vert:", key=f"exchange-{_round()}"):
         st.markdown(f"**{label('export_title', language)}**")
         st.caption(label("export_lead", language))
@@ -45,29 +45,29 @@ def _round() -> int:
 
 
 def _follow(transfer_id: str) -> None:
-    """Show how the transfer goes, beneath the choices, which shut."""
+    """Show the transfer's progress below the popover, which closes."""
     st.session_state["exchange-round"] = _round() + 1
     set_param("transfer", transfer_id)
 
 
 def draw_import(app: App, language: Language) -> None:
-    """A file and a name for the library that is made from it."""
+    """Draw fields for a file and the title of the library to make from it."""
     st.markdown(f"**{label('import_title', language)}**")
     st.caption(label("import_lead", language))
-    turn = _round()
+    form_number = _round()
     file = st.file_uploader(
         label("import_file", language),
-        key=f"import-file-{turn}",
+        key=f"import-file-{form_number}",
         label_visibility="collapsed",
     )
     st.caption(label("import_larger", language))
-    wanted = title_input(f"import-name-{turn}", language).strip()
-    go_on = st.button(label("import_go", language), icon=":material/unarchive:", key="import-go")
+    title = draw_title_field(f"import-name-{form_number}", language).strip()
+    submitted = st.button(label("import_go", language), icon=":material/unarchive:", key="import-go")
     if file is not None and not file.name.lower().endswith(_TYPES):
         st.error(label("import_type", language, name=escape_line(file.name)), icon=":material/error:")
-    elif go_on and (file is None or not wanted):
+    elif submitted and (file is None or not title):
         st.error(label("import_incomplete", language), icon=":material/error:")
-    elif go_on and file is not None and attempt_here(lambda: _begin_import(app, file, wanted), language):
+    elif submitted and file is not None and attempt_here(lambda: _begin_import(app, file, title), language):
         st.rerun()
 
 
@@ -78,15 +78,15 @@ def _begin_import(app: App, file: UploadedFile, title: str) -> None:
 
 
 def follow_transfer(app: App, language: Language) -> None:
-    """The transfer that the address names: how far it is, then its file or its library."""
+    """Draw the progress of the transfer in the address, then its file or its library."""
     transfer_id = st.query_params.get("transfer", "")
     if not transfer_id:
         return
-    found = app.transfers.transfer(transfer_id, session().owner)
-    if found is None:
+    transfer = app.transfers.transfer(transfer_id, session().owner)
+    if transfer is None:
         set_param("transfer", "")
         return
-    live = found.state == "running"
+    live = transfer.state == "running"
     st.fragment(_draw_transfer, run_every=_POLL_SECONDS if live else None)(app, transfer_id, language, live=live)
 
 
@@ -99,8 +99,8 @@ def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool
         st.markdown(f"**{label(f'transfer_{transfer.kind}', language, library=title)}**")
         if transfer.state == "running":
             share = transfer.done / transfer.total if transfer.total else 0.0
-            told = label("job_progress", language, done=f"{transfer.done:,}", count=f"{transfer.total:,}")
-            st.progress(min(1.0, share), told if transfer.total else label("transfer_begins", language))
+            progress = label("job_progress", language, done=f"{transfer.done:,}", count=f"{transfer.total:,}")
+            st.progress(min(1.0, share), progress if transfer.total else label("transfer_begins", language))
             return
         if transfer.notice:
             st.error(escape_line(say(transfer.notice, language)), icon=":material/error:")

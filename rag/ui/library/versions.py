@@ -1,7 +1,7 @@
-"""The texts that a page had, and what changed from one to the next.
+"""The versions of a page's text, and the changes from one to the next.
 
-What changed between two texts is HTML: their Markdown read (what extraction leaves: headings, lists, tables), words
-struck through and underlined, every character of the texts escaped.
+A difference is HTML: the Markdown of both texts is parsed (what extraction leaves: headings, lists, tables), words are
+struck through and underlined, and every character of the texts is escaped.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from rag.ui.kit.strings import Language, counted, label
 Pieces = Sequence[tuple[str, str]]
 """(kind, text) in order, the kind `same`, `added` or `removed`."""
 
-_FOLDED = 240
-"""Unchanged blocks between changes stay in sight where they hold fewer characters than this."""
+_MIN_FOLDED = 240
+"""Unchanged blocks between changes stay visible if they have fewer characters than this."""
 _TAGS = {"same": ("", ""), "added": ("<ins>", "</ins>"), "removed": ("<del>", "</del>")}
 
 
 def diff_html(pieces: Pieces, language: Language) -> str:
-    """Return removed, added and unchanged blocks; unchanged ones far from changes are folded."""
+    """Return removed, added and unchanged blocks; unchanged ones far from changes are collapsed."""
     blocks = list(_blocks(pieces))
     changed = [
         number for number, block in enumerate(blocks) if any(kind != "same" for line in block for kind, _ in line)
     ]
-    near = {number + beside for number in changed for beside in (-1, 0, 1)}
+    near = {number + offset for number in changed for offset in (-1, 0, 1)}
     parts: list[str] = []
-    for in_sight, group in groupby(range(len(blocks)), near.__contains__):
+    for visible, group in groupby(range(len(blocks)), near.__contains__):
         numbers = list(group)
-        drawn = "".join(_block(blocks[number]) for number in numbers)
+        html = "".join(_block(blocks[number]) for number in numbers)
         size = sum(len(_text(line)) for number in numbers for line in blocks[number])
-        parts.append(drawn if in_sight or size < _FOLDED else _fold(drawn, size, language))
+        parts.append(html if visible or size < _MIN_FOLDED else _fold(html, size, language))
     return f'<div class="page-html diff">{"".join(parts)}</div>'
 
 
-def _fold(drawn: str, size: int, language: Language) -> str:
-    told = label("diff_same", language, count=f"{size:,}")
-    return f"<details><summary>{escape_html(told)}</summary>{drawn}</details>"
+def _fold(html: str, size: int, language: Language) -> str:
+    text = label("diff_same", language, count=f"{size:,}")
+    return f"<details><summary>{escape_html(text)}</summary>{html}</details>"
 
 
 def _blocks(pieces: Pieces) -> Iterator[list[Pieces]]:
-    """The lines, those of a table together, without empty ones."""
+    """Yield the lines without empty ones, those of a table together."""
     lines = (line for line in _lines(pieces) if _text(line).strip())
     for is_table, group in groupby(lines, lambda line: ROW.fullmatch(_text(line)) is not None):
         if is_table:
@@ -76,7 +76,7 @@ def _text(line: Pieces) -> str:
 
 
 def _cut(line: Pieces, start: int, end: int) -> Iterator[tuple[str, str]]:
-    """The part of a line from `start` to `end`."""
+    """Yield the part of a line from `start` to `end`."""
     at = 0
     for kind, text in line:
         part = text[max(0, start - at) : max(0, end - at)]
@@ -85,7 +85,7 @@ def _cut(line: Pieces, start: int, end: int) -> Iterator[tuple[str, str]]:
         at += len(text)
 
 
-def _drawn(pieces: Iterable[tuple[str, str]]) -> str:
+def _render(pieces: Iterable[tuple[str, str]]) -> str:
     return "".join(f"{_TAGS[kind][0]}{escape_html(text)}{_TAGS[kind][1]}" for kind, text in pieces)
 
 
@@ -97,19 +97,19 @@ def _block(block: Sequence[Pieces]) -> str:
         return f"<table>{''.join(map(_row, rows))}</table>"
     for pattern, name in ((HEADING, "head"), (BULLET, "item")):
         if lead := pattern.match(text):
-            return f'<p class="{name}">{_drawn(_cut(line, lead.end(), len(text)))}</p>'
-    return f"<p>{_drawn(line)}</p>"
+            return f'<p class="{name}">{_render(_cut(line, lead.end(), len(text)))}</p>'
+    return f"<p>{_render(line)}</p>"
 
 
 def _row(row: Pieces) -> str:
-    cells = (_trimmed(row, match) for match in CELL.finditer(_text(row)))
+    cells = (_trim(row, match) for match in CELL.finditer(_text(row)))
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-def _trimmed(row: Pieces, match: re.Match[str]) -> str:
+def _trim(row: Pieces, match: re.Match[str]) -> str:
     start, end = match.span(1)
     blank = len(match[1]) - len(match[1].lstrip())
-    return _drawn(_cut(row, start + blank, max(start + blank, end - len(match[1]) + len(match[1].rstrip()))))
+    return _render(_cut(row, start + blank, max(start + blank, end - len(match[1]) + len(match[1].rstrip()))))
 
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ _LONGEST = 200_000
 
 
 def draw_versions(app: App, library: str, page: Page, language: Language) -> None:
-    """A choice of two versions that follow each other, the latest first, and their difference."""
+    """Draw a choice of two consecutive versions, the latest first, and their difference."""
     versions = app.library(library).versions(page.url_hash)
     if len(versions) < 2:
         since = moment(versions[0].since if versions else page.added_at)
@@ -150,10 +150,10 @@ def _draw_difference(old: PageVersion, new: PageVersion, language: Language) -> 
         st.info(label("versions_same_text", language), icon=":material/equal:")
         return
     st.caption(_amount(pieces, language))
-    shown = [(piece.kind, piece.text) for piece in _within(pieces, _LONGEST)]
+    excerpt = [(piece.kind, piece.text) for piece in _first_pieces(pieces, _LONGEST)]
     with st.container(border=True, key="version-diff"):
-        st.html(diff_html(shown, language))
-    if len(shown) < len(pieces):
+        st.html(diff_html(excerpt, language))
+    if len(excerpt) < len(pieces):
         st.caption(label("versions_cut", language))
 
 
@@ -161,16 +161,16 @@ def _amount(pieces: Sequence[DiffPiece], language: Language) -> str:
     added = sum(len(piece.text) for piece in pieces if piece.kind == "added")
     removed = sum(len(piece.text) for piece in pieces if piece.kind == "removed")
     places = sum(piece.kind != "same" and (n == 0 or pieces[n - 1].kind == "same") for n, piece in enumerate(pieces))
-    told = counted("versions_places_one", "versions_places", places, language)
-    return f"{told} · {label('versions_amount', language, added=f'{added:,}', removed=f'{removed:,}')}"
+    text = counted("versions_places_one", "versions_places", places, language)
+    return f"{text} · {label('versions_amount', language, added=f'{added:,}', removed=f'{removed:,}')}"
 
 
-def _within(pieces: Sequence[DiffPiece], limit: int) -> list[DiffPiece]:
-    """The first pieces, until they hold more than `limit` characters."""
-    shown: list[DiffPiece] = []
+def _first_pieces(pieces: Sequence[DiffPiece], limit: int) -> list[DiffPiece]:
+    """Return the first pieces, until they have more than `limit` characters."""
+    first: list[DiffPiece] = []
     for piece in pieces:
         if limit <= 0:
             break
-        shown.append(piece)
+        first.append(piece)
         limit -= len(piece.text)
-    return shown
+    return first

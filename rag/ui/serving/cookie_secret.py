@@ -1,4 +1,4 @@
-"""The secret with which cookies are signed."""
+"""The secret that signs cookies."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _OPTION = "server.cookieSecret"
 
 
 def check_cookie_secret(settings: Settings) -> None:
-    """Raise ConfigError where several apps share a database and each would make up another secret.
+    """Raise ConfigError if several apps share a database and each would make up another secret.
 
-    A visitor who is signed in at one of them would be a stranger to the others.
+    A visitor who is signed in at one of them would be unknown to the others.
     """
     if settings.database_url.get_secret_value() and not (config.is_manually_set(_OPTION) or _has_auth_secret()):
         raise ConfigError("cookie_secret_missing")

@@ -18,9 +18,9 @@ _PYTHON = ".".join(map(str, sys.version_info)).encode()
 
 
 class NoDisclosure:
-    """ASGI middleware that closes those paths, and takes versions out of what opens a session.
+    """ASGI middleware that blocks those paths, and removes versions from the message that opens a session.
 
-    A session opens before anybody has signed in: the page that asks them to runs in one.
+    A session opens before sign-in: the sign-in page runs in one.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -32,25 +32,25 @@ class NoDisclosure:
             return
 
         async def send_without_versions(message: Message) -> None:
-            # Almost no message says it, and most are large: they are searched, and not read.
+            # Almost no message has a version, and most are large: they are searched, not parsed.
             if message["type"] == "websocket.send" and _PYTHON in (message.get("bytes") or b""):
-                message["bytes"] = without_versions(message["bytes"])
+                message["bytes"] = remove_versions(message["bytes"])
             await send(message)
 
         await self._app(scope, receive, send_without_versions if scope["type"] == "websocket" else send)
 
 
-def without_versions(data: bytes) -> bytes:
-    """A message of Streamlit's without Python's version and the kind of system.
+def remove_versions(data: bytes) -> bytes:
+    """Return a message of Streamlit's without Python's version and the kind of system.
 
-    Streamlit's own becomes a digest: a tab that is open across an upgrade must see that it changed, and reloads.
+    Streamlit's own version becomes a digest: a tab that is open across an upgrade must see the change, and reloads.
     """
     message = ForwardMsg.FromString(data)
     if message.WhichOneof("type") != "new_session":
         return data
-    told = message.new_session.initialize.environment_info
-    digest = hashlib.sha256(told.streamlit_version.encode()).hexdigest()[:16]
-    told.Clear()
-    told.streamlit_version = digest
-    cleared: bytes = message.SerializeToString()
-    return cleared
+    environment = message.new_session.initialize.environment_info
+    digest = hashlib.sha256(environment.streamlit_version.encode()).hexdigest()[:16]
+    environment.Clear()
+    environment.streamlit_version = digest
+    result: bytes = message.SerializeToString()
+    return result

@@ -1,8 +1,8 @@
 """The first load: the app's style, skeleton and script are part of the page, text is compressed, and icons are few.
 
-Streamlit sends them with the first drawing of the page, when a browser has painted without them, and leaves its
-own scripts as they are, since it would compress them again for everybody. Here each is packed once. Of its font of
-4,000 icons those that are used are sent (`scripts/icons.py`).
+Streamlit sends them with the first drawing of the page, when a browser has painted without them, and leaves its own
+scripts as they are, since it would compress them again for everybody. Here each is compressed once. Of its font of
+4,000 icons only those in use are sent (`scripts/icons.py`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _SKELETON = (
     '<div id="skeleton" aria-hidden="true"><div><i></i><i></i><i></i></div><div><b></b><i></i><u></u></div></div>'
 )
 _FIRST = ("Html", "Selectbox", "Button", "ButtonGroup", "MenuButton", "TextInput", "ChatInput")
-"""The elements of the first page that Streamlit loads a script of their own for; one that is renamed loads later."""
-_IMPORTED = re.compile(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
+"""The elements of the first page for which Streamlit loads separate scripts; a renamed one loads later."""
+_IMPORT = re.compile(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
 _PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
 _PAGE = "text/html"
-_PACKED = (_PAGE, "text/css", "text/javascript", "application/javascript")
-_KEPT = 256
-_AN_HOUR = {"cache-control": "public, max-age=3600"}  # the name is Streamlit's, and stays when icons are added
+_COMPRESSIBLE = (_PAGE, "text/css", "text/javascript", "application/javascript")
+_CACHE_SIZE = 256
+_AN_HOUR = {"cache-control": "public, max-age=3600"}  # the file name is Streamlit's, and stays when icons are added
 _NOT_FOR_PAGES = (b"if-none-match", b"if-modified-since", b"accept-encoding")
 
 
 class FirstLoad:
-    """ASGI middleware that puts style and script into pages, and packs pages, scripts and styles for who takes gzip."""
+    """ASGI middleware that adds style and script to pages, and compresses pages, scripts and styles with gzip."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -54,42 +54,44 @@ class FirstLoad:
             await _icons()(scope, receive, send)
             return
         takes_gzip = "gzip" in Headers(scope=scope).get("accept-encoding", "")
-        if "/static/" not in scope["path"]:  # what a browser has kept may hold an older style; what is packed, neither
-            scope = {**scope, "headers": [one for one in scope["headers"] if one[0] not in _NOT_FOR_PAGES]}
-        await self._app(scope, receive, _Change(send, takes_gzip=takes_gzip).take)
+        if (
+            "/static/" not in scope["path"]
+        ):  # a cached page may have an older style, and a compressed one cannot be changed
+            scope = {**scope, "headers": [header for header in scope["headers"] if header[0] not in _NOT_FOR_PAGES]}
+        await self._app(scope, receive, _Change(send, takes_gzip=takes_gzip).handle)
 
 
 class _Change:
-    """Passes a response on, or where it is to be changed keeps it until it is whole."""
+    """Forwards a response, or buffers all of it if it is to be changed."""
 
     def __init__(self, send: Send, *, takes_gzip: bool) -> None:
         self._send, self._takes_gzip = send, takes_gzip
         self._start: Message | None = None
         self._body = b""
 
-    async def take(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._changes(message):
+    async def handle(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and self._must_change(message):
             self._start = message
         elif self._start is None:
             await self._send(message)
         else:
             self._body += message.get("body", b"")
             if not message.get("more_body"):
-                await self._end(MutableHeaders(scope=self._start))
+                await self._send_changed(MutableHeaders(scope=self._start))
 
-    def _changes(self, start: Message) -> bool:
+    def _must_change(self, start: Message) -> bool:
         headers = Headers(scope=start)
         kind = headers.get("content-type", "").partition(";")[0]
         plain = start["status"] == 200 and "content-encoding" not in headers
-        return plain and (kind == _PAGE or (self._takes_gzip and kind in _PACKED))
+        return plain and (kind == _PAGE or (self._takes_gzip and kind in _COMPRESSIBLE))
 
-    async def _end(self, headers: MutableHeaders) -> None:
+    async def _send_changed(self, headers: MutableHeaders) -> None:
         body = self._body
         if headers["content-type"].startswith(_PAGE):
-            body = _completed(body)
+            body = _complete(body)
             del headers["etag"], headers["last-modified"]
         if self._takes_gzip:
-            body = await asyncio.to_thread(_packed, body)
+            body = await asyncio.to_thread(_compress, body)
             headers["content-encoding"] = "gzip"
         headers.add_vary_header("Accept-Encoding")
         headers["content-length"] = str(len(body))
@@ -97,12 +99,12 @@ class _Change:
         await self._send({"type": "http.response.body", "body": body})
 
 
-def _completed(page: bytes) -> bytes:
-    """The style stands last, so that it holds against Streamlit's rules of the same weight, which go to the head."""
+def _complete(page: bytes) -> bytes:
+    """Add style and scripts to a page; the style is last, to override Streamlit's rules of equal weight in the head."""
     preloads = [_PRELOAD % name for name in _scripts() if name not in page]
     head = b"".join((b'<link rel="manifest" href="./manifest.webmanifest">', *preloads, b"</head>"))
     page = page.replace(b"</head>", head)
-    return page.replace(b"</body>", _ours() + b"</body>")
+    return page.replace(b"</body>", _own_markup() + b"</body>")
 
 
 @cache
@@ -112,23 +114,23 @@ def _icons() -> Response:
 
 @cache
 def _scripts() -> tuple[bytes, ...]:
-    """The names of the scripts that draw `_FIRST`, and of all that these import.
+    """Return the names of the scripts that draw `_FIRST`, and of all that these import.
 
-    A browser by itself asks for an element's script once it is to be drawn, and then for what that imports.
+    Otherwise a browser requests an element's script when it is to be drawn, and then the imports of that.
     """
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
-    wanted = [file.name.encode() for name in _FIRST for file in folder.glob(f"{name}.*.js")]
-    for name in wanted:  # which grows meanwhile
-        imported = dict.fromkeys(_IMPORTED.findall((folder / name.decode()).read_bytes()))
-        wanted += [one for one in imported if one not in wanted]
-    return tuple(wanted)
+    names = [file.name.encode() for name in _FIRST for file in folder.glob(f"{name}.*.js")]
+    for name in names:  # the list grows meanwhile
+        imports = dict.fromkeys(_IMPORT.findall((folder / name.decode()).read_bytes()))
+        names += [script for script in imports if script not in names]
+    return tuple(names)
 
 
 @cache
-def _ours() -> bytes:
+def _own_markup() -> bytes:
     return f"<style>{_STYLE.read_text(encoding='utf-8')}</style>{_SKELETON}<script>{PAGE}</script>".encode()
 
 
-@lru_cache(_KEPT)
-def _packed(body: bytes) -> bytes:
+@lru_cache(_CACHE_SIZE)
+def _compress(body: bytes) -> bytes:
     return gzip.compress(body, 6, mtime=0)

@@ -1,4 +1,4 @@
-"""The security headers of every HTTP response: the net under the safe renderer."""
+"""The security headers of every HTTP response: the safety net below the safe renderer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIXED: tuple[tuple[bytes, bytes], ...] = (
 
 
 def content_security_policy(scripts: Sequence[str]) -> str:
-    """The policy: everything from the app itself, and of scripts inside a page only these texts.
+    """Return the policy: everything from the app itself, and inline only these scripts.
 
     WebAssembly may be compiled, since Streamlit reads its messages with it; text cannot become a script.
     """
@@ -53,20 +53,20 @@ def _digest(script: str) -> str:
 
 
 def inline_scripts(page: str) -> list[str]:
-    """The scripts that stand inside an HTML page."""
+    """Return the scripts inside an HTML page."""
     return [script.text or "" for script in html.fromstring(page).iter("script") if "src" not in script.attrib]
 
 
 @cache
 def security_headers() -> tuple[tuple[bytes, bytes], ...]:
-    """The headers. Which scripts Streamlit needs is read from the one page that it serves."""
+    """Return the headers. The scripts that Streamlit needs are read from the one page that it serves."""
     page = Path(st.__file__).with_name("static") / "index.html"
     scripts = (*inline_scripts(page.read_text(encoding="utf-8")), *SCRIPTS)
     return ((b"content-security-policy", content_security_policy(scripts).encode("ascii")), *_FIXED)
 
 
 class SecurityHeaders:
-    """ASGI middleware that sets `security_headers` on each response, in place of any the app set.
+    """ASGI middleware that sets `security_headers` on each response, replacing any the app set.
 
     Behind TLS, every cookie becomes Secure.
     """
@@ -78,29 +78,29 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        encrypted, ours = _encrypted(scope), security_headers()
+        is_encrypted, ours = _is_encrypted(scope), security_headers()
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 names = {name for name, _ in ours}
-                kept = [(name, value) for name, value in message["headers"] if name.lower() not in names]
-                kept = [_secured(*header) for header in kept] if encrypted else kept
-                message["headers"] = [*kept, *ours]
+                headers = [(name, value) for name, value in message["headers"] if name.lower() not in names]
+                headers = [_add_secure(*header) for header in headers] if is_encrypted else headers
+                message["headers"] = [*headers, *ours]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
 
 
-def _encrypted(scope: Scope) -> bool:
+def _is_encrypted(scope: Scope) -> bool:
     """Return whether the browser uses TLS, here or at a proxy in front of the app.
 
-    Whoever claims it falsely gets nothing but cookies that their own browser does not send back.
+    A false claim gains nothing but cookies that the client's own browser does not send back.
     """
     proxies = Headers(scope=scope).get("x-forwarded-proto", "")
     return "https" in (scope.get("scheme"), proxies.partition(",")[0].strip().lower())
 
 
-def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+def _add_secure(name: bytes, value: bytes) -> tuple[bytes, bytes]:
     if name.lower() != b"set-cookie":
         return name, value
     attributes = {part.strip().lower() for part in value.split(b";")[1:]}

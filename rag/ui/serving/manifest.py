@@ -1,4 +1,4 @@
-"""The web app manifest, with which a phone's share menu hands links to the app."""
+"""The web app manifest, with which a phone's share menu passes links to the app."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ICON = Path(__file__).resolve().parents[1] / "static" / "icon.svg"
 
 
 async def manifest(_: Request) -> JSONResponse:
-    """Return it; a shared link opens the Add page with the link in its box, and is not added yet."""
+    """Return the manifest; a shared link opens the Add page with the link in its box, and is not added yet."""
     icon = base64.b64encode(_ICON.read_bytes()).decode("ascii")
     content = {
         "name": "Pagelight",

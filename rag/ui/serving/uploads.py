@@ -34,7 +34,7 @@ TOTAL_FILES: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Uploads of one tab, or of all: how many files, and their bytes."""
+    """Uploads of one tab, or of all: their number and bytes."""
 
     files: int = 0
     size: int = 0
@@ -47,17 +47,17 @@ class Load:
 
 
 class Uploads:
-    """ASGI middleware that takes uploads of admitted tabs only, within `session_mb` a tab and `total_mb` in all.
+    """ASGI middleware that accepts uploads of admitted tabs only, up to `session_mb` per tab and `total_mb` in all.
 
-    What is on its way counts at its full announced size, to which the server holds it. How large one file may be
-    is Streamlit's own setting (server.maxUploadSize).
+    An upload in progress counts at its announced size, which the server enforces. The limit for one file is Streamlit's
+    own setting (server.maxUploadSize).
     """
 
     def __init__(self, app: ASGIApp, session_mb: int, total_mb: int) -> None:
         self._app = app
         self._session_mb = session_mb
         self._total_mb = total_mb
-        self._coming: list[tuple[str, int]] = []
+        self._incoming: list[tuple[str, int]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS") or _PLACE not in scope["path"]:
@@ -65,16 +65,18 @@ class Uploads:
             return
         session_id = scope["path"].partition(_PLACE)[2].partition("/")[0]
         headers = Headers(scope=scope)
-        if why := self._refusal(session_id, size := _announced(scope["method"], headers)):
-            answer = PlainTextResponse(self._sentence(why, headers), _STATUS[why], headers={"connection": "close"})
+        if reason := self._refusal(session_id, size := _announced_size(scope["method"], headers)):
+            answer = PlainTextResponse(
+                self._sentence(reason, headers), _STATUS[reason], headers={"connection": "close"}
+            )
             await answer(scope, receive, send)
             return
-        coming = (session_id, size)
-        self._coming.append(coming)
+        upload = (session_id, size)
+        self._incoming.append(upload)
         try:
             await self._app(scope, receive, send)
         finally:
-            self._coming.remove(coming)
+            self._incoming.remove(upload)
 
     def _refusal(self, session_id: str, size: int) -> Refusal:
         if not is_admitted(session_id):
@@ -87,39 +89,39 @@ class Uploads:
 
     def _load(self, session_id: str = "") -> Load:
         """Return the load of stored and incoming uploads, of one tab or of all."""
-        sizes = [size for one, size in (*kept(), *self._coming) if session_id in ("", one)]
+        sizes = [size for tab, size in (*stored_uploads(), *self._incoming) if session_id in ("", tab)]
         return Load(len(sizes), sum(sizes))
 
-    def _sentence(self, why: Refusal, headers: Headers) -> str:
+    def _sentence(self, reason: Refusal, headers: Headers) -> str:
         language = preferred(headers.get("accept-language", ""))
-        bounds = {"files": SESSION_FILES, "megabytes": self._session_mb}
-        return label(f"upload_{why}", language, **(bounds if why == "session" else {}))
+        upload_limits = {"files": SESSION_FILES, "megabytes": self._session_mb}
+        return label(f"upload_{reason}", language, **(upload_limits if reason == "session" else {}))
 
 
-def _announced(method: str, headers: Headers) -> int:
+def _announced_size(method: str, headers: Headers) -> int:
     """Return the announced size in bytes, which the server enforces; -1 if there is none."""
     if method != "PUT":
         return 0
-    told = headers.get("content-length", "")
-    sure = told.isascii() and told.isdigit() and len(told) < 16 and "transfer-encoding" not in headers
-    return int(told) if sure else -1
+    length = headers.get("content-length", "")
+    is_valid = length.isascii() and length.isdigit() and len(length) < 16 and "transfer-encoding" not in headers
+    return int(length) if is_valid else -1
 
 
-def kept() -> Iterator[tuple[str, int]]:
-    """The session and size of each upload that Streamlit keeps."""
+def stored_uploads() -> Iterator[tuple[str, int]]:
+    """Yield the session and size of each upload that Streamlit stores."""
     if (manager := _manager()) is not None:
         for session_id, files in list(manager.file_storage.items()):
             yield from ((session_id, len(file.data)) for file in list(files.values()))
 
 
-def bounds(app: App, language: Language) -> str:
+def upload_limits(app: App, language: Language) -> str:
     """Return the upload limits in words; Streamlit itself shows only a status code."""
-    one, most = st.get_option("server.maxUploadSize"), app.settings.upload_session_mb
-    return label("upload_bounds", language, one=min(one, most), files=SESSION_FILES, all=most)
+    per_file, per_session = st.get_option("server.maxUploadSize"), app.settings.upload_session_mb
+    return label("upload_bounds", language, one=min(per_file, per_session), files=SESSION_FILES, all=per_session)
 
 
 def release(files: Iterable[UploadedFile]) -> None:
-    """Forget uploads of this tab that were taken in: Streamlit keeps them as long as the tab is open."""
+    """Free uploads of this tab that were saved: Streamlit keeps them as long as the tab is open."""
     manager, tab = _manager(), get_script_run_ctx()
     if manager is not None and tab is not None:
         for file in files:
@@ -128,5 +130,5 @@ def release(files: Iterable[UploadedFile]) -> None:
 
 def _manager() -> MemoryUploadedFileManager | None:
     """Return Streamlit's store of uploads; its test runner uses another."""
-    found = Runtime.instance().uploaded_file_mgr if Runtime.exists() else None
-    return found if isinstance(found, MemoryUploadedFileManager) else None
+    manager = Runtime.instance().uploaded_file_mgr if Runtime.exists() else None
+    return manager if isinstance(manager, MemoryUploadedFileManager) else None

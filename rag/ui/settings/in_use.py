@@ -28,7 +28,7 @@ _PACKAGES = (
 
 
 def draw_in_use(app: App, library: str, language: Language) -> None:
-    """Cards in two columns, one on a narrow screen."""
+    """Draw cards in two columns, one on a narrow screen."""
     settings = app.settings
     server, builtin = escape_line(settings.qdrant_url), settings.embedding_model == BUILTIN
     database = label("use_database_server" if server else "use_database_embedded", language, url=server)
@@ -45,7 +45,7 @@ def draw_in_use(app: App, library: str, language: Language) -> None:
         ("limits", _limits(app, language), "use_limits_change"),
     ]
     draw_cards([(name, value) for name, value, _ in cards], language)
-    _library_card(app, library, language)
+    _draw_library_card(app, library, language)
     with st.expander(label("details", language), icon=":material/info:", type="compact"):
         for name, _, change in cards:
             if change:
@@ -68,18 +68,18 @@ def _prices(app: App, language: Language) -> str:
 
 
 def _limits(app: App, language: Language) -> str:
-    chosen = {name: getattr(app.settings, f"answer_max_{name}") for name in ("calls", "tokens", "seconds")}
-    parts = [label(f"use_limit_{name}", language, count=f"{value:,g}") for name, value in chosen.items() if value]
+    limits = {name: getattr(app.settings, f"answer_max_{name}") for name in ("calls", "tokens", "seconds")}
+    parts = [label(f"use_limit_{name}", language, count=f"{value:,g}") for name, value in limits.items() if value]
     return " · ".join(parts) or label("use_limits_none", language)
 
 
-def _library_card(app: App, library: str, language: Language) -> None:
-    opened = app.library(library)
+def _draw_library_card(app: App, library: str, language: Language) -> None:
+    store = app.library(library)
     counts = label(
         "use_library_counts",
         language,
-        pages=page_count(opened.page_count(), language),
-        chunks=chunk_count(opened.chunk_count(), language),
+        pages=page_count(store.page_count(), language),
+        chunks=chunk_count(store.chunk_count(), language),
     )
     with st.container(border=True, key="use-library"):
         st.caption(label("use_library", language))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def draw_reranker(app: App, library: str, language: Language) -> None:
-    """Draw what the last comparison showed, one button that compares and one that turns it on or off.
+    """Draw the last comparison, a button that compares, and one that turns the reranker on or off.
 
-    Nothing where no reranker is set.
+    Nothing if no reranker is set.
     """
     reranking = app.models.reranking
     if reranking.offered is None:
@@ -26,14 +26,14 @@ def draw_reranker(app: App, library: str, language: Language) -> None:
     st.markdown(f"## {label('settings_reranker', language)}", anchors=False)
     on, model = reranking.current is not None, escape_line(reranking.offered.name)
     st.markdown(label(f"reranker_{'on' if on else 'off'}", language, model=model))
-    if compared := reranking.comparison:
-        _draw_figures(compared, language)
+    if comparison := reranking.comparison:
+        _draw_figures(comparison, language)
     with st.container(horizontal=True):
         compare = st.button(label("reranker_compare", language), icon=":material/compare_arrows:", key="rerank-compare")
         switch = reranking.by_address and st.button(
             label(f"reranker_turn_{'off' if on else 'on'}", language),
             key="rerank-switch",
-            disabled=not (on or compared),
+            disabled=not (on or comparison),
         )
     st.caption(label("reranker_compare_hint", language))
     with st.spinner(label("reranker_comparing", language)) if compare else st.container():
@@ -42,12 +42,12 @@ def draw_reranker(app: App, library: str, language: Language) -> None:
         st.rerun()
 
 
-def _draw_figures(found: Mapping[str, Any], language: Language) -> None:
-    by, low, high = found["difference"]
+def _draw_figures(comparison: Mapping[str, Any], language: Language) -> None:
+    by, low, high = comparison["difference"]
     figures = {
-        "before": f"{found['before']:.3f}",
-        "after": f"{found['after']:.3f}",
+        "before": f"{comparison['before']:.3f}",
+        "after": f"{comparison['after']:.3f}",
         "difference": f"{by:+.3f} ({low:+.3f} – {high:+.3f})",
-        "verdict": label(f"verdict_{found['verdict']}", language),
+        "verdict": label(f"verdict_{comparison['verdict']}", language),
     }
-    st.markdown(label("reranker_compared", language, count=found["questions"], **figures))
+    st.markdown(label("reranker_compared", language, count=comparison["questions"], **figures))

@@ -1,6 +1,6 @@
-"""Signing in, where `.streamlit/secrets.toml` has an [auth] section: who it is, whether they may enter, the way out.
+"""Sign-in, if `.streamlit/secrets.toml` has an [auth] section: the person, their access, and signing out.
 
-Without one the app is open to all who can reach it, unless AUTH_ALLOW says that somebody wanted it closed.
+Without one the app is open to all who can reach it, unless AUTH_ALLOW shows that it should be closed.
 """
 
 from __future__ import annotations
@@ -22,55 +22,55 @@ if TYPE_CHECKING:
 
 def claims() -> Mapping[str, Any] | None:
     """Return the person's attributes, at least `is_logged_in`; None if sign-in is not set up."""
-    known: Mapping[str, Any] = st.user.to_dict()
-    return known if "is_logged_in" in known else None
+    attributes: Mapping[str, Any] = st.user.to_dict()
+    return attributes if "is_logged_in" in attributes else None
 
 
-def outside() -> bool:
+def is_outside() -> bool:
     """Return whether the visitor must sign in or has no access."""
-    known = claims()
-    return session().refused or (known is not None and not known.get("is_logged_in"))
+    attributes = claims()
+    return session().refused or (attributes is not None and not attributes.get("is_logged_in"))
 
 
-def administers(app: App) -> bool:
+def is_administrator(app: App) -> bool:
     """Return whether the person may change settings for everyone; without sign-in, everyone may."""
-    known, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
-    return known is None or (bool(known.get("is_logged_in")) and not refusal(known, admins, issuers))
+    attributes, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
+    return attributes is None or (bool(attributes.get("is_logged_in")) and not refusal(attributes, admins, issuers))
 
 
 def providers() -> list[str]:
-    """The names of the identity providers to choose from; one empty name for the only one."""
+    """Return the names of the identity providers to choose from; one empty name for the only one."""
     section: Mapping[str, Any] = st.secrets.get("auth", {})
-    named = [name for name, value in section.items() if isinstance(value, Mapping) and "client_id" in value]
-    return [""] if "client_id" in section or not named else named
+    names = [name for name, value in section.items() if isinstance(value, Mapping) and "client_id" in value]
+    return [""] if "client_id" in section or not names else names
 
 
 def admit(app: App, language: Language) -> None:
-    """Let those through who may enter; for others the page ends here, saying why."""
-    known, allowed, issuers = claims(), app.settings.auth_allow, app.settings.auth_verified_issuers
-    if known is None:
+    """Admit people who have access; for others the page ends here, with the reason."""
+    attributes, allowed, issuers = claims(), app.settings.auth_allow, app.settings.auth_verified_issuers
+    if attributes is None:
         session().person = None
         if allowed:
             _refuse("not_set_up", {}, language, leave=False)
-        _stand_outside(False)
+        _set_refused(False)
         return
-    if not known.get("is_logged_in"):
+    if not attributes.get("is_logged_in"):
         forget_chat(app)
         session().person, session().admitted = None, False
-        _ask(language)
-    if why := refusal(known, allowed, issuers):
+        _draw_sign_in(language)
+    if reason := refusal(attributes, allowed, issuers):
         session().person = None
-        _refuse(why, known, language)
+        _refuse(reason, attributes, language)
     session().person = person_of(
-        known,
+        attributes,
         admins=app.settings.auth_admins,
         verified_issuers=issuers,
         groups_claim=app.settings.auth_groups_claim,
     )
-    _stand_outside(False)
+    _set_refused(False)
 
 
-def _ask(language: Language) -> NoReturn:
+def _draw_sign_in(language: Language) -> NoReturn:
     with st.container(key="door", horizontal_alignment="center"):
         st.markdown(f"# {label('door_title', language)}", anchors=False)
         st.markdown(label("door_lead", language))
@@ -82,20 +82,20 @@ def _ask(language: Language) -> NoReturn:
     st.stop()
 
 
-def _stand_outside(refused: bool) -> None:
-    """Remember it, and draw again what has been drawn around the page before it was known."""
+def _set_refused(refused: bool) -> None:
+    """Store the result, and redraw if the frame of the page was drawn before it was known."""
     session().admitted = not refused
     if session().refused != refused:
         session().refused = refused
         st.rerun()
 
 
-def _refuse(why: str, known: Mapping[str, Any], language: Language, *, leave: bool = True) -> NoReturn:
-    _stand_outside(True)
+def _refuse(reason: str, attributes: Mapping[str, Any], language: Language, *, leave: bool = True) -> NoReturn:
+    _set_refused(True)
     with st.container(key="door", horizontal_alignment="center"):
         st.markdown(f"# {label('door_closed', language)}", anchors=False)
-        said = {"address": address_of(known), "issuer": str(known.get("iss") or "")}
-        st.markdown(label(f"door_{why}", language, **{name: escape_line(value) for name, value in said.items()}))
+        params = {"address": address_of(attributes), "issuer": str(attributes.get("iss") or "")}
+        st.markdown(label(f"door_{reason}", language, **{name: escape_line(value) for name, value in params.items()}))
         if leave:
             _leave(language, "door-out")
         draw_language_switch("door-language")

@@ -25,8 +25,8 @@ def test_a_filter_or_one_of_its_values_can_be_taken_away() -> None:
     assert FULL.without("pages", "a" * 32).pages == ("b" * 32,)
     assert FULL.without("since").since is None
     assert FULL.without("strategy").strategy == ""
-    assert FULL.confines == 6
-    assert FULL.unconfined() == Scope(strategy="keyword")
+    assert FULL.filter_count == 6
+    assert FULL.without_filters() == Scope(strategy="keyword")
 
 
 def test_each_choice_is_a_chip() -> None:

@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from rag.types import PageVersion
-from rag.ui.kit.source_panel import _cut, reading, version_line
-from rag.ui.kit.sources import Source, _chip, anchor_of, beginning, live_address
+from rag.ui.kit.source_panel import _crop, read_source, version_line
+from rag.ui.kit.sources import Source, _chip, anchor_of, excerpt, live_address
 from tests.support.lighthouse import ENGLISH, make_citation, make_page, make_passage
 
 PAGE = make_page(1, "Keeping a lighthouse", ENGLISH, "en")
@@ -17,14 +17,14 @@ def version(number: int, text: str, until: str = "") -> PageVersion:
 def test_a_source_is_read_in_the_text_that_it_was_cited_from() -> None:
     other = "Other " + ENGLISH
     for texts, number in (((ENGLISH,), 1), ((ENGLISH, other), 1), ((other, ENGLISH), 2), ((ENGLISH, ENGLISH), 2)):
-        read = reading(SOURCE, [version(n, text) for n, text in enumerate(texts, 1)])
+        read = read_source(SOURCE, [version(n, text) for n, text in enumerate(texts, 1)])
         assert read.version is not None
         assert (read.version.number, read.text[slice(*read.span)]) == (number, QUOTE)
 
 
 def test_of_a_page_that_is_gone_its_passage_is_left_or_the_quote() -> None:
     for source in (SOURCE, replace(SOURCE, passage=None)):
-        read = reading(source, [version(1, "Other " + ENGLISH)])
+        read = read_source(source, [version(1, "Other " + ENGLISH)])
         assert read.version is None
         assert read.text[slice(*read.span)] == QUOTE
     assert read.text == QUOTE
@@ -32,8 +32,8 @@ def test_of_a_page_that_is_gone_its_passage_is_left_or_the_quote() -> None:
 
 def test_a_long_page_is_cut_around_the_place_at_its_lines() -> None:
     long_page = make_page(1, "Long", "Many words.\n" * 1500 + QUOTE + "\nMany words." * 1500, "en")
-    read = reading(Source(1, "main", make_citation(long_page, QUOTE)), [version(1, long_page.text)])
-    text, span = _cut(read)
+    read = read_source(Source(1, "main", make_citation(long_page, QUOTE)), [version(1, long_page.text)])
+    text, span = _crop(read)
     assert text[slice(*span)] == QUOTE
     assert text.startswith("…\nMany")
     assert text.endswith("words.\n…")
@@ -41,14 +41,14 @@ def test_a_long_page_is_cut_around_the_place_at_its_lines() -> None:
 
 
 def test_which_text_it_is_and_what_became_of_the_page_is_told() -> None:
-    now = reading(SOURCE, [version(2, ENGLISH)])
+    now = read_source(SOURCE, [version(2, ENGLISH)])
     assert version_line(SOURCE, PAGE, now, "en") == "Version 2 · 2026-01-02 03:04"
-    past = reading(SOURCE, [version(1, ENGLISH, "2026-02-03T04:05:00+00:00"), version(2, "Other")])
+    past = read_source(SOURCE, [version(1, ENGLISH, "2026-02-03T04:05:00+00:00"), version(2, "Other")])
     assert "replaced 2026-02-03 04:05" in version_line(SOURCE, PAGE, past, "en")
     assert "Newer version" in version_line(SOURCE, PAGE, past, "en")
-    assert "已不在资料库" in version_line(SOURCE, None, reading(SOURCE, []), "zh")
+    assert "已不在资料库" in version_line(SOURCE, None, read_source(SOURCE, []), "zh")
     web = replace(SOURCE, passage=replace(make_passage(PAGE, QUOTE), fetched_at="2026-02-03T04:05:00+00:00"))
-    assert "来自网络" in version_line(web, None, reading(web, []), "zh")
+    assert "来自网络" in version_line(web, None, read_source(web, []), "zh")
 
 
 def test_a_chip_names_the_marks_of_its_page_and_what_became_of_it() -> None:
@@ -78,6 +78,6 @@ def test_a_repeated_sentence_is_told_apart_by_the_whole_page() -> None:
 
 def test_a_row_of_a_table_is_shown_whole_or_not_at_all() -> None:
     rows = "\n".join(f"| Plan {n} | {n} euros for each person and month | {n} devices |" for n in range(30))
-    shown = beginning(f"{'All prices are in euros. ' * 12}\n{rows}", "euros per person")
+    shown = excerpt(f"{'All prices are in euros. ' * 12}\n{rows}", "euros per person")
     assert "|" not in shown
     assert shown.startswith("…") and shown.endswith(" devices")
