@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rag.app import App, Question
-from rag.app.moves import LibraryMove, encoded
+from rag.app.moves import LibraryMove, encode
 from rag.cli import main
 from rag.config import Settings, load_settings
 from rag.errors import StoreError
@@ -134,7 +134,7 @@ def test_every_question_is_answered_and_no_page_lost_meanwhile(app: App) -> None
 
 
 def test_an_import_goes_on_with_the_new_model_after_the_switch(app: App) -> None:
-    move, _ = app.libraries.move("main", e5.NAME, lambda model: partial(encoded, model))
+    move, _ = app.libraries.move("main", e5.NAME, lambda model: partial(encode, model))
     assert move.fill(lambda done, total: None, lambda: False)
     job = add(app, 24, 324)
     while app.imports.jobs.job(job).done == 0:

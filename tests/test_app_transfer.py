@@ -107,7 +107,7 @@ def test_a_file_that_does_not_arrive_leaves_no_transfer(app: App, error: Excepti
 
 def test_a_draft_may_get_its_name_while_the_folder_is_cleared(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     transfer = app.transfers._new("export", "main", "main", "")
-    draft = app.transfers._room() / f"{transfer.id}.pagelight.draft"
+    draft = app.transfers._prepare_folder() / f"{transfer.id}.pagelight.draft"
     draft.touch()
     stat = Path.stat
 
@@ -118,10 +118,10 @@ def test_a_draft_may_get_its_name_while_the_folder_is_cleared(app: App, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "stat", renamed_first)
-        app.transfers._room()
+        app.transfers._prepare_folder()
     assert draft.with_suffix("").exists()
     app.transfers._transfers.pop(transfer.id)
-    app.transfers._room()
+    app.transfers._prepare_folder()
     assert not draft.with_suffix("").exists()
 
 

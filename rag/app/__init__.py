@@ -1,8 +1,8 @@
-"""The one place that builds everything from the settings, and the one object that pages and commands know.
+"""The application, which builds everything from the settings: the one object that pages and commands use.
 
 `App` answers and searches; `app.conversations`, `app.feedback`, `app.evaluation`, `app.imports`, `app.transfers`,
-`app.models`, `app.moves`, `app.chats`, `app.page_maps`, `app.overviews`, `app.removals` and `app.library(name)` do
-what their names say.
+`app.models`, `app.moves`, `app.chats`, `app.page_maps`, `app.overviews`, `app.removals` and `app.library(name)` do what
+their names say.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from rag.app.overviews import Overviews
 from rag.app.page_maps import PageMaps
 from rag.app.removals import Removals
 from rag.app.reranking import MOST_QUESTIONS, compare, questions
-from rag.app.roles import RULES, Guarded, Roles, checked
+from rag.app.roles import RULES, Guarded, Roles, guard
 from rag.app.tracing_out import TracesOut, settle_langsmith
 from rag.app.transfer import Transfers
-from rag.app.web_passages import WebPassages, kept_passages
+from rag.app.web_passages import WebPassages, ledger_passages
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
@@ -84,28 +84,28 @@ if TYPE_CHECKING:
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions", "wait_for_database"]
 
 
-# Importing torch takes a second in which other threads get half of Python at best: the first page goes before.
+# Importing torch takes a second in which other threads get half of Python at best: the first page is drawn before.
 _FIRST_PAGE_SECONDS = 1.0
 
 _IDLE_SECONDS = 600.0
 
-_FEW_PAGES = 1000  # are listed in a moment
+_FEW_PAGES = 1000  # that many are listed in a moment
 
 
 class App:
-    """Everything the program can do. Safe to share between threads; methods raise RagError.
+    """All functions of the program. Safe to share between threads; methods raise RagError.
 
-    Nothing heavy happens before it is needed: torch is imported by the first search or import, or by
-    `start` in the background.
+    Nothing heavy happens before it is needed: torch is imported by the first search or import, or by `start` in the
+    background.
     """
 
     def __init__(self, settings: Settings, models: Models | None = None) -> None:
         """Open the database; `models` are those that the settings name.
 
-        Raises ConfigError for a data folder that cannot be written, StoreError.
+        Raises ConfigError if the data folder cannot be written, StoreError.
         """
         self.settings = settings
-        _prepare(settings.rag_data_dir)
+        _create_folder(settings.rag_data_dir)
         self._client = connect(settings)
         url = settings.database_url.get_secret_value()
         self._database = Database(url or settings.rag_data_dir / "app.sqlite3")
@@ -118,40 +118,40 @@ class App:
         self.removals = Removals(self.libraries, self.imports)
         self.transfers = Transfers(settings.rag_data_dir / "exchange", self.libraries)
         self._checkpoints = Checkpoints(settings.rag_data_dir / "conversations.sqlite3", self._database.postgres)
-        local = self.models.verifier
-        self.verifier = LocalVerifier(local) if local else None
+        support_model = self.models.verifier
+        self.verifier = LocalVerifier(support_model) if support_model else None
         self.langsmith = settle_langsmith(settings.trace_langsmith)
         self._traces = TracesOut(settings)
-        ended = self._traces.run if settings.trace_url else None
-        self._runs = Runs(MODES, saver=self._checkpoints.saver, verifier=self.verifier, ended=ended)
+        on_end = self._traces.run if settings.trace_url else None
+        self._runs = Runs(MODES, saver=self._checkpoints.saver, verifier=self.verifier, ended=on_end)
         self.conversations = Conversations(self._database, self._runs, self._checkpoints)
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
         self.remembered = Remembered(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")
         self._in_flight = AnswerLimit(self._runs.is_running, settings.answers_per_person)
-        asking = EvaluationAsking(self, self._in_flight, self._database.evaluations)
-        self.evaluation = Evaluation(self._database, asking, self.feedback, settings.evaluate_answers)
+        evaluation_app = EvaluationAsking(self, self._in_flight, self._database.evaluations)
+        self.evaluation = Evaluation(self._database, evaluation_app, self.feedback, settings.evaluate_answers)
         self.moves = Moves(self.libraries, self.models, self._database.conversations)
         self.roles = Roles(self._database.grants, None)
         self._upkeep = Maintenance(self.tidy)
 
     def for_person(self, person: Person | None) -> App:
-        """The same app, which does for this person only what their roles allow; without sign-in itself.
+        """Return the app with only what this person's roles allow; without sign-in the app itself.
 
-        Raises StoreError("library_unknown") where they may not read a library, else RagError("editor_needed").
+        Its methods raise StoreError("library_unknown") if they may not read a library, else RagError("editor_needed").
         """
         if person is None:
             return self
-        theirs, default = copy(self), self.settings.rag_library
-        theirs.roles = Roles(self._database.grants, person)
+        limited_app, default = copy(self), self.settings.rag_library
+        limited_app.roles = Roles(self._database.grants, person)
         for name, service in vars(self).items():
             if type(service).__name__ in RULES:
-                setattr(theirs, name, Guarded(service, theirs.roles, default))
+                setattr(limited_app, name, Guarded(service, limited_app.roles, default))
         for name, rule in RULES["App"].items():
-            setattr(theirs, name, checked(getattr(theirs, name), rule, theirs.roles, default))
-        return theirs
+            setattr(limited_app, name, guard(getattr(limited_app, name), rule, limited_app.roles, default))
+        return limited_app
 
     def start(self) -> None:
-        """Serve: load the models in the background, and take up or mark what was cut off."""
+        """Load the models in the background, and resume or mark interrupted work."""
         self.models.warm(_FIRST_PAGE_SECONDS, self._warm)
         self.conversations.recover()
         self.imports.start()
@@ -169,7 +169,7 @@ class App:
                 self.overviews.prepare(name, [page.url_hash for page in library.pages()], reasoner)
 
     def close(self) -> None:
-        """Stop what runs, and close the database."""
+        """Stop all work, and close the database."""
         self._upkeep.close()
         self.moves.close()
         self.evaluation.close()
@@ -187,20 +187,20 @@ class App:
     # Libraries
 
     def library(self, name: str | None = None) -> Library:
-        """The library for reading; its own embedding model counts, whichever is set now."""
+        """Return the library for reading, with its own embedding model, whichever is set now."""
         return self.libraries.get(name)
 
     def reading(self, names: str | Sequence[str]) -> Reading:
-        """One library, or several as one, for reading. Raises StoreError for one that is not there."""
-        found = [self.library(name) for name in dict.fromkeys([names] if isinstance(names, str) else names)]
-        return found[0] if len(found) == 1 else LibraryGroup(found)
+        """Return one library, or several as one, for reading. Raises StoreError if one does not exist."""
+        libraries = [self.library(name) for name in dict.fromkeys([names] if isinstance(names, str) else names)]
+        return libraries[0] if len(libraries) == 1 else LibraryGroup(libraries)
 
     def page(self, library: str, url_hash: str) -> Page | None:
-        """None for one that is not there, or a library that is not."""
+        """Return a page; None if it or its library does not exist."""
         return self.library(library).page(url_hash) if self.libraries.has(library) else None
 
     def remove_library(self, name: str) -> None:
-        """Hide a library; for a day `libraries.restore` brings all of it back. What runs into it is paused."""
+        """Hide a library; for a day `libraries.restore` brings all of it back. Its running imports are paused."""
         self.libraries.remove(name)
         self.imports.jobs.pause_all(name)
 
@@ -209,7 +209,7 @@ class App:
         return PageReader([self.library(library)], Filters(), self._database.summaries).kept(page, language)
 
     def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
-        """Remove pages with all that was made of them; returns how many there were."""
+        """Remove pages with all their data; return how many there were."""
         self._database.summaries.forget(name, url_hashes)
         return self.library(name).remove(url_hashes)
 
@@ -218,13 +218,13 @@ class App:
         self.library(name).clear()
 
     def leave_out(self, name: str, url_hashes: Sequence[str], out: bool) -> None:
-        """Leave pages out of answers, or let them take part again."""
+        """Exclude pages from answers, or include them again."""
         self.library(name).set_left_out(url_hashes, out)
 
     def tidy(self) -> None:
-        """Let idle libraries rest, and delete for good what was removed a day ago.
+        """Release idle libraries, and purge what was deleted a day ago.
 
-        A library's record goes last, so what a kill leaves is found by it.
+        A library's record is deleted last, so that whatever a kill leaves is found through it.
         """
         rest(self._client, _IDLE_SECONDS)
         self.libraries.drop_unused()
@@ -244,16 +244,16 @@ class App:
         reasoner: Reasoner | None = None,
         owner: str = "",
     ) -> str:
-        """Begin to answer, in the background; returns the run's id. `reasoner` is another than that of `chat`.
+        """Start answering in the background; return the run's id. `reasoner` replaces that of `chat`.
 
-        Raises ModelError for a chat model that is set up wrong.
+        Raises ModelError for a misconfigured chat model.
         """
         question = question.limited(self.settings)
         reasoner = reasoner or self.reasoner(question.libraries, chat, question.options.sampling)
         quoter = self.quoter(question.libraries)
         retriever = self._scoped(question, reasoner)
-        how: dict[str, Any] = {"history": history, "quoter": quoter, "owner": owner}
-        return self._runs.start(question, reasoner=reasoner, retriever=retriever, **how)
+        options: dict[str, Any] = {"history": history, "quoter": quoter, "owner": owner}
+        return self._runs.start(question, reasoner=reasoner, retriever=retriever, **options)
 
     def converse(
         self,
@@ -266,39 +266,39 @@ class App:
         settings: Mapping[str, Any] | None = None,
         files: Sequence[tuple[str, bytes]] = (),
     ) -> TurnHandle:
-        """The same within a conversation, a new one without `conversation_id`, which keeps the answer.
+        """Start answering within a conversation, a new one without `conversation_id`, where the answer is saved.
 
-        The message goes the way that it asks for, unless its options name one. `files` (name, content) that came with
-        it are saved first; StoreError where they are too many.
+        The message takes the route that it asks for, unless its options name one. `files` (name, content) that came
+        with it are saved first; StoreError if they are too many.
 
-        `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
-        are under way. `settings` (JSON values) are kept with it beside the mode.
+        `person` is whose answers are counted, nobody's if empty: RagError("too_many_answers") if too many are running.
+        `settings` (JSON values) are saved with it besides the mode.
         """
-        note, rest = note_request(question.text) if person and not files else ("", "")
+        note, remainder = note_request(question.text) if person and not files else ("", "")
         if note:
-            kept = self.remembered.add(person, note, lasting=person == owner)
-            settings = {**(settings or {}), "remembered": kept}
-            if not rest:
+            note_id = self.remembered.add(person, note, lasting=person == owner)
+            settings = {**(settings or {}), "remembered": note_id}
+            if not remainder:
                 return self.conversations.put(question, _confirmation(question, note), owner, conversation_id, settings)
-            meant = question.options.standalone or rest
-            question = replace(question, options=replace(question.options, standalone=meant))
+            standalone = question.options.standalone or remainder
+            question = replace(question, options=replace(question.options, standalone=standalone))
         if files:
             job = self.imports.add_files(files, library=question.library, owner=person)
             question = replace(question, options=replace(question.options, saving=job))
         if question.options.web == "ask" and self.conversations.lets_web(conversation_id, owner):
             question = replace(question, options=replace(question.options, web="allowed"))
-        asking = self._asking(question.limited(self.settings), owner, chat, conversation_id, person or owner)
-        asking = replace(
-            asking,
+        request = self._request(question.limited(self.settings), owner, chat, conversation_id, person or owner)
+        request = replace(
+            request,
             conversation_id=conversation_id,
-            settings={**asking.settings, **(settings or {})},
+            settings={**request.settings, **(settings or {})},
             dispatch=self._dispatcher(owner, person, conversation_id).dispatch,
         )
-        return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
+        return self._in_flight.begin(person, lambda: self.conversations.ask(request))
 
     def save_note(self, turn_id: str, *, library: str, owner: str = "", language: str = "en") -> Page:
         """Save a turn's answer, with its quotes and their sources, as a page of kind note; no answer uses it until
-        somebody includes it. Saved again, it is replaced.
+        somebody includes it. Saving it again replaces it.
 
         Raises RagError("note_empty") for a turn without an answer, StoreError.
         """
@@ -307,22 +307,22 @@ class App:
             raise RagError("note_empty")
         record = {"markdown": note(turn.answer, language), "title": turn.question}
         source = Source(turn.question, f"file:///notes/{turn_id}.md", "note", record=record)
-        ingestor, shelf = self.imports.ingestor(library), self.library(library)
+        ingestor, store = self.imports.ingestor(library), self.library(library)
         key = ingestor.key(source)
-        is_new = not shelf.known([key])
+        is_new = not store.known([key])
         ((_, result),) = ingest_all(ingestor, [source], force=True, decision="keep_both")
         if result.status not in SAVED:
             raise RagError(result.reason, **result.params)
         if is_new:
-            shelf.set_left_out([key], True)
-        return shelf.known([key])[key]
+            store.set_left_out([key], True)
+        return store.known([key])[key]
 
     def route(self, text: str, owner: str = "") -> Routed:
         """Return the route of a message, without a chat model."""
         return self._dispatcher(owner).route(text)
 
     def overrule(self, library: str, text: str, route: str, owner: str = "") -> None:
-        """Keep what a person chose for a message whose way was read wrongly: the next ones like it go that way."""
+        """Store the route that a person chose for a misrouted message: similar ones take it from then on."""
         record_route(self._database, library, owner, text, route)
 
     def reply(
@@ -330,17 +330,17 @@ class App:
     ) -> TurnHandle:
         """Resume a turn that waits for a person, even one of a process that has ended.
 
-        `reply` holds an answer (JSON values) to each of its `waits`, by their ids. Raises RagError("turn_not_waiting").
+        `reply` has an answer (JSON values) to each of its `waits`, by their ids. Raises RagError("turn_not_waiting").
         """
-        asking = self._asking_again(turn_id, owner, chat)
-        return self.conversations.reply(turn_id, reply, asking)
+        request = self._request_again(turn_id, owner, chat)
+        return self.conversations.reply(turn_id, reply, request)
 
     def go_on(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> TurnHandle:
         """Resume a turn whose process ended before its answer was complete. Raises RagError("turn_not_waiting")."""
-        asking = self._asking_again(turn_id, owner, chat)
-        return self.conversations.go_on(turn_id, asking)
+        request = self._request_again(turn_id, owner, chat)
+        return self.conversations.go_on(turn_id, request)
 
-    # Of a run, by its id; with `owner` that person's alone: RagError("run_unknown") for somebody else's.
+    # About a run, by its id; with `owner` only that person's: RagError("run_unknown") for somebody else's.
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str | None = None) -> list[Event]:
         return self._runs.events(run_id, since, wait, owner)
@@ -373,15 +373,15 @@ class App:
     ) -> Retrieval:
         """Search without asking, in `others` too; `before` and `options` are those of `Retriever.search`.
 
-        No chat model is called, unless the strategy is one that searches with written texts.
+        No chat model is called, unless the strategy searches with generated texts.
         """
         strategy = strategy or self.settings.strategy
-        libraries, chosen = (library, *others), RunOptions(strategy=strategy, weights=weights)
+        libraries, run_options = (library, *others), RunOptions(strategy=strategy, weights=weights)
         reasoner = self.reasoner(libraries, chat) if strategy in WRITTEN else self.quoter(libraries)
-        asked = Question(question, libraries, scope=filters or Filters(), options=chosen)
-        found = self._scoped(asked, reasoner, **options).search(question, before)
-        assert isinstance(found, Retrieval), "only a conversation has a ledger"
-        return found
+        query = Question(question, libraries, scope=filters or Filters(), options=run_options)
+        result = self._scoped(query, reasoner, **options).search(question, before)
+        assert isinstance(result, Retrieval), "only a conversation has a ledger"
+        return result
 
     def retriever(self, library: str, reasoner: Reasoner | None = None) -> Retriever:
         """Return the library's retriever; a chat reasoner writes the queries of some strategies.
@@ -393,18 +393,18 @@ class App:
 
     def _retriever(self, library: Library, model: EmbeddingModel, reasoner: Reasoner | None) -> Retriever:
         expander = expander_for(reasoner or self.quoter(library.name))
-        how: dict[str, Any] = {"reranker": self.models.reranker, "tuning": tuning_of(self.settings)}
-        return Retriever(library, model, self.models.sparse, expander=expander, **how)
+        options: dict[str, Any] = {"reranker": self.models.reranker, "tuning": tuning_of(self.settings)}
+        return Retriever(library, model, self.models.sparse, expander=expander, **options)
 
-    def _searching(self, question: Question, reasoner: Reasoner) -> Retriever | EnsembleRetriever:
+    def _retriever_for(self, question: Question, reasoner: Reasoner) -> Retriever | EnsembleRetriever:
         """Return the retriever for a question's libraries, each with its own embedding model."""
         if len(set(question.libraries)) == 1:
             return self.retriever(question.library, reasoner)
         libraries = {name: self.library(name) for name in question.libraries}
         return EnsembleRetriever(
             {
-                name: self._retriever(one, self.models.of_library(one.embedding_model), reasoner)
-                for name, one in libraries.items()
+                name: self._retriever(library, self.models.of_library(library.embedding_model), reasoner)
+                for name, library in libraries.items()
             },
             LibraryGroup(list(libraries.values())).idf,
             self.models.sparse,
@@ -413,9 +413,9 @@ class App:
         )
 
     def compare_reranker(self, library: str) -> Difference:
-        """Compare searches with the settings' reranker and without it on the library's own questions, see `compare`.
+        """Compare searches with and without the settings' reranker on the library's own questions, see `compare`.
 
-        One by address may be switched on after that. Takes as long as two searches a question.
+        A reranker by address may be turned on after that. Takes as long as two searches per question.
         """
         working = self.libraries.working(library)
         model, tuning = self.models.of_library(working.embedding_model), tuning_of(self.settings)
@@ -427,15 +427,15 @@ class App:
         )
 
     def as_retriever(self, library: str, *, k: int = K, **options: Any) -> LibraryRetriever:
-        """The library's search for a LangChain program; `options` are those of `Retriever.search`."""
+        """Return the library's search for a LangChain program; `options` are those of `Retriever.search`."""
         from rag.retrieval.langchain import LibraryRetriever
 
-        return LibraryRetriever(search=lambda asked, k: self.search(asked, library=library, k=k, **options), k=k)
+        return LibraryRetriever(search=lambda question, k: self.search(question, library=library, k=k, **options), k=k)
 
     def vector_store(self, library: str) -> LibraryVectorStore:
-        """The library's chunks as langchain-qdrant's vector store, dense and sparse, for reading.
+        """Return the library's chunks as langchain-qdrant's vector store, dense and sparse, for reading.
 
-        It is Qdrant's plain hybrid search, without what the app's own search adds. Loads the embedding model.
+        It is Qdrant's plain hybrid search, without the additions of the app's own search. Loads the embedding model.
         """
         from rag.models.langchain import Bm25Embeddings, ModelEmbeddings
 
@@ -450,9 +450,9 @@ class App:
         sampling: Mapping[str, Any] = MappingProxyType({}),
         notes: Sequence[str] = (),
     ) -> Reasoner:
-        """The chat model of the session or of the settings, else the extractive reasoner.
+        """Return the chat model of the session or of the settings, else the extractive reasoner.
 
-        `sampling` holds for the answer alone: verdicts and queries need their whole form. Raises ModelError.
+        `sampling` applies to the answer only: verdicts and queries need their whole form. Raises ModelError.
         """
         if chat is None and not self.settings.has_chat_model:
             return self.quoter(libraries)
@@ -471,14 +471,14 @@ class App:
         """Ask the database for its libraries. Raises StoreError."""
         return Notice("database_works", {"libraries": len(list_libraries(self._client))})
 
-    def _asking_again(self, turn_id: str, owner: str, chat: ChatOptions | None) -> TurnRequest:
+    def _request_again(self, turn_id: str, owner: str, chat: ChatOptions | None) -> TurnRequest:
         conversation_id = self.conversations.turn(turn_id, owner).conversation_id
-        return self._asking(self.conversations.question(turn_id, owner), owner, chat, conversation_id, owner)
+        return self._request(self.conversations.question(turn_id, owner), owner, chat, conversation_id, owner)
 
-    def _asking(
+    def _request(
         self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str, person: str
     ) -> TurnRequest:
-        """Everything for answering a question; `person` owns the notes that the model gets."""
+        """Return everything for answering a question; `person` owns the notes that the model gets."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
         reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.told(person))
         scored = self.settings.evaluate_answers != "off"
@@ -490,7 +490,7 @@ class App:
             quoter=self.quoter(question.libraries),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
-            likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
+            likely=lambda text, passages: held_by(passages, text, self.models.sparse, library.idf),
             kept=partial(self.evaluation.score_shown, question.library) if scored else None,
         )
 
@@ -505,53 +505,53 @@ class App:
 
     def _ledger(self, question: Question, conversation_id: str, owner: str) -> Ledger | None:
         """Return the passages of an earlier report for follow-ups without filters."""
-        kept = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
+        rows = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
         library = self.reading(question.libraries)
-        return Ledger(lambda: kept_passages(kept, library), self.models.sparse, library.idf) if kept else None
+        return Ledger(lambda: ledger_passages(rows, library), self.models.sparse, library.idf) if rows else None
 
     def _web(self, question: Question) -> WebPassages | None:
         """Return the web search, if a service is set up and both person and operator allow it for this library."""
         service, forbidden = self.imports.web_search, self.settings.web_search_except
-        asked_for = question.options.web or question.options.route == "web"
-        if service is None or not asked_for or set(question.libraries) & set(forbidden):
+        is_requested = question.options.web or question.options.route == "web"
+        if service is None or not is_requested or set(question.libraries) & set(forbidden):
             return None
         chunker = get_chunker(self.settings.chunker, self.settings.chunk_size)
         return WebPassages(service, self.imports.reader, self.models, chunker)
 
     def _dispatcher(self, owner: str, person: str = "", conversation_id: str = "") -> Dispatcher:
-        def searcher(asked: Question, run: Run) -> ScopedSearch:
-            return self._scoped(asked, run.reasoner, ledger=self._ledger(asked, conversation_id, owner))
+        def searcher(question: Question, run: Run) -> ScopedSearch:
+            return self._scoped(question, run.reasoner, ledger=self._ledger(question, conversation_id, owner))
 
-        def known(library: str, url_hashes: Sequence[str]) -> Mapping[str, Page]:
+        def find_pages(library: str, url_hashes: Sequence[str]) -> Mapping[str, Page]:
             return self.library(library).known(url_hashes)
 
-        return Dispatcher(self.imports, self._database, searcher, known, owner=owner, person=person)
+        return Dispatcher(self.imports, self._database, searcher, find_pages, owner=owner, person=person)
 
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
-        """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
-        chosen, libraries = question.options, [self.library(name) for name in dict.fromkeys(question.libraries)]
-        numbers = {name: number for name, number in (("k", chosen.k), ("fetch_k", chosen.fetch_k)) if number}
+        """Return the searches for one question, by its options; `options` are those of `Retriever.search`."""
+        run_options, libraries = question.options, [self.library(name) for name in dict.fromkeys(question.libraries)]
+        numbers = {name: number for name, number in (("k", run_options.k), ("fetch_k", run_options.fetch_k)) if number}
         return ScopedSearch(
-            lambda: self._searching(question, reasoner),
+            lambda: self._retriever_for(question, reasoner),
             self.reading(question.libraries).pages,
             question.text,
             filters=question.scope,
             web=self._web(question),
-            first=chosen.first,
+            first=run_options.first,
             reader=PageReader(libraries, question.scope, self._database.summaries),
-            strategy=chosen.strategy,
+            strategy=run_options.strategy,
             **{**numbers, **options},
         )
 
 
 def _confirmation(question: Question, note: str) -> Answer:
     """Return the confirmation of an applied wish."""
-    told = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
-    return Answer(question.text, question.mode, "conversation", told, reasoner=WISH)
+    text = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
+    return Answer(question.text, question.mode, "conversation", text, reasoner=WISH)
 
 
-def _prepare(folder: Path) -> None:
-    """Make the data folder, for its owner alone. Raises ConfigError where it cannot be written."""
+def _create_folder(folder: Path) -> None:
+    """Create the data folder, for its owner alone. Raises ConfigError if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".writable"

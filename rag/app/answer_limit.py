@@ -10,10 +10,10 @@ from rag.errors import RagError
 
 
 class AnswerLimit:
-    """Begins answers as long as a person has fewer than `most` under way. Safe to share between threads."""
+    """Starts answers while a person has fewer than `most` running. Safe to share between threads."""
 
     def __init__(self, is_running: Callable[[str], bool], most: int) -> None:
-        """`is_running` tells whether a run, by its id, has not ended."""
+        """`is_running` returns whether the run with an id has not ended."""
         self._is_running = is_running
         self._most = most
         self._lock = threading.Lock()
@@ -25,10 +25,12 @@ class AnswerLimit:
             return start()
         with self._lock:
             self._runs = {
-                one: left for one, runs in self._runs.items() if (left := set(filter(self._is_running, runs)))
+                name: remaining
+                for name, runs in self._runs.items()
+                if (remaining := set(filter(self._is_running, runs)))
             }
             if len(self._runs.get(person, ())) >= self._most:
                 raise RagError("too_many_answers", most=self._most)
-            asked = start()
-            self._runs.setdefault(person, set()).add(asked.run_id)
-            return asked
+            turn = start()
+            self._runs.setdefault(person, set()).add(turn.run_id)
+            return turn

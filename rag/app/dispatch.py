@@ -1,4 +1,4 @@
-"""The way of a message: read, told before anything is done, and set on its run; what is to be saved is saved first."""
+"""Dispatch of a message: its route is found and reported before anything is done, and its run starts after saving."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from rag.store.values import Filters
 from rag.text import question_language
 from rag.types import SAVED, Notice, Page
 
-MOST_UNASKED: Final = 5
-"""Addresses of one message that are saved without another word."""
+MAX_UNCONFIRMED: Final = 5
+"""Addresses of one message that are saved without confirmation."""
 _MODE_OF: Final = {
     "save": "save",
     "remove": "remove",
@@ -37,43 +37,43 @@ _MODE_OF: Final = {
     **dict.fromkeys(("statistics", "calculate", "date", "web", "small_talk", "unknown"), "tool"),
 }
 _SAVING: Final = ("save", "save_then_ask")
-_CERTAIN: Final = 0.85
+_MIN_CONFIDENCE: Final = 0.85
 """Minimum confidence that a message within a conversation is not a short follow-up."""
-_LOOK_EVERY: Final = 0.25  # seconds
-_TOLD: Final = 50  # sources that a turn tells of
+_POLL_SECONDS: Final = 0.25  # seconds
+_MAX_ROWS: Final = 50  # sources listed with a turn
 
 
 class Dispatcher:
-    """Chooses ways for one person's messages."""
+    """Routes one person's messages."""
 
     def __init__(
         self,
         imports: Imports,
         database: Database,
         searcher: Callable[[Question, Run], ScopedSearch],
-        known: Callable[[str, Sequence[str]], Mapping[str, Page]],
+        find_pages: Callable[[str, Sequence[str]], Mapping[str, Page]],
         *,
         owner: str = "",
         person: str = "",
     ) -> None:
-        """`searcher` makes what a question searches with, `known` returns a library's pages, `person` owns the jobs."""
-        self._imports, self._searcher, self._known, self._person = imports, searcher, known, person
+        """`searcher` makes the search of a question, `find_pages` returns a library's pages, `person` owns the jobs."""
+        self._imports, self._searcher, self._find_pages, self._person = imports, searcher, find_pages, person
         self._router = Router(lambda: database.routes.of(owner))  # type: ignore[arg-type,return-value]
 
     def route(self, text: str, *, attached: bool = False) -> Routed:
-        """The way of a message, without a chat model."""
+        """Return the route of a message, without a chat model."""
         return self._router.route(text, attached=attached)
 
     async def dispatch(self, run: Run) -> AsyncIterator[dict[str, Any]]:
-        """Route the run; yields its route, then updates. Nothing for a plain question.
+        """Route the run; yield its route, then updates. Nothing for a plain question.
 
-        Raises RagError where what is to be saved cannot be begun.
+        Raises RagError if saving cannot start.
         """
         options, text = run.question.options, run.question.text
         splits = not options.saving and options.route in ("", *_SAVING)
         head, body = split_pasted(text) if splits else (text, "")
         question = replace(run.question, text=head)
-        routed = await self._routed(run, question, attached=bool(body or question.options.saving))
+        routed = await self._route(run, question, attached=bool(body or question.options.saving))
         saves = routed.route in _SAVING
         text = question_of(routed.rest) or question.text if saves else question.text
         without = question.options.without
@@ -82,118 +82,120 @@ class Dispatcher:
             wishes, question = InlineOptions(text), replace(question, scope=Filters())
         else:
             wishes = await asyncio.to_thread(read_options, text, date.today(), saves=saves, without=without)
-        question = self._turned(question, routed, wishes)
+        question = self._apply_wishes(question, routed, wishes)
         if routed.route == "ask" and not wishes.found:
             run.question = question
             return
         run.switch_to(question, self._searcher(question, run))
-        told = _turn_data(routed, wishes, question)
-        yield told
+        decision = _turn_data(routed, wishes, question)
+        yield decision
         if removes:
-            found = await asyncio.to_thread(_to_remove, run)
-            run.state |= found
-            yield {**told, **found}
+            pages = await asyncio.to_thread(_pages_to_remove, run)
+            run.state |= pages
+            yield {**decision, **pages}
         if saves:
-            async for more in self._saved(run, question, routed, wishes, body):
-                yield {**told, **more}
+            async for update in self._save(run, question, routed, wishes, body):
+                yield {**decision, **update}
 
-    async def _saved(
+    async def _save(
         self, run: Run, question: Question, routed: Routed, wishes: InlineOptions, body: str
     ) -> AsyncIterator[dict[str, Any]]:
-        """Save what came with the message, and answer from that first; where nothing was saved, say so."""
-        telling = replace(question, mode="save")
-        if len(routed.addresses) > MOST_UNASKED and not question.options.confirmed:
-            run.switch_to(telling, self._searcher(telling, run))
+        """Save what came with the message, and answer from that first; if nothing was saved, say so."""
+        report = replace(question, mode="save")
+        if len(routed.addresses) > MAX_UNCONFIRMED and not question.options.confirmed:
+            run.switch_to(report, self._searcher(report, run))
             yield {"confirm": len(routed.addresses)}
             return
-        job = await asyncio.to_thread(self._begun, question, routed, wishes, body)
+        job = await asyncio.to_thread(self._start_job, question, routed, wishes, body)
         yield {"job": job}
-        items = await self._ended(job, run)
+        items = await self._wait_for(job, run)
         rows = [_row(item) for item in items]
         hashes = [row["url_hash"] for row in rows if row["url_hash"]]
-        pages = await asyncio.to_thread(self._known, question.library, hashes)
+        pages = await asyncio.to_thread(self._find_pages, question.library, hashes)
         titles = {url_hash: page.title for url_hash, page in pages.items()}
         run.state["saved"] = [{**row, "title": titles.get(row["url_hash"], "")} for row in rows]
         saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in SAVED)
-        after = self._of_saved(question, saved) if saved and routed.route == "save_then_ask" else telling
-        run.switch_to(after, self._searcher(after, run))
+        following = self._question_about(question, saved) if saved and routed.route == "save_then_ask" else report
+        run.switch_to(following, self._searcher(following, run))
         yield {"job": job, "saved": run.state["saved"]}
 
-    def _of_saved(self, question: Question, saved: tuple[str, ...]) -> Question:
+    def _question_about(self, question: Question, saved: tuple[str, ...]) -> Question:
         """Return the question about newly added pages: a summary, or the question in the message."""
         if self._router.route(question.text).route == "summarise":
             return replace(question, mode=_MODE_OF["summarise"], scope=replace(question.scope, pages=saved))
         return replace(question, options=replace(question.options, first=saved))
 
-    async def _routed(self, run: Run, question: Question, *, attached: bool) -> Routed:
+    async def _route(self, run: Run, question: Question, *, attached: bool) -> Routed:
         reasoner = run.reasoner
-        if chosen := question.options.route:
+        if route := question.options.route:
             message = read_message(question.text, attached=attached)
-            return Routed(cast(Route, chosen), "person", Notice("route_person"), 1.0, message.addresses, message.words)
+            return Routed(cast(Route, route), "person", Notice("route_person"), 1.0, message.addresses, message.words)
         model = model_asker(reasoner) if isinstance(reasoner, ChatReasoner) else None
         if model is None:
             routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
         else:
             routed = await self._router.ask(question.text, model, attached=attached)
         follows = run.history and routed.by == "classifier" and routed.route in ("unknown", "small_talk")
-        return replace(routed, route="ask") if follows and routed.confidence < _CERTAIN else routed
+        return replace(routed, route="ask") if follows and routed.confidence < _MIN_CONFIDENCE else routed
 
-    def _turned(self, question: Question, routed: Routed, wishes: InlineOptions) -> Question:
-        """The question with its way, and with what the message wished for."""
-        found, scope = wishes.found, question.scope
-        since, until = found.get("days", (None, None))
+    def _apply_wishes(self, question: Question, routed: Routed, wishes: InlineOptions) -> Question:
+        """Return the question with its route, and with the wishes of the message."""
+        values, scope = wishes.found, question.scope
+        since, until = values.get("days", (None, None))
         if routed.route == "what_changed" and (period := period_of(question.text, date.today())):
             since, until = period.since, period.until
         scope = replace(
             scope,
-            languages=(found["language"],) if "language" in found else scope.languages,
+            languages=(values["language"],) if "language" in values else scope.languages,
             since=since.isoformat() if since else scope.since,
             until=until.isoformat() if until else scope.until,
         )
         options = replace(
             question.options,
             route=routed.route,
-            strategy=found.get("strategy") or question.options.strategy,
+            strategy=values.get("strategy") or question.options.strategy,
             locale=question_language(routed.rest) if routed.rest.strip() else question.options.locale,
         )
         asks = routed.route in ("ask", "save_then_ask")
-        mode = found.get("mode", question.mode) if asks else _MODE_OF[routed.route]
+        mode = values.get("mode", question.mode) if asks else _MODE_OF[routed.route]
         return replace(question, text=wishes.rest, mode=mode, scope=scope, options=options)
 
-    def _begun(self, question: Question, routed: Routed, wishes: InlineOptions, body: str) -> str:
-        """The job that saves what came with the message; files were handed to theirs before."""
+    def _start_job(self, question: Question, routed: Routed, wishes: InlineOptions, body: str) -> str:
+        """Return the job that saves what came with the message; attached files already have one."""
         if question.options.saving:
             return question.options.saving
-        how: dict[str, Any] = {name: wishes.found[name] for name in ("chunker", "chunk_size") if name in wishes.found}
-        how |= {"library": question.library, "owner": self._person}
+        options: dict[str, Any] = {
+            name: wishes.found[name] for name in ("chunker", "chunk_size") if name in wishes.found
+        }
+        options |= {"library": question.library, "owner": self._person}
         if body:
             name = re.sub(r"[^\w -]+", " ", body.partition("\n")[0])[:60].strip() or "text"
-            return self._imports.add_files([(f"{name}.txt", body.encode())], **how)
-        return self._imports.add_urls(routed.addresses, **how)
+            return self._imports.add_files([(f"{name}.txt", body.encode())], **options)
+        return self._imports.add_urls(routed.addresses, **options)
 
-    async def _ended(self, job: str, run: Run) -> Sequence[JobItem]:
+    async def _wait_for(self, job: str, run: Run) -> Sequence[JobItem]:
         """Wait for the sources and return their results. The wait doesn't count against the run's time."""
-        # It lies in SQLite, and another process may be at it.
+        # The job is in the database, and another process may work on it.
         while (await asyncio.to_thread(self._imports.jobs.job, job)).state == "running":
-            await asyncio.sleep(_LOOK_EVERY)
-            run.waited += _LOOK_EVERY
-        return await asyncio.to_thread(self._imports.jobs.items, job, 0, _TOLD)
+            await asyncio.sleep(_POLL_SECONDS)
+            run.waited += _POLL_SECONDS
+        return await asyncio.to_thread(self._imports.jobs.items, job, 0, _MAX_ROWS)
 
 
-def _to_remove(run: Run) -> dict[str, Any]:
+def _pages_to_remove(run: Run) -> dict[str, Any]:
     """Return the pages that a message names, to be removed once the user confirms; else the nearest ones."""
     reader, text = run.cache.retriever.reader, run.question.text
     listed = list(reader.listed(dated=False)) if reader else []
-    if named := pages_named(text, listed):
-        return {"remove": [_page_row(page, reader) for page in named]}
-    found = [one.url_hash for one in run.cache.search(text)] if listed else []
-    return {"near": [_page_row(page, reader) for page in nearest(text, listed, found)]}
+    if pages := pages_named(text, listed):
+        return {"remove": [_page_row(page, reader) for page in pages]}
+    nearby = [passage.url_hash for passage in run.cache.search(text)] if listed else []
+    return {"near": [_page_row(page, reader) for page in nearest(text, listed, nearby)]}
 
 
 def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:
-    """Return a page as JSON values, with its library where several are searched."""
+    """Return a page as JSON values, with its library if several are searched."""
     passages = reader.passages(page.url_hash) if reader else ()
-    library = next((one.library for one in passages), "")
+    library = next((passage.library for passage in passages), "")
     return {"url_hash": page.url_hash, "title": page.title or page.url, "library": library}
 
 
@@ -225,7 +227,7 @@ def _row(item: JobItem) -> dict[str, Any]:
 
 
 def record_route(database: Database, library: str, owner: str, text: str, route: str) -> None:
-    """Keep what a person chose for a message whose way was read wrongly. Raises RagError("route_unknown_name")."""
+    """Store the route that a person chose for a misrouted message. Raises RagError("route_unknown_name")."""
     if route not in ROUTES:
         raise RagError("route_unknown_name", route=route)
     database.routes.add(library, owner, read_message(text).masked, route)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class EvaluationApp:
-    """Implements `rag.evaluation.runs.App` over the app."""
+    """Implementation of `rag.evaluation.runs.App` over the app."""
 
     def __init__(self, app: App, in_flight: AnswerLimit, usage: RunTable) -> None:
         self._app = app
@@ -47,10 +47,10 @@ class EvaluationApp:
     def connected(self, source: Holder | ChatOptions | None) -> ChatOptions | None:
         if not isinstance(source, Holder):
             return source
-        found = self._app.chats.connected.held_by(source)
-        if found is None:
+        options = self._app.chats.connected.held_by(source)
+        if options is None:
             raise RagError("evaluation_no_model")
-        return found
+        return options
 
     def ask_as(
         self,
@@ -61,26 +61,26 @@ class EvaluationApp:
         person: str,
         answers: int,
     ) -> str:
-        app, library, chosen = self._app, question.library, self._chat(model, chat)
-        reasoner: Reasoner = app.quoter(library) if model == NO_MODEL else app.reasoner(library, chosen)
+        app, library, options = self._app, question.library, self._chat(model, chat)
+        reasoner: Reasoner = app.quoter(library) if model == NO_MODEL else app.reasoner(library, options)
 
         def begin() -> TurnHandle:
             if isinstance(reasoner, ChatReasoner):
-                self._spend(library, chosen, person, answers)
+                self._spend(library, options, person, answers)
             return TurnHandle("", "", app.ask(question, history=history, reasoner=reasoner))
 
         return self._in_flight.begin(person, begin).run_id
 
     def _spend(self, library: str, chat: ChatOptions | None, person: str, answers: int) -> None:
-        """Count answers by the operator's service as a person's. Raises RagError("evaluation_share_spent")."""
-        most = self._app.settings.evaluation_answers_per_day
-        if person and not self._app.chats.is_own(chat) and not self._usage.spend(library, person, answers, most):
-            raise RagError("evaluation_share_spent", most=f"{most:,}")
+        """Count answers by the operator's service for a person. Raises RagError("evaluation_share_spent")."""
+        limit = self._app.settings.evaluation_answers_per_day
+        if person and not self._app.chats.is_own(chat) and not self._usage.spend(library, person, answers, limit):
+            raise RagError("evaluation_share_spent", most=f"{limit:,}")
 
     def _chat(self, model: str, chat: ChatOptions | None) -> ChatOptions | None:
-        """The connected service or that of the settings, with another of its models where one is named."""
-        ours = self._app.settings
-        return replace(chat or ChatOptions("", ours.llm_base_url), model=model) if model else chat
+        """Return the connected service or that of the settings, with another of its models if one is named."""
+        settings = self._app.settings
+        return replace(chat or ChatOptions("", settings.llm_base_url), model=model) if model else chat
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
         return self._app.events(run_id, since, wait)
@@ -96,10 +96,11 @@ class EvaluationApp:
         verifier = reasoner if isinstance(reasoner, Verifier) else self._app.verifier
         supports = by_verifier(verifier, self._app.settings.llm_context_tokens) if verifier else by_rules
         model = ModelJudge(self.fill(chat), self.texts) if isinstance(reasoner, ChatReasoner) else None
-        return Tools(supports, self._encoded, model)
+        return Tools(supports, self._encode, model)
 
     def fill(self, chat: ChatOptions | None, person: str = "") -> Fill:
-        """Raises RagError("evaluation_needs_model") where no chat model is set or connected."""
+        """Return a function that lets the chat model fill schemas. Raises RagError("evaluation_needs_model") without
+        one."""
         reasoner = self._app.reasoner(self._app.settings.rag_library, chat)
         if not isinstance(reasoner, ChatReasoner):
             raise RagError("evaluation_needs_model")
@@ -114,7 +115,7 @@ class EvaluationApp:
     def texts(self) -> PromptTexts:
         return self._app.chats.prompts
 
-    def _encoded(self, question: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
+    def _encode(self, question: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
         model = self._app.models.embedding
         if not all(map(model.can_read, [question, *texts])):
             return None

@@ -1,4 +1,4 @@
-"""Pages on their way into libraries."""
+"""Imports of pages into libraries."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from rag.web.search import web_search
 
-_SITEMAP_PAGES = 50_000  # as many as one may have by the protocol
+_SITEMAP_PAGES = 50_000  # the limit of the protocol
 
 
 class Imports:
-    """Starts imports; `jobs` tells how they go, `schedules` starts re-checks. Safe to share between threads.
+    """Starts imports; `jobs` has their progress, `schedules` starts re-checks. Safe to share between threads.
 
-    `external` are imports that the command line hands out to other processes.
+    `external` are imports that the command line distributes to other processes.
     """
 
     def __init__(self, settings: Settings, database: Database, libraries: Libraries, models: Models) -> None:
@@ -42,13 +42,13 @@ class Imports:
         self._hosts = database.hosts if database.postgres else None
         self.web_search = web_search(settings)
         limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
-        most = settings.jobs_per_person
-        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_person=most)
+        per_person = settings.jobs_per_person
+        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_person=per_person)
         self.external = ExternalJobs(database)
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
     def start(self) -> None:
-        """Take up what an earlier process left unfinished, and start re-checks when they are due."""
+        """Resume what an earlier process left unfinished, and start re-checks when they are due."""
         self.jobs.start()
         self.schedules.start()
 
@@ -59,10 +59,10 @@ class Imports:
         self._parser.close()
 
     def find_urls(self, pasted: str) -> tuple[list[str], int]:
-        """The addresses in pasted text, and how many more than the limit were dropped."""
+        """Return the addresses in pasted text, and how many more than the limit were dropped."""
         return find_urls(pasted)
 
-    # `owner` is the person whose job it is; StoreError("too_many_jobs") where too many of theirs have not ended.
+    # `owner` is the person whose job it is; StoreError("too_many_jobs") if too many of theirs have not ended.
 
     def add_urls(
         self,
@@ -74,27 +74,27 @@ class Imports:
         chunker: str = "",
         **options: Any,
     ) -> str:
-        """Queue an import of addresses; returns the job's id. `options` are those of `Jobs.submit`."""
+        """Queue an import of addresses; return the job's id. `options` are those of `Jobs.submit`."""
         sources = [web_source(url) for url in urls]
         return self.submit(sources, library=library, owner=owner, force=force, chunker=chunker, **options)
 
     def add_files(
         self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
     ) -> str:
-        """Queue an import of uploaded files (name, content); returns the job's id."""
-        chosen = chunker or self._settings.chunker
-        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chosen, **options)
+        """Queue an import of uploaded files (name, content); return the job's id."""
+        chunker_name = chunker or self._settings.chunker
+        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chunker_name, **options)
 
     def add_examples(self, *, library: str, owner: str = "", chunker: str = "") -> str:
-        """Queue an import of the sample pages; returns the job's id."""
+        """Queue an import of the sample pages; return the job's id."""
         return self.submit(example_sources(), library=library, owner=owner, chunker=chunker)
 
     def add_site(
         self, start: str, kind: SiteKind, *, library: str, owner: str = "", chunker: str = "", **limits: Any
     ) -> str:
-        """Queue an import of a site's pages; `limits` are those of `Jobs.submit_site`. Returns the job's id."""
-        chosen = chunker or self._settings.chunker
-        return self.jobs.submit_site(start, kind, library=library, owner=owner, chunker=chosen, **limits)
+        """Queue an import of a site's pages; `limits` are those of `Jobs.submit_site`. Return the job's id."""
+        chunker_name = chunker or self._settings.chunker
+        return self.jobs.submit_site(start, kind, library=library, owner=owner, chunker=chunker_name, **limits)
 
     def submit(
         self,
@@ -106,9 +106,9 @@ class Imports:
         chunker: str = "",
         **options: Any,
     ) -> str:
-        """Queue an import; without `chunker` the one of the settings cuts its pages."""
-        chosen = chunker or self._settings.chunker
-        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chosen, **options)
+        """Queue an import; without `chunker` the one of the settings splits its pages."""
+        chunker_name = chunker or self._settings.chunker
+        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chunker_name, **options)
 
     def ingestor(self, library: str) -> Ingestor:
         """Return the library's ingestor. Loads the embedding model; raises ModelMismatchError."""
@@ -120,13 +120,13 @@ class Imports:
         return ingestor
 
     def sitemap_pages(self, url: str) -> list[str]:
-        """The addresses in a sitemap that robots.txt allows. Raises IngestError."""
+        """Return the addresses in a sitemap that robots.txt allows. Raises IngestError."""
         plan = SitePlan(url, "sitemap", max_pages=_SITEMAP_PAGES)
         return [page.url for page in self._site_finder.walk(plan, ()).begin(lambda: False)]
 
     @property
     def reader(self) -> Reader:
-        """Return the reader of pages that are not saved."""
+        """Reader of pages that are not saved."""
         return Reader(self._fetcher, self._parser)
 
     def _sites(self) -> Sites:
@@ -153,6 +153,6 @@ def record_bounds(settings: Settings) -> RecordBounds:
 
 
 def _limits(per_host: int) -> Limits:
-    """Readers enough for several hosts, or for one that was allowed many requests at a time."""
+    """Return enough readers for several hosts, or for one that allows many requests at a time."""
     readers = max(READERS, per_host)
     return Limits(readers, ahead=2 * readers, per_host=per_host + 2)

@@ -14,7 +14,7 @@ _SECONDS = 300.0
 
 
 class Maintenance:
-    """Calls `tidy` at its start and every five minutes. What fails is logged, and tried again the next time."""
+    """Calls `tidy` at its start and every five minutes. Failures are logged, and retried the next time."""
 
     def __init__(self, tidy: Callable[[], None]) -> None:
         self._tidy = tidy
@@ -25,7 +25,7 @@ class Maintenance:
         self._thread.start()
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what is under way."""
+        """Start nothing more, and wait for work in progress."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -36,6 +36,6 @@ class Maintenance:
                 self._tidy()
             except StoreAwayError as error:
                 log.info("upkeep waits: %s", error)
-            except Exception:  # the thread's edge: without it nothing would be tidied until the next start
+            except Exception:  # ends the thread otherwise, and nothing would be tidied until the next start
                 log.exception("upkeep failed")
             self._closed.wait(_SECONDS)

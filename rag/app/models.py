@@ -1,4 +1,4 @@
-"""The models that search, as the settings name them, each loaded by whoever needs it first."""
+"""The models for searches that the settings name, each loaded on first use."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from rag.types import Notice
 
 log = logging.getLogger(__name__)
 
-# What torch, transformers and the files of a model fail with.
+# Failures of torch, of transformers, and of a model's files.
 _LOAD_FAULTS = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
 
 
 class Models:
-    """Safe to share between threads. Methods raise ModelError."""
+    """The models of the settings. Safe to share between threads; methods raise ModelError."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -40,21 +40,20 @@ class Models:
 
     @property
     def embedding(self) -> EmbeddingModel:
-        """The embedding model, loaded by whoever asks first. Raises ModelError, each time again."""
+        """Embedding model, loaded on first use. Raises ModelError, on each attempt."""
         with self._lock:
             if self._embedding is None:
                 self._problem = None
                 try:
-                    self._embedding = self._served() or self._load(self._settings.embedding_model)
+                    self._embedding = self._service_model() or self._load(self._settings.embedding_model)
                 except ModelError as error:
                     self._problem = error.notice
                     raise
             return self._embedding
 
     def of_library(self, name: str) -> EmbeddingModel:
-        """The embedding model that a library was made with, by its `name` there: that of the settings, or another one
-        beside it, which stays loaded. Raises ModelError for one in a folder, since its name does not say where.
-        """
+        """Return the embedding model that a library was made with, by its `name` there: that of the settings, or
+        another one, which stays loaded. Raises ModelError for one in a folder, since its name does not say where."""
         if name == self.embedding.name:
             return self.embedding
         with self._lock:
@@ -62,21 +61,21 @@ class Models:
                 self._others[name] = self._load(stored_model(name))
             return self._others[name]
 
-    def _served(self) -> EmbeddingModel | None:
-        """The embedding model by address, if one is set; nothing is sent yet. Passages are cut by the built-in one."""
-        ours = self._settings
-        if not ours.embedding_base_url:
+    def _service_model(self) -> EmbeddingModel | None:
+        """Return the embedding model by address, if set; nothing is sent yet. The built-in one splits passages."""
+        settings = self._settings
+        if not settings.embedding_base_url:
             return None
-        key = ours.embedding_api_key.get_secret_value()
+        key = settings.embedding_api_key.get_secret_value()
         return ServiceEncoder(
-            Service(ours.embedding_base_url, key, "EMBEDDING_BASE_URL"),
-            ours.embedding_model,
-            seconds=ours.embedding_timeout,
+            Service(settings.embedding_base_url, key, "EMBEDDING_BASE_URL"),
+            settings.embedding_model,
+            seconds=settings.embedding_timeout,
             static=lambda texts: self.of_library(stored_name(builtin_model())).sentence_vectors(texts),
         )
 
     def _load(self, name: str) -> EmbeddingModel:
-        """Raises ModelError, whatever it is that fails: a broken install, a full disk, a card without memory."""
+        """Load a model. Raises ModelError, whatever fails: a broken install, a full disk, a card without memory."""
         try:
             return load_embedding_model(name)
         except _LOAD_FAULTS as error:
@@ -85,14 +84,13 @@ class Models:
 
     @cached_property
     def sentences(self) -> SentenceModel:
-        """Return the built-in model for comparing sentences with questions, whichever model searches: scores then have
-        one scale.
-        """
+        """Built-in model for comparing sentences with questions, whichever model searches, so that scores have one
+        scale."""
         return SentenceModel(lambda: self.of_library(stored_name(builtin_model())))
 
     @cached_property
     def reader(self) -> AnswerReader | None:
-        """Return what reads sentences beside a question; None where the built-in model is the fallback."""
+        """Model that reads sentences together with a question; None where the built-in model is the fallback."""
         return AnswerReader(lambda: find_model(BUILTIN).folder) if builtin_model() == e5.NAME else None
 
     @cached_property
@@ -105,7 +103,7 @@ class Models:
 
     @property
     def reranker(self) -> Reranker | None:
-        """The reranker that runs."""
+        """Active reranker."""
         return self.reranking.current
 
     @cached_property
@@ -122,9 +120,9 @@ class Models:
         return self._problem
 
     def warm(self, delay: float = 0.0, besides: Callable[[], object] | None = None) -> None:
-        """Load the embedding model, in a background thread; a failure is logged and kept as `problem`.
+        """Load the embedding model in a background thread; a failure is logged and kept as `problem`.
 
-        After `delay` seconds, unless somebody needs it sooner. `besides` is done then, too.
+        It starts after `delay` seconds, unless somebody needs the model sooner. `besides` is called then, too.
         """
         thread = threading.Timer(delay, self._warm, (besides,))
         thread.name, thread.daemon = "models", True
@@ -139,7 +137,7 @@ class Models:
                 self.reader.load()
         except ModelError as error:
             log.error("%s", error)
-        except Exception:  # the thread's edge: whoever asks for the model next gets the error
+        except Exception:  # ends the thread otherwise; the next caller who needs the model gets the error
             log.exception("The embedding model could not be tried out")
         else:
-            gc.freeze()  # a million objects that stay: to walk them again and again would stop every thread each time
+            gc.freeze()  # a million permanent objects: to walk them in every collection would stop every thread

@@ -1,4 +1,4 @@
-"""Moves libraries to another embedding model, each in a separate thread."""
+"""Moves of libraries to another embedding model, each in a separate thread."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from rag.types import Chunk, Notice, Passage
 
 log = logging.getLogger(__name__)
 
-_QUESTIONS = 50  # the latest ones, which the two models are compared on
+_QUESTIONS = 50  # the latest ones, for comparing the two models
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryMove:
     """A library that moves to `model`; `done` of `total` passages so far.
 
-    Of `asked` past questions, `found` get a passage that their answer cited among what the new model finds. `notice`
-    says why the move failed.
+    Of `asked` past questions, `found` are those for which the new model finds a passage that their answer cited.
+    `notice` is the reason for a failure.
     """
 
     library: str
@@ -52,7 +52,7 @@ class LibraryMove:
 
 
 class Moves:
-    """Safe to share between threads. A move that was cut off continues where it was, by `resume` or `begin`."""
+    """Moves of libraries. Safe to share between threads. `resume` or `begin` continues an interrupted move."""
 
     def __init__(self, libraries: Libraries, models: Models, conversations: ConversationTable) -> None:
         self._libraries = libraries
@@ -64,7 +64,7 @@ class Moves:
         self._threads: dict[str, threading.Thread] = {}
 
     def begin(self, library: str, model: str) -> LibraryMove:
-        """Move the library to the model that libraries call `model`; one that is under way continues."""
+        """Move the library to the model that libraries call `model`; a running move continues."""
         with self._lock:
             running = self._moves.get(library)
             if running and running.is_running:
@@ -75,36 +75,36 @@ class Moves:
             return self._moves[library]
 
     def go_back(self, library: str) -> LibraryMove:
-        """Move the library to the model that it was searched with before. Raises StoreError when that is too late."""
+        """Move the library back to its previous model. Raises StoreError when it is too late."""
         info = self._libraries.info(library)
         if not info.previous_model or (info.back_until and datetime.now(UTC) >= info.back_until):
             raise StoreError("move_no_way_back", library=info.shown)
         return self.begin(library, info.previous_model)
 
     def move(self, library: str) -> LibraryMove | None:
-        """The library's move, or its last one since the start; None if there was none."""
+        """Return the library's move, or its last one since the start; None if there was none."""
         with self._lock:
             return self._moves.get(library)
 
     def forget(self, library: str) -> None:
-        """No longer show a move that has ended."""
+        """Stop showing a move that has ended."""
         with self._lock:
             if library in self._moves and not self._moves[library].is_running:
                 del self._moves[library]
 
     def resume(self) -> None:
-        """Continue the moves that were cut off."""
+        """Continue interrupted moves."""
         for info in self._libraries.infos():
             if info.moving_to:
                 self.begin(info.name, info.moving_to)
 
     def wait(self, library: str, seconds: float) -> LibraryMove:
-        """The move, once it has ended or so many seconds have passed."""
+        """Return the move once it has ended or so many seconds have passed."""
         self._threads[library].join(seconds)
         return self._moves[library]
 
     def close(self) -> None:
-        """Stop after the passages in hand; the next start resumes."""
+        """Stop after the current passages; the next start resumes."""
         self._closed.set()
         for thread in list(self._threads.values()):
             thread.join()
@@ -115,12 +115,12 @@ class Moves:
                 self._move(library, model)
         except RagError as error:
             self._change(library, state="failed", notice=error.notice)
-        except Exception:  # the thread's edge: without it the person would wait for ever
+        except Exception:  # ends the thread otherwise, and the person would wait forever
             log.exception("the move of library %s failed", library)
             self._change(library, state="failed", notice=Notice("unexpected"))
 
     def _move(self, library: str, stored: str) -> None:
-        move, model = self._libraries.move(library, stored, lambda loaded: partial(encoded, loaded))
+        move, model = self._libraries.move(library, stored, lambda loaded: partial(encode, loaded))
         if not move.fill(lambda done, total: self._change(library, done=done, total=total), self._closed.is_set):
             self._change(library, state="stopped")
             return
@@ -133,17 +133,17 @@ class Moves:
         self._change(library, state="done")
 
     def _compare(self, target: Library, model: EmbeddingModel) -> None:
-        """Ask past questions of the new set, and count those that find a passage which was cited."""
+        """Ask past questions of the new set, and count those that find a cited passage."""
         retriever = Retriever(target, model, self._models.sparse)
         asked = found = 0
         for answer in self._conversations.past_questions(target.name, _QUESTIONS):
             if self._closed.is_set():
                 return
-            cited = _still_there(answer["citations"], target)
+            cited = _valid_citations(answer["citations"], target)
             if cited:
                 passages = retriever.search(answer.get("standalone") or answer["question"]).passages
                 asked += 1
-                found += any(_holds(passage, one) for passage in passages for one in cited)
+                found += any(_overlaps(passage, citation) for passage in passages for citation in cited)
                 self._change(target.name, asked=asked, found=found)
 
     def _change(self, library: str, **values: Any) -> None:
@@ -151,26 +151,33 @@ class Moves:
             self._moves[library] = replace(self._moves[library], **values)
 
 
-def encoded(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
-    """The vectors (d,) and learned terms of chunks that are stored; None for those that the model cannot read."""
-    chunks = [Chunk(0, one.text, one.start, one.end, tuple(one.section), one.header) for one in passages]
-    readable = [bool(one.text) and model.can_read(one.text) for one in passages]
-    given = zip(passages, chunks, readable, strict=True)
-    texts = [embedded_text(passage.title, chunk) for passage, chunk, is_readable in given if is_readable]
+def encode(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
+    """Return the vectors (d,) and learned terms of stored chunks; None for those that the model cannot read."""
+    chunks = [
+        Chunk(0, passage.text, passage.start, passage.end, tuple(passage.section), passage.header)
+        for passage in passages
+    ]
+    readable = [bool(passage.text) and model.can_read(passage.text) for passage in passages]
+    rows = zip(passages, chunks, readable, strict=True)
+    texts = [embedded_text(passage.title, chunk) for passage, chunk, is_readable in rows if is_readable]
     vectors = iter(model.encode_passages(texts) if texts else ())
     head = lexical_of(model)
     learned = iter(head.encode(texts) if head else ())
     return [(next(vectors), next(learned, None)) if is_readable else (None, None) for is_readable in readable]
 
 
-def _still_there(citations: Sequence[Mapping[str, Any]], library: Library) -> list[Mapping[str, Any]]:
-    """The citations whose sentences still stand at their place in a page of the library."""
-    ours = [one for one in citations if one.get("library", "") in ("", library.name)]
-    texts = library.texts([one["url_hash"] for one in ours])
-    return [one for one in ours if texts.get(one["url_hash"], "")[one["start"] : one["end"]] == one["quote"] != ""]
+def _valid_citations(citations: Sequence[Mapping[str, Any]], library: Library) -> list[Mapping[str, Any]]:
+    """Return the citations whose sentences are still in their place in a page of the library."""
+    own = [citation for citation in citations if citation.get("library", "") in ("", library.name)]
+    texts = library.texts([citation["url_hash"] for citation in own])
+    return [
+        citation
+        for citation in own
+        if texts.get(citation["url_hash"], "")[citation["start"] : citation["end"]] == citation["quote"] != ""
+    ]
 
 
-def _holds(passage: Passage, citation: Mapping[str, Any]) -> bool:
-    """Whether some of the cited sentence is in the passage."""
+def _overlaps(passage: Passage, citation: Mapping[str, Any]) -> bool:
+    """Return whether the passage has some of the cited sentence."""
     start, end = int(citation["start"]), int(citation["end"])
     return passage.url_hash == citation["url_hash"] and passage.start < end and start < passage.end

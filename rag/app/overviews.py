@@ -1,4 +1,4 @@
-"""Overviews of newly saved pages, made in the background when somebody looks."""
+"""Overviews of newly saved pages, made in the background when they are viewed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from rag.store.qdrant.library import Library
 from rag.types import Answer, Notice, Page, Passage
 
 MOST: Final = 40
-"""Pages of one overview, the first ones."""
-_REMEMBERED: Final = 64
-_PASSAGES: Final = 12  # of each page, among which questions are looked for
+"""Maximum of pages in one overview; the first ones are used."""
+_CACHE_SIZE: Final = 64
+_PASSAGES: Final = 12  # per page, to find questions for
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +36,32 @@ class Overview:
 
 
 class Overviews:
-    """Remembers the latest overviews. Safe to share between threads."""
+    """The latest overviews. Safe to share between threads."""
 
     def __init__(self, open_library: Callable[[str], Library], models: Models) -> None:
         self._open = open_library
         self._models = models
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="overviews")
-        self._made: OrderedDict[object, Future[Overview]] = OrderedDict()
+        self._futures: OrderedDict[object, Future[Overview]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner, language: Language) -> Future[Overview]:
-        """The overview of these pages, under way or done; questions in `language` come first.
+        """Return the overview of these pages, in progress or done; questions in `language` come first.
 
         Its result raises StoreError.
         """
-        wanted = (library, tuple(url_hashes[:MOST]), reasoner.name, language)
+        key = (library, tuple(url_hashes[:MOST]), reasoner.name, language)
         with self._lock:
-            found = self._made.get(wanted)
-            if found is None or (found.done() and found.exception()):
-                found = self._made[wanted] = self._thread.submit(self._make, library, wanted[1], reasoner, language)
-            self._made.move_to_end(wanted)
-            while len(self._made) > _REMEMBERED:
-                self._made.popitem(last=False)
-            return found
+            future = self._futures.get(key)
+            if future is None or (future.done() and future.exception()):
+                future = self._futures[key] = self._thread.submit(self._make, library, key[1], reasoner, language)
+            self._futures.move_to_end(key)
+            while len(self._futures) > _CACHE_SIZE:
+                self._futures.popitem(last=False)
+            return future
 
     def prepare(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner) -> None:
-        """Do in the background what the first questions about these pages would wait for, where answers are quoted."""
+        """Prepare in the background what first questions about these pages would wait for, if answers are quotes."""
         if isinstance(reasoner, ExtractiveReasoner):
             self._thread.submit(self._prepare, library, url_hashes[:MOST], reasoner)
 
@@ -70,31 +70,31 @@ class Overviews:
 
     def _make(self, name: str, url_hashes: Sequence[str], reasoner: Reasoner, language: Language) -> Overview:
         library = self._open(name)
-        known, texts = library.known(url_hashes), library.texts(url_hashes)
-        pages = [known[one] for one in url_hashes if one in known]
+        by_hash, texts = library.known(url_hashes), library.texts(url_hashes)
+        pages = [by_hash[url_hash] for url_hash in url_hashes if url_hash in by_hash]
         rows = [(page, opening_sentence(texts.get(page.url_hash, ""))) for page in pages]
         questions: list[str] = []
         order: list[Language] = ["en", "zh"] if language == "en" else ["zh", "en"]
-        for own in order:
-            among = [(page, said) for page, said in rows if (page.language == "zh") == (own == "zh")]
-            if among and len(questions) < COUNT:
-                questions += self._questions(library, among, reasoner, own)
+        for current in order:
+            candidates = [(page, sentence) for page, sentence in rows if (page.language == "zh") == (current == "zh")]
+            if candidates and len(questions) < COUNT:
+                questions += self._questions(library, candidates, reasoner, current)
         self.prepare(name, url_hashes, reasoner)
         return Overview(tuple(rows), tuple(questions[:COUNT]))
 
     def _prepare(self, name: str, url_hashes: Sequence[str], reasoner: ExtractiveReasoner) -> None:
-        with suppress(RagError):  # the question itself will say so
+        with suppress(RagError):  # the question itself will show it
             library = self._open(name)
-            reasoner.prepare([one for page in url_hashes for one in library.chunks(page)[:_PASSAGES]])
+            reasoner.prepare([chunk for page in url_hashes for chunk in library.chunks(page)[:_PASSAGES]])
 
     def _questions(
         self, library: Library, rows: Sequence[tuple[Page, str]], reasoner: Reasoner, language: Language
     ) -> list[str]:
-        passages = [one for page, _ in rows for one in library.chunks(page.url_hash)[:_PASSAGES]]
+        passages = [chunk for page, _ in rows for chunk in library.chunks(page.url_hash)[:_PASSAGES]]
         about = say(Notice("overview_question"), language)
-        text = "\n".join(f"{page.title}: {said}" for page, said in rows)
+        text = "\n".join(f"{page.title}: {sentence}" for page, sentence in rows)
 
-        def likely(question: str, found: Sequence[Passage]) -> float:
-            return held_by(found, question, self._models.sparse, library.idf)
+        def likely(question: str, evidence: Sequence[Passage]) -> float:
+            return held_by(evidence, question, self._models.sparse, library.idf)
 
         return questions_about(Answer(about, "fast", "answered", text, passages=tuple(passages)), reasoner, likely)

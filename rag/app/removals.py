@@ -1,4 +1,4 @@
-"""Pages that were deleted a moment ago, and can be restored while this process runs."""
+"""Pages that were just deleted, and can be restored while this process runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rag.errors import StoreError
 from rag.ingest.sources import Source
 from rag.types import Page
 
-_REMEMBERED: Final = 20  # deletions
-_MOST: Final = 500  # pages of one; more are not remembered
+_MAX_DELETIONS: Final = 20  # deletions
+_MAX_PAGES: Final = 500  # pages of one; more are not remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Removed:
 
 
 class Removals:
-    """Remembers the latest deletions in memory. Safe to share between threads."""
+    """The latest deletions, in memory. Safe to share between threads."""
 
     def __init__(self, libraries: Libraries, imports: Imports) -> None:
         self._libraries = libraries
@@ -37,20 +37,20 @@ class Removals:
         self._lock = threading.Lock()
 
     def remember(self, name: str, url_hashes: Sequence[str]) -> str:
-        """Remember pages that are about to be deleted; returns a token for `undo`, empty for too many."""
+        """Remember pages that are about to be deleted; return a token for `undo`, empty for too many."""
         library = self._libraries.get(name)
-        if not 0 < len(url_hashes) <= _MOST:
+        if not 0 < len(url_hashes) <= _MAX_PAGES:
             return ""
-        pages = tuple(page for one in url_hashes if (page := library.page(one)))
+        pages = tuple(page for url_hash in url_hashes if (page := library.page(url_hash)))
         token = uuid4().hex
         with self._lock:
             self._latest[token] = Removed(name, pages)
-            while len(self._latest) > _REMEMBERED:
+            while len(self._latest) > _MAX_DELETIONS:
                 self._latest.popitem(last=False)
         return token
 
     def undo(self, token: str, owner: str = "") -> str:
-        """Queue an import of the pages' last texts; returns the job's id. Earlier versions stay deleted.
+        """Queue an import of the pages' last texts; return the job's id. Earlier versions stay deleted.
 
         Raises StoreError("removal_unknown") for a token that is no longer known.
         """

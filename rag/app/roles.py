@@ -21,52 +21,53 @@ from rag.store.sql.grant_table import Action, AuditEntry, Grant, GrantTable, Rol
 EVERYONE: Final = "*"
 """The subject of a grant to everyone who is signed in."""
 ROLES: Final[tuple[Role, ...]] = ("none", "reader", "editor", "owner")
-"""From the least to the most."""
+"""From least to most."""
 _SECONDS: Final = 10.0
 
 
 def role_of(grants: Iterable[Grant], person: Person | None) -> Role:
-    """The most that the grants of a library give to a person. Without a grant to everyone, everyone is an editor."""
+    """Return the highest role that a library's grants give a person. Without a grant to everyone, everyone is an
+    editor."""
     if person is None or person.administers:
         return "owner"
-    given: dict[str, Role] = {EVERYONE: "editor", **{one.subject: one.role for one in grants}}
-    means = person.subjects | {EVERYONE, _own(person)}
-    return max((role for subject, role in given.items() if subject in means), key=ROLES.index)
+    roles: dict[str, Role] = {EVERYONE: "editor", **{grant.subject: grant.role for grant in grants}}
+    subjects = person.subjects | {EVERYONE, _own_subject(person)}
+    return max((role for subject, role in roles.items() if subject in subjects), key=ROLES.index)
 
 
 class Roles:
     """The roles of one person, and of others as far as that person may see and change them. Methods raise StoreError.
 
-    A role counts for up to _SECONDS after it was read.
+    A role is cached for up to _SECONDS.
     """
 
     def __init__(self, table: GrantTable, person: Person | None) -> None:
         self._table = table
         self._person = person
-        self._known: dict[str, tuple[float, Role]] = {}
+        self._cache: dict[str, tuple[float, Role]] = {}
 
     def role(self, library: str) -> Role:
         if self._person is None:
             return "owner"
-        read_at, role = self._known.get(library, (-_SECONDS, "none"))
+        read_at, role = self._cache.get(library, (-_SECONDS, "none"))
         if time.monotonic() - read_at >= _SECONDS:
             role = role_of(self._table.grants(library), self._person)
-            self._known[library] = time.monotonic(), role
+            self._cache[library] = time.monotonic(), role
         return role
 
     def has(self, library: str, least: Role) -> bool:
         return ROLES.index(self.role(library)) >= ROLES.index(least)
 
     def check(self, library: str, least: Role) -> None:
-        """Raise RagError("editor_needed" or "owner_needed") for a role that is less, StoreError as for no library where
-        it is none."""
+        """Raise RagError("editor_needed" or "owner_needed") for a lower role, StoreError as for a missing library
+        without a role."""
         if self.has(library, least):
             return
         if not self.has(library, "reader"):
             raise StoreError("library_unknown", library=library)
         raise RagError("owner_needed" if least == "owner" else "editor_needed")
 
-    # For owners of a library: RagError("owner_needed") for others. RagError("last_owner") for what would leave none,
+    # For owners of a library: RagError("owner_needed") for others. RagError("last_owner") if none would remain,
     # except for administrators.
 
     def grants(self, library: str) -> list[Grant]:
@@ -74,28 +75,28 @@ class Roles:
         return self._table.grants(library)
 
     def grant(self, library: str, subject: str, role: Role) -> None:
-        """Give everyone whom `subject` means a role. Raises RagError("subject_unknown") for what can name nobody."""
+        """Give a role to everyone whom `subject` names. Raises RagError("subject_unknown") if it can name nobody."""
         self.check(library, "owner")
-        named = subject if subject == EVERYONE else subject_of(subject)
-        if not named:
+        name = subject if subject == EVERYONE else subject_of(subject)
+        if not name:
             raise RagError("subject_unknown")
         if role != "owner":
-            self._check_others(library, named)
-        self._table.put(library, named, role, self._owner)
-        self.log(library, "grant", f"{named}: {role}")
-        self._known.pop(library, None)
+            self._check_others(library, name)
+        self._table.put(library, name, role, self._owner)
+        self.log(library, "grant", f"{name}: {role}")
+        self._cache.pop(library, None)
 
     def revoke(self, library: str, subject: str) -> None:
-        """Take a grant back."""
+        """Revoke a grant."""
         self.check(library, "owner")
         self._check_others(library, subject)
         self._table.revoke(library, subject)
         self.log(library, "grant", f"{subject}: –")
-        self._known.pop(library, None)
+        self._cache.pop(library, None)
 
     def _check_others(self, library: str, subject: str) -> None:
         """Check that somebody besides `subject` owns the library."""
-        owners = {one.subject for one in self._table.grants(library) if one.role == "owner"}
+        owners = {grant.subject for grant in self._table.grants(library) if grant.role == "owner"}
         if owners == {subject} and self._person is not None and not self._person.administers:
             raise RagError("last_owner")
 
@@ -106,8 +107,8 @@ class Roles:
     def own(self, library: str) -> None:
         """Make the person the owner of a library that they just created."""
         if self._person is not None:
-            self._table.put(library, _own(self._person), "owner", self._owner)
-            self._known.pop(library, None)
+            self._table.put(library, _own_subject(self._person), "owner", self._owner)
+            self._cache.pop(library, None)
 
     def log(self, library: str, action: Action, detail: str = "") -> None:
         person = self._person
@@ -118,8 +119,8 @@ class Roles:
         return self._person.owner if self._person else ""
 
 
-def _own(person: Person) -> str:
-    """The subject that means this person alone, whatever becomes of their address."""
+def _own_subject(person: Person) -> str:
+    """Return the subject that names this person alone, even if their address changes."""
     return person.address if person.address in person.subjects else f"person:{person.owner}"
 
 
@@ -128,10 +129,10 @@ def _own(person: Person) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Describes what a method needs: the `least` role in the libraries that an argument names, or that `find` returns.
+    """Requirements of a method: the `least` role in the libraries that an argument names, or that `find` returns.
 
-    `logs` is the action that is logged afterwards, `made` returns the name of a library that the call has made, by the
-    service and what it returned, and `hides` leaves out of the returned libraries those in which the person has less.
+    `logs` is the action to log afterwards, `made` returns the name of a library that the call created, by the service
+    and the result, and `hides` removes from the returned libraries those in which the person has a lower role.
     """
 
     least: Role = "none"
@@ -141,11 +142,11 @@ class Rule:
     made: Callable[[Any, Any], str] | None = None
     hides: Role | None = None
 
-    def libraries(self, service: Any, given: Mapping[str, Any], default: str) -> Sequence[str]:
-        """The libraries of a call; `default` is the one that None stands for."""
+    def libraries(self, service: Any, arguments: Mapping[str, Any], default: str) -> Sequence[str]:
+        """Return the libraries of a call; None stands for `default`."""
         if self.find is not None:
-            return self.find(service, given)
-        return [given[self.argument] or default] if self.argument else []
+            return self.find(service, arguments)
+        return [arguments[self.argument] or default] if self.argument else []
 
 
 def _reads(argument: str = "library") -> Rule:
@@ -156,20 +157,20 @@ def _edits(argument: str = "library", logs: Action | None = None) -> Rule:
     return Rule("editor", argument, logs=logs)
 
 
-def _of_job(service: Any, given: Mapping[str, Any]) -> Sequence[str]:
-    return [service.job(given["job_id"]).library] if given["job_id"] else []
+def _of_job(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
+    return [service.job(arguments["job_id"]).library] if arguments["job_id"] else []
 
 
-def _of_schedule(service: Any, given: Mapping[str, Any]) -> Sequence[str]:
-    return [service.library_of(given["schedule_id"])]
+def _of_schedule(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
+    return [service.library_of(arguments["schedule_id"])]
 
 
-def _of_link(service: Any, given: Mapping[str, Any]) -> Sequence[str]:
-    return list(service.linked_libraries(given["link"]))
+def _of_link(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
+    return list(service.linked_libraries(arguments["link"]))
 
 
-def _of_set(service: Any, given: Mapping[str, Any]) -> Sequence[str]:
-    return [service.sets.set_of(given["set_id"]).library]
+def _of_set(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
+    return [service.sets.set_of(arguments["set_id"]).library]
 
 
 RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
@@ -217,11 +218,11 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Sets": {name: _reads() for name in ("sets", "named", "create", "bring_in")},
     "EvaluationRuns": {name: _reads() for name in ("create", "runs")},
 }
-"""By the name of a service's class. What is not listed is about no library, or belongs to who asks for it."""
+"""By the name of a service's class. Methods not listed concern no library, or belong to the caller."""
 
 
 class Guarded:
-    """A service whose methods check their rules first; services that it leads to are guarded, too."""
+    """A service whose methods check their rules first; services that it returns are guarded, too."""
 
     def __init__(self, service: Any, roles: Roles, default: str) -> None:
         """`default` is the library that None stands for."""
@@ -233,40 +234,40 @@ class Guarded:
         if type(value).__name__ in RULES:
             return Guarded(value, self._roles, self._default)
         if name in self._rules:
-            return self._checked(value, self._rules[name])
-        return self._leading(value) if name == "of" and callable(value) else value
+            return self._guard(value, self._rules[name])
+        return self._guard_of(value) if name == "of" and callable(value) else value
 
-    def _leading(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """`of` gives the same service for one person."""
-        return lambda *given, **named: Guarded(method(*given, **named), self._roles, self._default)
+    def _guard_of(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Guard the result of `of`, which is the same service for one person."""
+        return lambda *args, **kwargs: Guarded(method(*args, **kwargs), self._roles, self._default)
 
-    def _checked(self, method: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
-        return checked(method, rule, self._roles, self._default)
+    def _guard(self, method: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
+        return guard(method, rule, self._roles, self._default)
 
 
-def checked(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) -> Callable[..., Any]:
-    """A bound method that is called only if the person may; what it needs and leads to, its rule says."""
+def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) -> Callable[..., Any]:
+    """Return a bound method that checks the person's roles by its rule before each call."""
     service, signature = method.__self__, inspect.signature(method)  # type: ignore[attr-defined]
 
     @wraps(method)
-    def call(*given: Any, **named: Any) -> Any:
-        bound = signature.bind(*given, **named)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         libraries = rule.libraries(service, bound.arguments, default)
         for library in libraries:
             roles.check(library, rule.least)
-        result = method(*given, **named)
+        result = method(*args, **kwargs)
         if rule.logs:
             for library in libraries:
                 roles.log(library, rule.logs, _detail(bound.arguments))
         if rule.made is not None:
             roles.own(rule.made(service, result))
-        return result if rule.hides is None else [one for one in result if roles.has(one.name, rule.hides)]
+        return result if rule.hides is None else [info for info in result if roles.has(info.name, rule.hides)]
 
     return call
 
 
-def _detail(given: Mapping[str, Any]) -> str:
-    """How many pages a call is about, where it is about pages."""
-    pages = given.get("url_hashes")
+def _detail(arguments: Mapping[str, Any]) -> str:
+    """Return the number of pages of a call that is about pages."""
+    pages = arguments.get("url_hashes")
     return "" if pages is None else str(len(pages))

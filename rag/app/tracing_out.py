@@ -1,6 +1,6 @@
-"""Sends the spans of finished runs to a collector, as OTLP over HTTP in protobuf, with OpenTelemetry's GenAI names.
+"""Export of the spans of finished runs to a collector, as OTLP over HTTP in protobuf, with OpenTelemetry's GenAI names.
 
-Langfuse, LangSmith and Phoenix take them. What leaves is on the lists here: nothing else of a span or a run does.
+Langfuse, LangSmith and Phoenix accept them. Only what is listed here leaves; nothing else of a span or a run does.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ log = logging.getLogger(__name__)
 
 Level = Literal["none", "ids", "text"]
 _LEVELS: Final = ("none", "ids", "text")
-_MOST_RUNS: Final = 100  # that wait to be sent
+_MAX_RUNS: Final = 100  # waiting to be sent
 _LONGEST: Final = 4_000  # characters of a text
 _SECONDS, _CLOSING_SECONDS = 10.0, 2.0
 _GATHER: Final = 1.0  # seconds in which runs are sent together
 _FAULTS: Final = (
     *(OSError, ModelError),
-    *(ImportError, ValueError, TypeError, LookupError, AttributeError),  # of what is put into messages
+    *(ImportError, ValueError, TypeError, LookupError, AttributeError),  # of building messages
 )
 _LANGSMITH: Final = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
-# What of a span's attributes leaves, by its kind: the name that it gets, and from which level on.
+# Exported attributes of a span, by its kind: their public name, and the lowest level that has them.
 _ALLOWED: Final[Mapping[str, Mapping[str, tuple[str, Level]]]] = {
     "model": {
         "tokens_in": ("gen_ai.usage.input_tokens", "none"),
@@ -60,7 +60,7 @@ _ALLOWED: Final[Mapping[str, Mapping[str, tuple[str, Level]]]] = {
     "node": {"tokens": ("pagelight.tokens", "none")},
     "fetch": {"url": ("url.full", "text")},
 }
-# Its name, its operation, and its kind in the terms of OpenInference; a check is the node of that name.
+# Name, operation, and kind in the terms of OpenInference; a check is the node of that name.
 _KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "model": ("chat {name}", "chat", "LLM"),
     "embedding": ("embeddings {name}", "embeddings", "EMBEDDING"),
@@ -71,7 +71,7 @@ _KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "verify": ("check", "", "EVALUATOR"),
     "fetch": ("fetch", "", "CHAIN"),
 }
-_NAMED: Final = {
+_NAME_ATTRIBUTES: Final = {
     "model": "gen_ai.request.model",
     "embedding": "gen_ai.request.model",
     "tool": "gen_ai.tool.name",
@@ -80,7 +80,7 @@ _NAMED: Final = {
 
 
 class TracesOut:
-    """Queue runs and send their spans in one background thread; drop what cannot be sent."""
+    """A queue of runs, whose spans one background thread sends; what cannot be sent is dropped."""
 
     def __init__(self, settings: Settings) -> None:
         self._url, self._level = settings.trace_url, settings.trace_content
@@ -89,7 +89,7 @@ class TracesOut:
         self._provider = "openai"
         if not settings.llm_base_url and ":" in settings.llm_model:
             self._provider = settings.llm_model.partition(":")[0]
-        self._waiting: queue.Queue[tuple[Any, ...] | None] = queue.Queue(_MOST_RUNS)
+        self._waiting: queue.Queue[tuple[Any, ...] | None] = queue.Queue(_MAX_RUNS)
         self._thread = threading.Thread(target=self._work, name="traces", daemon=True)
         self._closing = threading.Event()
         self._failing = False
@@ -97,15 +97,15 @@ class TracesOut:
             self._thread.start()
 
     def run(self, run: Run) -> None:
-        """Take in a run that has its answer. Returns at once."""
+        """Queue a run that has its answer. Returns at once."""
         self._put(self._spans_of, run, time.time())
 
     def rate(self, run_id: str, rating: int) -> None:
-        """Take in what a person thought of the answer of a run. Returns at once."""
+        """Queue a person's rating of the answer of a run. Returns at once."""
         self._put(self._spans_of_rating, run_id, rating, time.time())
 
     def close(self) -> None:
-        """Send what waits, for two seconds at most."""
+        """Send the queue, for up to two seconds."""
         self._closing.set()
         self._put()
         if self._thread.is_alive():
@@ -121,7 +121,7 @@ class TracesOut:
     def _work(self) -> None:
         ends = False
         while not ends and (first := self._waiting.get()) is not None:
-            self._closing.wait(_GATHER)  # the next answer may be on its way: send in the pauses
+            self._closing.wait(_GATHER)  # the next answer may follow soon: send in the pauses
             works = [first, *(self._waiting.get_nowait() for _ in range(self._waiting.qsize()))]
             ends = None in works
             try:
@@ -133,9 +133,9 @@ class TracesOut:
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
         request = ExportTraceServiceRequest()
-        of = request.resource_spans.add()
-        _add(of.resource.attributes, {"service.name": "pagelight", "service.version": __version__})
-        scope = of.scope_spans.add()
+        resource = request.resource_spans.add()
+        _add(resource.resource.attributes, {"service.name": "pagelight", "service.version": __version__})
+        scope = resource.scope_spans.add()
         scope.scope.name = "pagelight"
         scope.spans.extend(spans)
         headers = {**self._headers, "content-type": "application/x-protobuf"}
@@ -145,10 +145,10 @@ class TracesOut:
         else:
             self._fail(f"status {status}")
 
-    def _fail(self, why: str) -> None:
-        """Say so once, until it works again."""
+    def _fail(self, reason: str) -> None:
+        """Log a failure once, until sending works again."""
         if not self._failing:
-            log.warning("Traces could not be sent to TRACE_URL: %s", why)
+            log.warning("Traces could not be sent to TRACE_URL: %s", reason)
         self._failing = True
 
     def _allows(self, level: Level) -> bool:
@@ -179,8 +179,8 @@ class TracesOut:
             "user.id": run.owner,
             "gen_ai.data_source.id": ",".join(run.question.libraries),
         }
-        named = {"gen_ai.agent.name": "Pagelight", "pagelight.mode": run.mode.name}
-        return named | ({name: value for name, value in ids.items() if value} if self._allows("ids") else {})
+        values = {"gen_ai.agent.name": "Pagelight", "pagelight.mode": run.mode.name}
+        return values | ({name: value for name, value in ids.items() if value} if self._allows("ids") else {})
 
     def _of_answer(self, answer: Answer) -> dict[str, Any]:
         values: dict[str, Any] = {
@@ -190,7 +190,7 @@ class TracesOut:
             "gen_ai.usage.output_tokens": answer.usage.tokens_out,
         }
         if self._allows("ids"):
-            values["pagelight.cited_pages"] = list(dict.fromkeys(one.url_hash for one in answer.citations))
+            values["pagelight.cited_pages"] = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
         if self._allows("text"):
             for side, role, text in (("input", "user", answer.question), ("output", "assistant", answer.text)):
                 cut = text[:_LONGEST]
@@ -198,34 +198,34 @@ class TracesOut:
                 values |= {f"{side}.value": cut, f"gen_ai.{side}.messages": json.dumps(message, ensure_ascii=False)}
         return values
 
-    def _of_span(self, run: Run, one: Span, ids: Mapping[str, Any]) -> trace_pb2.Span:
-        name, operation, kind = _KINDS["verify" if (one.kind, one.name) == ("node", "verify") else one.kind]
+    def _of_span(self, run: Run, span: Span, ids: Mapping[str, Any]) -> trace_pb2.Span:
+        name, operation, kind = _KINDS["verify" if (span.kind, span.name) == ("node", "verify") else span.kind]
         values: dict[str, Any] = {**ids, "openinference.span.kind": kind}
         if operation:
             values["gen_ai.operation.name"] = operation
-        if one.kind in ("model", "embedding"):
+        if span.kind in ("model", "embedding"):
             values["gen_ai.provider.name"] = self._provider
-        if one.kind in _NAMED:
-            values[_NAMED[one.kind]] = one.name
-        for own, (public, level) in _ALLOWED[one.kind].items():
-            value = one.attributes.get(own)
+        if span.kind in _NAME_ATTRIBUTES:
+            values[_NAME_ATTRIBUTES[span.kind]] = span.name
+        for own, (public, level) in _ALLOWED[span.kind].items():
+            value = span.attributes.get(own)
             if isinstance(value, int | float) and level == "none":
                 values[public] = value
             elif value is not None and level == "text" and self._allows(level):
                 values[public] = str(value)[:_LONGEST]
-        made = _span(run.id, one.id, one.parent or run.id[:16], name.format(name=one.name), one.start, one.end)
-        if one.kind in ("model", "embedding"):
-            made.kind = made.SPAN_KIND_CLIENT
-        if one.status != "ok":
-            made.status.code, made.status.message = made.status.STATUS_CODE_ERROR, one.status
-        _add(made.attributes, values)
-        return made
+        exported = _span(run.id, span.id, span.parent or run.id[:16], name.format(name=span.name), span.start, span.end)
+        if span.kind in ("model", "embedding"):
+            exported.kind = exported.SPAN_KIND_CLIENT
+        if span.status != "ok":
+            exported.status.code, exported.status.message = exported.status.STATUS_CODE_ERROR, span.status
+        _add(exported.attributes, values)
+        return exported
 
     def _spans_of_rating(self, run_id: str, rating: int, now: float) -> Iterator[trace_pb2.Span]:
-        made = _span(run_id, os.urandom(8).hex(), run_id[:16], "feedback", now, now)
-        _add(made.attributes, {"openinference.span.kind": "EVALUATOR"})
-        _evaluation(made, now, "thumbs", float(rating > 0), "up" if rating > 0 else "down")
-        yield made
+        span = _span(run_id, os.urandom(8).hex(), run_id[:16], "feedback", now, now)
+        _add(span.attributes, {"openinference.span.kind": "EVALUATOR"})
+        _evaluation(span, now, "thumbs", float(rating > 0), "up" if rating > 0 else "down")
+        yield span
 
 
 def _span(trace: str, own: str, parent: str, name: str, start: float, end: float) -> trace_pb2.Span:
@@ -244,16 +244,16 @@ def _span(trace: str, own: str, parent: str, name: str, start: float, end: float
 
 def _evaluation(span: trace_pb2.Span, now: float, name: str, value: float, by: str) -> None:
     event = span.events.add(name="gen_ai.evaluation.result", time_unix_nano=int(now * 1e9))
-    given = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value}
-    _add(event.attributes, {**given, "gen_ai.evaluation.score.label": by})
+    result = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value}
+    _add(event.attributes, {**result, "gen_ai.evaluation.score.label": by})
 
 
 def _add(attributes: Any, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         target = attributes.add(key=name).value
         if isinstance(value, list):
-            for one in value:
-                target.array_value.values.add(string_value=str(one))
+            for item in value:
+                target.array_value.values.add(string_value=str(item))
         elif isinstance(value, bool | int | float):
             field = {bool: "bool_value", int: "int_value", float: "double_value"}[type(value)]
             setattr(target, field, value)
@@ -264,15 +264,15 @@ def _add(attributes: Any, values: Mapping[str, Any]) -> None:
 def settle_langsmith(allowed: bool) -> Notice | None:
     """Keep LangChain from sending all model calls to LangSmith because the environment asks for it, unless `allowed`.
 
-    Returns what came of it; None where the environment does not ask.
+    Return the outcome; None if the environment does not ask.
     """
-    asked = [name for name in _LANGSMITH if os.environ.get(name, "").strip().lower() == "true"]
-    if not asked:
+    names = [name for name in _LANGSMITH if os.environ.get(name, "").strip().lower() == "true"]
+    if not names:
         return None
     if allowed:
         return Notice("doctor_langsmith_on")
-    log.warning("%s is turned off: TRACE_LANGSMITH=on allows it", asked[0])
-    os.environ.update(dict.fromkeys(asked, "false"))
-    if (known := sys.modules.get("langsmith.utils")) is not None:
-        known.get_env_var.cache_clear()
+    log.warning("%s is turned off: TRACE_LANGSMITH=on allows it", names[0])
+    os.environ.update(dict.fromkeys(names, "false"))
+    if (module := sys.modules.get("langsmith.utils")) is not None:
+        module.get_env_var.cache_clear()
     return Notice("doctor_langsmith_off")

@@ -1,4 +1,4 @@
-"""Libraries on their way out as one file, and in again: made in the background, kept on disk."""
+"""Export of libraries to one file, and import from it: done in the background, kept on disk."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from rag.types import Notice
 log = logging.getLogger(__name__)
 
 SUFFIX = ".pagelight"
-_KEPT_SECONDS = 24 * 3600.0
-_PIECE = 1024 * 1024
-_ARRIVED = f"library{SUFFIX}"  # whatever the file is called where it comes from: names may be too long, or hold NUL
+_LIFETIME_SECONDS = 24 * 3600.0
+_COPY_BYTES = 1024 * 1024
+_UPLOAD_NAME = f"library{SUFFIX}"  # regardless of the file's own name, which may be too long, or contain NUL
 _LONGEST_NAME = 200
 
 Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
@@ -33,10 +33,10 @@ Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A library that becomes a file at `path` of `size` bytes, or comes out of one; `done` of `total` pages so far.
+    """A library that is written to a file at `path` of `size` bytes, or read from one; `done` of `total` pages so far.
 
-    `title` is what people call the library, `pages` and `chunks` are what it held when it ended well, `notice` says
-    why it did not. It is its `owner`'s, who began it.
+    `title` is the library's title, `pages` and `chunks` are its numbers after success, `notice` is the reason for a
+    failure. It belongs to its `owner`, who started it.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Transfer:
 
 
 class Transfers:
-    """Safe to share between threads. What it made is kept for a day, as long as the program runs."""
+    """Exports and imports of libraries. Safe to share between threads. While the program runs, files last a day."""
 
     def __init__(self, folder: Path, libraries: Libraries) -> None:
         self._folder = folder
@@ -64,10 +64,10 @@ class Transfers:
         self._transfers: dict[str, Transfer] = {}
 
     def export(self, library: str, owner: str = "") -> str:
-        """Begin to write the library to a file; returns the transfer's id."""
+        """Start writing the library to a file; return the transfer's id."""
         transfer = self._new("export", library, self._libraries.title(library), owner)
-        with self._begun(transfer.id):
-            path = self._room() / f"{transfer.id}{SUFFIX}"
+        with self._forget_on_error(transfer.id):
+            path = self._prepare_folder() / f"{transfer.id}{SUFFIX}"
 
         def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
             return self._libraries.export(name, path, on_progress)
@@ -76,21 +76,21 @@ class Transfers:
         return transfer.id
 
     def bring_in(self, stream: BinaryIO, name: str, title: str, owner: str = "") -> str:
-        """Begin to make a library with this title from an exported file called `name`; returns the transfer's id.
+        """Start making a library with this title from an exported file called `name`; return the transfer's id.
 
-        The stream is copied to disk piece by piece before this returns. Raises StoreError for a title that
-        another library has, or that cannot be one.
+        The stream is copied to disk piece by piece before this returns. Raises StoreError for a title that another
+        library has, or that is invalid.
         """
         library, plain = self._libraries.new_name(title)
         transfer = self._new("import", library, plain, owner)
-        with self._begun(transfer.id):
-            folder = self._room() / transfer.id
-            _copy(stream, folder / _ARRIVED)
-        called = _plain_name(name)
+        with self._forget_on_error(transfer.id):
+            folder = self._prepare_folder() / transfer.id
+            _copy(stream, folder / _UPLOAD_NAME)
+        file_name = _plain_name(name)
 
         def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
             try:
-                return self._libraries.bring_in(folder / _ARRIVED, name, on_progress, called, plain)
+                return self._libraries.bring_in(folder / _UPLOAD_NAME, name, on_progress, file_name, plain)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -100,15 +100,15 @@ class Transfers:
     def transfer(self, transfer_id: str, owner: str = "") -> Transfer | None:
         """Return a transfer's progress; None if it is unknown, another person's, or its file is gone."""
         with self._lock:
-            found = self._transfers.get(transfer_id)
-        if found and found.owner != owner:
+            transfer = self._transfers.get(transfer_id)
+        if transfer and transfer.owner != owner:
             return None
-        if found and found.state == "done" and found.path and not found.path.exists():
+        if transfer and transfer.state == "done" and transfer.path and not transfer.path.exists():
             return None
-        return found
+        return transfer
 
     def library_of(self, transfer_id: str) -> str:
-        """Return the library that a transfer under way reads or makes."""
+        """Return the library that a running transfer reads or makes."""
         with self._lock:
             return self._transfers[transfer_id].library
 
@@ -119,7 +119,7 @@ class Transfers:
         return transfer
 
     @contextmanager
-    def _begun(self, transfer_id: str) -> Iterator[None]:
+    def _forget_on_error(self, transfer_id: str) -> Iterator[None]:
         """Forget the transfer if the block fails: its caller gets the error, and nobody else waits for it."""
         try:
             yield
@@ -142,7 +142,7 @@ class Transfers:
             )
         except RagError as error:
             self._change(transfer_id, state="failed", notice=error.notice)
-        except Exception:  # the thread's edge: without it the person would wait for ever
+        except Exception:  # ends the thread otherwise, and the person would wait forever
             log.exception("the transfer of library %s failed", library)
             self._change(transfer_id, state="failed", notice=Notice("unexpected"))
 
@@ -150,18 +150,18 @@ class Transfers:
         with self._lock:
             self._transfers[transfer_id] = replace(self._transfers[transfer_id], **values)  # type: ignore[arg-type]
 
-    def _room(self) -> Path:
-        """The folder, without what is older than a day or was left by an earlier process and nobody can ask for."""
+    def _prepare_folder(self) -> Path:
+        """Return the folder, without files older than a day or left by an earlier process, which nobody can ask for."""
         with self._lock:
-            known = set(self._transfers)
-        oldest = time.time() - _KEPT_SECONDS
+            ids = set(self._transfers)
+        oldest = time.time() - _LIFETIME_SECONDS
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            found = list(self._folder.iterdir())
+            paths = list(self._folder.iterdir())
         except OSError as error:
             raise os_fault(self._folder, error) from error
-        for path in found:
-            if path.name.partition(".")[0] not in known or _is_older(path, oldest):
+        for path in paths:
+            if path.name.partition(".")[0] not in ids or _is_older(path, oldest):
                 _discard(path)
         return self._folder
 
@@ -178,21 +178,21 @@ def _discard(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
         return
-    with suppress(OSError):  # another transfer's look at the folder may have been faster
+    with suppress(OSError):  # another transfer may have deleted it first
         path.unlink()
 
 
-def _plain_name(given: str) -> str:
-    """The name of a file that was handed in, to show to people: no folders, nothing that cannot be read."""
-    name = given.replace("\\", "/").rpartition("/")[2]
-    return "".join(filter(str.isprintable, name))[:_LONGEST_NAME].strip() or _ARRIVED
+def _plain_name(path: str) -> str:
+    """Return the name of an uploaded file to show to people: no folders, nothing unprintable."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return "".join(filter(str.isprintable, name))[:_LONGEST_NAME].strip() or _UPLOAD_NAME
 
 
 def _copy(stream: BinaryIO, path: Path) -> None:
     try:
         path.parent.mkdir()
         with path.open("wb") as file:
-            shutil.copyfileobj(stream, file, _PIECE)
+            shutil.copyfileobj(stream, file, _COPY_BYTES)
     except OSError as error:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise os_fault(path.parent, error) from error

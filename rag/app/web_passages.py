@@ -1,4 +1,4 @@
-"""Passages that no search of the library finds: of the open web, read for one question alone, and of reports."""
+"""Passages that no search of the library finds: from the open web, read for one question only, and from reports."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PASSAGES: Final = 10
 
 
 class WebPassages:
-    """Called with a query, in a thread. Addresses pass the guard of every fetch, pages the parser's child.
+    """Web search, called with a query in a thread. Addresses pass the guard of every fetch, pages the parser's child.
 
-    Passages carry ids that no library has, `web:` and the page's hash, and are chosen by the query's terms.
+    Passages have ids that no library has, `web:` and the page's hash, and are chosen by the query's terms.
     """
 
     def __init__(self, service: WebSearch, reader: Reader, models: Models, chunker: Chunker) -> None:
@@ -41,12 +41,12 @@ class WebPassages:
         self._chunker = chunker
 
     def __call__(self, query: str) -> list[Passage]:
-        """The best passages of the first pages. Raises WebSearchError; a page that cannot be read is skipped."""
-        found = self._service.find(query, PAGES)
+        """Return the best passages of the first pages. Raises WebSearchError; a page that cannot be read is skipped."""
+        hits = self._service.find(query, PAGES)
         with ThreadPoolExecutor(PAGES) as readers:
-            pages = [page for page in readers.map(self._read, (hit.url for hit in found)) if page]
-        read = now()
-        passages = [one for page in pages for one in self._passages(page, read)]
+            pages = [page for page in readers.map(self._read, (hit.url for hit in hits)) if page]
+        fetched_at = now()
+        passages = [passage for page in pages for passage in self._passages(page, fetched_at)]
         return best_of(query, passages, self._sparse, PASSAGES)
 
     def _read(self, url: str) -> Page | None:
@@ -56,7 +56,7 @@ class WebPassages:
             log.info("a page that a web search found could not be read (%s)", error.code)
             return None
 
-    def _passages(self, page: Page, read: str) -> Iterator[Passage]:
+    def _passages(self, page: Page, fetched_at: str) -> Iterator[Passage]:
         for chunk in self._chunker.split(page.text, self._vectors):
             yield Passage(
                 id=f"web:{page.url_hash}:{chunk.start}",
@@ -70,29 +70,29 @@ class WebPassages:
                 start=chunk.start,
                 end=chunk.end,
                 date=page.modified or page.published,
-                fetched_at=read,
+                fetched_at=fetched_at,
                 header=chunk.context,
             )
 
 
-def kept_passages(kept: Sequence[Mapping[str, Any]], library: Reading) -> list[Passage]:
-    """The passages of a trail's ledger: those of the web as they were kept, the library's from its pages.
+def ledger_passages(rows: Sequence[Mapping[str, Any]], library: Reading) -> list[Passage]:
+    """Return the passages of a trail's ledger: those of the web as stored, the library's from its pages.
 
     Passages that are no longer in the library, or have changed, are skipped.
     """
-    beyond = [_from_web(one) for one in kept if one.get("passage")]
-    rest = {str(one["id"]): one for one in kept if not one.get("passage")}
-    found = library.passages(list(rest))
-    texts = library.texts(list({one.url_hash for one in found}))
-    return [*beyond, *(_whole(one, rest[one.id], texts) for one in found)]
+    from_web = [_from_web(one) for one in rows if one.get("passage")]
+    by_id = {str(one["id"]): one for one in rows if not one.get("passage")}
+    passages = library.passages(list(by_id))
+    texts = library.texts(list({one.url_hash for one in passages}))
+    return [*from_web, *(_extend(one, by_id[one.id], texts) for one in passages)]
 
 
 def _from_web(entry: Mapping[str, Any]) -> Passage:
     return replace(from_json(Passage, entry["passage"]), fetched_at=str(entry["fetched_at"]), ranks={}, scores={})
 
 
-def _whole(passage: Passage, entry: Mapping[str, Any], texts: Mapping[str, str]) -> Passage:
-    """The passage as far as the report read it, which may be more than the part that was found first."""
+def _extend(passage: Passage, entry: Mapping[str, Any], texts: Mapping[str, str]) -> Passage:
+    """Return the passage as far as the report read it, which may be more than the part that was found first."""
     start, end = min(passage.start, int(entry["start"])), max(passage.end, int(entry["end"]))
     text = texts.get(passage.url_hash, "")
     return replace(passage, text=text[start:end], start=start, end=end) if len(text) >= end else passage

@@ -1,1 +1,1 @@
-"""What the commands of the command line do. Each prints its rows and returns the exit status."""
+"""The commands of the command line. Each prints its rows and returns the exit status."""

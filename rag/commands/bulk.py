@@ -13,7 +13,7 @@ from rag.config import Settings
 
 
 def bulk(settings: Settings, options: argparse.Namespace) -> int:
-    """Import JSONL files, web archives and sitemaps; the same command again finishes what was cut off."""
+    """Import JSONL files, web archives and sitemaps; the same command again resumes an interrupted import."""
     runner: RunnerName = options.runner or ("processes" if settings.qdrant_url else "here")
     workers = options.workers or max(1, (os.cpu_count() or 1) // 2)
     with closing(App(settings)) as app:

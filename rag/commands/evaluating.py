@@ -1,4 +1,4 @@
-"""Asking the questions of a set, comparing with an earlier run, and holding what was lost against limits."""
+"""Asking the questions of a set, comparing with an earlier run, and checking losses against limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WITHHELD = (
 
 
 def reranker(settings: Settings, options: argparse.Namespace) -> int:
-    """Show which reranker runs; before that compare the one of the settings, and switch it."""
+    """Show the active reranker; before that compare the one of the settings, and switch it."""
     with closing(App(settings)) as app:
         reranking = app.models.reranking
         if options.compare:
@@ -39,20 +39,20 @@ def reranker(settings: Settings, options: argparse.Namespace) -> int:
             reranking.switch(options.switch)
         row = {"reranker": reranking.offered.name if reranking.offered else None, "on": reranking.current is not None}
         figures = reranking.comparison
-    told = f"{row['reranker'] or 'no reranker'}: {'on' if row['on'] else 'off'}"
+    text = f"{row['reranker'] or 'no reranker'}: {'on' if row['on'] else 'off'}"
     if figures:
         value, low, high = figures["difference"]
-        told += (
+        text += (
             f"\nmean reciprocal rank over {figures['questions']} questions: {figures['before']:.3f} without,"
             f" {figures['after']:.3f} with it; difference {value:+.3f} ({low:+.3f} to {high:+.3f}),"
             f" {_VERDICTS[figures['verdict']]}"
         )
-    put(options, {**row, "comparison": figures or None}, told)
+    put(options, {**row, "comparison": figures or None}, text)
     return 0
 
 
 def evaluate(settings: Settings, options: argparse.Namespace) -> int:
-    """Exit status 1 where more was lost than a gate allows, or the run came to a stop."""
+    """Run a question set; the exit status is 1 if more was lost than a gate allows, or the run stopped."""
     limits = gate.read_limits(options.gate or "")
     if limits and not options.baseline:
         raise ConfigError("gate_no_baseline")
@@ -68,67 +68,67 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
         if len(names) < len(METRICS):
             put(options, {"withheld": sorted(set(METRICS) - set(names))}, _WITHHELD)
         first = evaluation_of(app).runs.scores(run.id)
-        others = {one.name: evaluation_of(app).runs.scores(run.id, one.name) for one in run.settings[1:]}
+        others = {setting.name: evaluation_of(app).runs.scores(run.id, setting.name) for setting in run.settings[1:]}
     if run.state != "done":
         if run.notice:
             raise RagError(run.notice.code, **run.notice.params)
         return 1
     for name, scores in others.items():
-        _put_compared(options, f"{name} beside {run.settings[0].name}", compare([first, scores], names=names)[0])
+        _put_comparison(options, f"{name} beside {run.settings[0].name}", compare([first, scores], names=names)[0])
     if baseline is None:
         return 0
-    _put_compared(options, f"this run beside {options.baseline}", compare([baseline, first], names=names)[0])
-    return _gated(options, run, limits, baseline, first)
+    _put_comparison(options, f"this run beside {options.baseline}", compare([baseline, first], names=names)[0])
+    return _check_gate(options, run, limits, baseline, first)
 
 
 def evaluation_of(app: App) -> Evaluation:
-    """Everybody's sets and runs: whoever gives commands can read the folder that they lie in."""
+    """Return everybody's sets and runs: whoever runs commands can read the folder that has them."""
     return app.evaluation.of(None)
 
 
 def _run(app: App, options: argparse.Namespace) -> RunView:
-    """A new run, or the one that is to go on."""
+    """Return a new run, or the one to resume."""
     runs, library = evaluation_of(app).runs, app.settings.rag_library
     if options.resume:
-        found = _found(runs.runs(library), options.resume)
-        if found is None:
+        run = _find_run(runs.runs(library), options.resume)
+        if run is None:
             raise ConfigError("evaluation_nowhere", name=options.resume)
-        runs.resume(found.id, begin=False)
-        return found
+        runs.resume(run.id, begin=False)
+        return run
     name, set_id, cases = _cases(app, options.set)
     settings = grid(options.mode, options.strategy, options.within, options.model, classic=options.classic)
-    how: dict[str, Any] = {"name": name, "set_id": set_id, "judge": options.judge}
-    return runs.run(runs.create(library, cases[: options.limit], settings, **how))
+    fields: dict[str, Any] = {"name": name, "set_id": set_id, "judge": options.judge}
+    return runs.run(runs.create(library, cases[: options.limit], settings, **fields))
 
 
-def _cases(app: App, given: str) -> tuple[str, str, list[Case]]:
-    """The name of a set, its id where it is stored, and its approved cases."""
-    if kept := evaluation_of(app).sets.named(app.settings.rag_library, given):
-        evaluation_of(app).anchor(kept.id)
-        return kept.name, kept.id, evaluation_of(app).sets.cases(kept.id, approved=True)
-    path = Path(given) / "questions.jsonl" if Path(given).is_dir() else Path(given)
+def _cases(app: App, reference: str) -> tuple[str, str, list[Case]]:
+    """Return the name of a set, its id if it is stored, and its approved cases."""
+    if question_set := evaluation_of(app).sets.named(app.settings.rag_library, reference):
+        evaluation_of(app).anchor(question_set.id)
+        return question_set.name, question_set.id, evaluation_of(app).sets.cases(question_set.id, approved=True)
+    path = Path(reference) / "questions.jsonl" if Path(reference).is_dir() else Path(reference)
     if not path.is_file():
-        raise ConfigError("set_nowhere", name=given)
+        raise ConfigError("set_nowhere", name=reference)
     return path.name, "", [case for case in read_cases(text_of(str(path)), path.name) if case.status == "approved"]
 
 
-def _found(runs: Sequence[RunView], given: str) -> RunView | None:
-    """By its id or the beginning of it; `last` is the newest that is done."""
-    if given == "last":
+def _find_run(runs: Sequence[RunView], reference: str) -> RunView | None:
+    """Find a run by its id or the beginning of it; `last` is the newest that is done."""
+    if reference == "last":
         return next((run for run in runs if run.state == "done"), None)
-    return next((run for run in runs if len(given) >= 4 and run.id.startswith(given)), None)
+    return next((run for run in runs if len(reference) >= 4 and run.id.startswith(reference)), None)
 
 
-def _baseline(app: App, given: str) -> Scores:
-    """The scores of a stored run's first setting, or of a file that `--json` printed."""
-    if run := _found(evaluation_of(app).runs.runs(app.settings.rag_library), given):
+def _baseline(app: App, reference: str) -> Scores:
+    """Return the scores of a stored run's first setting, or of a file that `--json` printed."""
+    if run := _find_run(evaluation_of(app).runs.runs(app.settings.rag_library), reference):
         return evaluation_of(app).runs.scores(run.id)
     try:
-        rows = [json.loads(line) for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
+        rows = [json.loads(line) for line in Path(reference).read_text(encoding="utf-8").splitlines() if line.strip()]
         scored = [row for row in rows if "scores" in row]
         return {row["id"]: row["scores"] for row in scored if row["setting"] == scored[0]["setting"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigError("evaluation_nowhere", name=given) from error
+        raise ConfigError("evaluation_nowhere", name=reference) from error
 
 
 def _work(app: App, run: RunView, options: argparse.Namespace) -> None:
@@ -154,59 +154,72 @@ def _row(row: RowView, question: str) -> dict[str, Any]:
         "question": question,
         "outcome": answer.outcome,
         "answer": answer.text,
-        "passages": [{"url": one.url, "text": one.text} for one in answer.passages],
+        "passages": [{"url": passage.url, "text": passage.text} for passage in answer.passages],
         "scores": {name: value if value is None else round(value, 6) for name, value in row.scores.items()},
     }
 
 
-def _put_figures(options: argparse.Namespace, run: RunView, setting: str, found: Sequence[Figure]) -> None:
+def _put_figures(options: argparse.Namespace, run: RunView, setting: str, figures: Sequence[Figure]) -> None:
     rows = {
-        one.metric.name: {"value": one.value.value, "low": one.value.low, "high": one.value.high, "n": one.n}
-        for one in found
+        figure.metric.name: {
+            "value": figure.value.value,
+            "low": figure.value.low,
+            "high": figure.value.high,
+            "n": figure.n,
+        }
+        for figure in figures
     }
     lines = [f"{run.name}, {setting} ({run.id[:12]}, {run.done} of {run.total} answers)"]
-    lines += [f"  {one.metric.name:30} {one.value}  {one.n} of {one.of}" for one in found]
+    lines += [f"  {figure.metric.name:30} {figure.value}  {figure.n} of {figure.of}" for figure in figures]
     row = {"run": run.id, "set": run.name, "set_version": run.set_version, "setting": setting, "figures": rows}
     put(options, row, "\n".join(lines) + "\n")
 
 
-def _put_compared(options: argparse.Namespace, what: str, found: Sequence[Compared]) -> None:
-    lines = [f"{what}: differences with 95 % intervals, p by Holm over {len(found)} metrics"]
-    lines += [f"  {one.metric.name:30} {one.difference.by:+}  p = {one.p:.3f}  {_verdict(one)}" for one in found]
+def _put_comparison(options: argparse.Namespace, title: str, comparisons: Sequence[Compared]) -> None:
+    lines = [f"{title}: differences with 95 % intervals, p by Holm over {len(comparisons)} metrics"]
+    lines += [
+        f"  {comparison.metric.name:30} {comparison.difference.by:+}  p = {comparison.p:.3f}  {_verdict(comparison)}"
+        for comparison in comparisons
+    ]
     rows = {
-        one.metric.name: {
-            "by": one.difference.by.value,
-            "low": one.difference.by.low,
-            "high": one.difference.by.high,
-            "n": one.difference.n,
-            "p": one.p,
-            "needed": one.difference.needed,
-            "verdict": one.difference.verdict if one.metric.better else "",
+        comparison.metric.name: {
+            "by": comparison.difference.by.value,
+            "low": comparison.difference.by.low,
+            "high": comparison.difference.by.high,
+            "n": comparison.difference.n,
+            "p": comparison.p,
+            "needed": comparison.difference.needed,
+            "verdict": comparison.difference.verdict if comparison.metric.better else "",
         }
-        for one in found
+        for comparison in comparisons
     }
-    put(options, {"compared": what, "metrics": rows}, "\n".join(lines) + "\n")
+    put(options, {"compared": title, "metrics": rows}, "\n".join(lines) + "\n")
 
 
-def _verdict(one: Compared) -> str:
-    if not one.metric.better:
+def _verdict(comparison: Compared) -> str:
+    if not comparison.metric.better:
         return ""
-    needed = f", {one.difference.needed} questions would settle it" if one.difference.needed else ""
-    return _VERDICTS[one.difference.verdict] + needed
+    needed = f", {comparison.difference.needed} questions would settle it" if comparison.difference.needed else ""
+    return _VERDICTS[comparison.difference.verdict] + needed
 
 
-def _gated(
+def _check_gate(
     options: argparse.Namespace, run: RunView, limits: Sequence[gate.Limit], baseline: Scores, scores: Scores
 ) -> int:
-    found = gate.check(limits, baseline, scores) if limits else []
-    for one in found:
-        row = {"gate": one.limit.metric, "margin": one.limit.margin, "loss": one.loss.value, "low": one.loss.low}
-        sign = "ok  " if one.passes else "FAIL"
-        told = f"{sign} {one.limit.metric}: loss {one.loss}, {one.limit.margin:g} allowed"
-        put(options, {**row, "passes": one.passes}, told)
+    results = gate.check(limits, baseline, scores) if limits else []
+    for result in results:
+        row = {
+            "gate": result.limit.metric,
+            "margin": result.limit.margin,
+            "loss": result.loss.value,
+            "low": result.loss.low,
+        }
+        sign = "ok  " if result.passes else "FAIL"
+        text = f"{sign} {result.limit.metric}: loss {result.loss}, {result.limit.margin:g} allowed"
+        put(options, {**row, "passes": result.passes}, text)
     if options.junit:
         try:
-            Path(options.junit).write_text(gate.as_junit(shorten(run.name), found), encoding="utf-8")
+            Path(options.junit).write_text(gate.as_junit(shorten(run.name), results), encoding="utf-8")
         except OSError as error:
             raise ConfigError("file_unwritable", name=options.junit) from error
-    return int(not all(one.passes for one in found))
+    return int(not all(result.passes for result in results))

@@ -1,4 +1,4 @@
-"""Looking at what would be kept of a page, and at what is in use here."""
+"""Inspection of what would be kept of a page, and of what is in use here."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def extract(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with _parser(settings) as parser:
         fetcher = Fetcher(settings.fetch_allow_private_hosts)
-        for given in options.sources:
-            name = without_surrogates(given)
+        for source in options.sources:
+            name = without_surrogates(source)
             try:
-                found = _extract(given, fetcher, parser)
+                page = _extract(source, fetcher, parser)
             except RagError as error:
                 status = 1
                 row = {
@@ -46,8 +46,8 @@ def extract(settings: Settings, options: argparse.Namespace) -> int:
                 }
                 put(options, row, f"error: {error}")
                 continue
-            row = {"source": name, "title": found.title, "lang": found.language, "text": found.text}
-            put(options, {**row, "site": found.site, "canonical": found.canonical}, found.text)
+            row = {"source": name, "title": page.title, "lang": page.language, "text": page.text}
+            put(options, {**row, "site": page.site, "canonical": page.canonical}, page.text)
     return status
 
 
@@ -56,7 +56,7 @@ def chunk(settings: Settings, options: argparse.Namespace) -> int:
         text = _extract(options.file, Fetcher(), parser).text
     name = BUILTIN if settings.embedding_base_url else settings.embedding_model
     vectors = load_embedding_model(name).sentence_vectors
-    rows = [_chunk(one) for one in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors)]
+    rows = [_chunk(piece) for piece in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors)]
     parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
     put(options, rows, "\n".join(parts))
     return 0

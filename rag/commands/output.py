@@ -1,4 +1,4 @@
-"""How rows are printed: as JSON lines with --json, else for a reader."""
+"""Output of rows: as JSON lines with --json, else for a reader."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rag.types import IngestResult
 
 
 def put(options: argparse.Namespace, row: object, text: str) -> None:
-    """Print one result, without what a terminal would obey."""
+    """Print one result, without control characters that a terminal would obey."""
     print(json_line(row, sys.stdout.encoding) if options.json else without_controls(text), flush=True)
 
 
 def put_result(options: argparse.Namespace, row: IngestResult) -> int:
-    """Print what became of one source; returns 1 if it failed, else 0."""
+    """Print the outcome of one source; return 1 if it failed, else 0."""
     extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
-    kept = {key: value for key, value in asdict(row).items() if key not in extra}
-    put(options, kept, f"{row.status:9}  {row.source}  {row.message}")
+    fields = {key: value for key, value in asdict(row).items() if key not in extra}
+    put(options, fields, f"{row.status:9}  {row.source}  {row.message}")
     return int(row.status == "failed")
 
 
 def json_line(row: object, encoding: str = "utf-8") -> str:
-    """`row` as JSON that is all there, and that a terminal of this encoding can show."""
+    """Return `row` as complete JSON that a terminal of this encoding can show."""
     text = json.dumps(row, ensure_ascii=False)
     try:
         text.encode(encoding or "utf-8")
@@ -38,13 +38,13 @@ def json_line(row: object, encoding: str = "utf-8") -> str:
 
 
 def shorten(text: str, limit: int = 160) -> str:
-    """`text` on one line, cut at `limit` characters."""
+    """Return `text` on one line, cut at `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def text_of(name: str) -> str:
-    """The text of a file. Raises ConfigError when it cannot be read."""
+    """Return the text of a file. Raises ConfigError if it cannot be read."""
     try:
         return decode(Path(name).read_bytes()).replace("\r\n", "\n")
     except OSError as error:

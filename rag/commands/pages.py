@@ -1,4 +1,4 @@
-"""Pages in and out of a library, whole libraries as files, and what people thought of their answers."""
+"""Adding and removing pages, whole libraries as files, and people's feedback on answers."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from rag.text import without_controls, without_surrogates
 from rag.types import Decision
 from rag.web.url_key import url_hash
 
-_LOOK_AGAIN = 0.2  # seconds
+_POLL_SECONDS = 0.2  # seconds
 
 
 def ingest(settings: Settings, options: argparse.Namespace) -> int:
-    given = list(options.sources)
+    names = list(options.sources)
     if options.from_file:
-        given += find_urls(text_of(options.from_file), limit=None)[0]
-    if not given:
+        names += find_urls(text_of(options.from_file), limit=None)[0]
+    if not names:
         print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
         return 2
-    return _take_in(
+    return _ingest(
         settings,
         options,
-        [source for name in given for source in _sources(name, record_bounds(settings))],
+        [source for name in names for source in _sources(name, record_bounds(settings))],
         options.force,
     )
 
@@ -52,7 +52,7 @@ def import_records(settings: Settings, options: argparse.Namespace) -> int:
             sources = list(record_sources(record_lines(file, bounds), options.pages, bounds))
     except OSError as error:
         raise ConfigError("file_unreadable", name=options.pages) from error
-    return _take_in(settings, options, sources, force=False)
+    return _ingest(settings, options, sources, force=False)
 
 
 def remove(settings: Settings, options: argparse.Namespace) -> int:
@@ -78,7 +78,7 @@ def pages(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def site(settings: Settings, options: argparse.Namespace) -> int:
-    """Take in the pages of a site, or of a feed."""
+    """Import the pages of a site or of a feed."""
     limits = {"prefix": options.prefix, "max_pages": options.pages, "max_depth": options.depth, "force": options.force}
     with closing(App(settings)) as app:
         job_id = app.imports.add_site(options.start, options.by, library=settings.rag_library, **limits)
@@ -86,7 +86,7 @@ def site(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def recheck(settings: Settings, options: argparse.Namespace) -> int:
-    """Look again at pages from the web."""
+    """Re-check pages from the web."""
     hashes = [url_hash(url) for url in options.urls] or None
     with closing(App(settings)) as app:
         job_id = app.imports.jobs.recheck(settings.rag_library, hashes, options.site)
@@ -94,25 +94,25 @@ def recheck(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
-    """Print what became of each page of a job as it is known, until the job ends."""
-    shown: set[int] = set()
+    """Print the outcome of each page of a job as soon as it is known, until the job ends."""
+    printed: set[int] = set()
     status = 0
     while True:
         job = jobs.job(job_id)
-        for item in jobs.items(job_id, limit=ALL) if job.done > len(shown) else ():
-            if item.result is not None and item.position not in shown:
-                shown.add(item.position)
+        for item in jobs.items(job_id, limit=ALL) if job.done > len(printed) else ():
+            if item.result is not None and item.position not in printed:
+                printed.add(item.position)
                 status = max(status, put_result(options, item.result))
         if job.state != "running":
             break
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(_POLL_SECONDS)
     if job.notice is not None:
         print(f"error: {without_controls(say(job.notice, 'en'))}", file=sys.stderr)
         return 1
     return status
 
 
-def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
+def _ingest(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
     status = 0
     decision: Decision = "keep_both" if getattr(options, "anyway", False) else ""
     with closing(App(settings)) as app:
@@ -123,7 +123,7 @@ def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Sour
 
 
 def _sources(name: str, bounds: RecordBounds) -> list[Source]:
-    """What a SOURCE means: an address if it says so, a file if there is one, else an address without its scheme."""
+    """Return what a SOURCE names: an address if it has a scheme, a file if there is one, else an address without one."""
     if "://" in name:
         return [web_source(without_surrogates(name))]
     urls = [] if _exists(name) else find_urls(without_surrogates(name))[0]
@@ -131,7 +131,7 @@ def _sources(name: str, bounds: RecordBounds) -> list[Source]:
 
 
 def _exists(name: str) -> bool:
-    """Whether there is such a file or folder; not for a text that is too long to be one's name."""
+    """Return whether there is such a file or folder; False for a text that is too long for a name."""
     try:
         return full_path(name).exists()
     except OSError:
@@ -147,7 +147,7 @@ def export(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def restore(settings: Settings, options: argparse.Namespace) -> int:
-    """Make the library, which must not be there yet, from a file."""
+    """Create the library, which must not exist yet, from a file."""
     with closing(App(settings)) as app:
         counts = app.libraries.bring_in(Path(options.file), settings.rag_library, _progress)
     put(options, {"library": settings.rag_library, **counts}, f"{counts['pages']} pages in {settings.rag_library}")
@@ -155,14 +155,14 @@ def restore(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def move_library(settings: Settings, options: argparse.Namespace) -> int:
-    """Move the library to another embedding model; if it is cut off, the next call resumes."""
+    """Move the library to another embedding model; if that is interrupted, the next call resumes."""
     library = settings.rag_library
     with closing(App(settings)) as app:
         if options.back:
             app.moves.go_back(library)
         else:
             app.moves.begin(library, app.libraries.target_model(options.model))
-        while (move := app.moves.wait(library, _LOOK_AGAIN)).is_running:
+        while (move := app.moves.wait(library, _POLL_SECONDS)).is_running:
             if move.total:
                 _progress(move.done, move.total, "passages")
     if move.notice is not None:
@@ -175,13 +175,13 @@ def move_library(settings: Settings, options: argparse.Namespace) -> int:
         "asked": move.asked,
         "found": move.found,
     }
-    compared = f"; {move.found} of {move.asked} past questions find a cited passage" if move.asked else ""
-    put(options, row, f"{library} is searched with {row['model']} ({move.total} passages{compared})")
+    comparison = f"; {move.found} of {move.asked} past questions find a cited passage" if move.asked else ""
+    put(options, row, f"{library} is searched with {row['model']} ({move.total} passages{comparison})")
     return 0
 
 
 def feedback(settings: Settings, options: argparse.Namespace) -> int:
-    """Write what people thought of answers as a set of questions and pages, everybody's."""
+    """Write everybody's feedback on answers as a set of questions and pages."""
     folder = Path(options.folder)
     with closing(App(settings)) as app:
         questions = app.feedback.questions(settings.rag_library, app.page)
@@ -199,6 +199,6 @@ def _write(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
         raise ConfigError("file_unwritable", name=str(file)) from error
 
 
-def _progress(done: int, total: int, what: str = "pages") -> None:
+def _progress(done: int, total: int, unit: str = "pages") -> None:
     if sys.stderr.isatty():
-        print(f"\r{done} of {total} {what}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        print(f"\r{done} of {total} {unit}", end="\n" if done == total else "", file=sys.stderr, flush=True)

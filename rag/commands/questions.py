@@ -1,4 +1,4 @@
-"""Finding passages, and answers."""
+"""Searches and answers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from rag.tools import use_line
 from rag.types import Answer, Exchange, Passage, ToolUse
 from rag.web.url_key import url_hash
 
-_OF_TOOLS = frozenset({"calculate", "date", "statistics", "web", "small_talk", "unknown"})
+_TOOL_ROUTES = frozenset({"calculate", "date", "statistics", "web", "small_talk", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A question of a file, with what was said before it, oldest first."""
+    """A question of a file, with the exchanges before it, oldest first."""
 
     id: str
     question: str
@@ -37,25 +37,27 @@ class _Row:
 
     @classmethod
     def read(cls, row: Mapping[str, Any], number: int) -> _Row:
-        """Raises KeyError, TypeError or AttributeError for a row of another form."""
-        said = [(str(one["question"]), str(one.get("answer") or "")) for one in row.get("history") or ()]
-        return cls(str(row.get("id", number)), str(row["question"]), tuple(said))
+        """Return a row of a file. Raises KeyError, TypeError or AttributeError for a row of another form."""
+        history = [
+            (str(exchange["question"]), str(exchange.get("answer") or "")) for exchange in row.get("history") or ()
+        ]
+        return cls(str(row.get("id", number)), str(row["question"]), tuple(history))
 
 
 def search(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
-        how = {**_how(options, app), "k": options.k}
+        search_options = {**_search_options(options, app), "k": options.k}
         for row in _questions(options):
-            before = questions_before([Exchange(*one) for one in row.history])
-            where: dict[str, Any] = {"library": settings.rag_library, "others": tuple(_weights(options))[1:]}
-            found = app.search(row.question, **where, weights=_weights(options), before=before, **how)
-            hits = [_hit(rank, passage) for rank, passage in enumerate(found.passages, 1)]
-            asked = {"id": row.id, "question": row.question}
-            printed: dict[str, Any] = {**asked, "answerable": found.answerable, "hits": hits}
+            before = questions_before([Exchange(*exchange) for exchange in row.history])
+            libraries: dict[str, Any] = {"library": settings.rag_library, "others": tuple(_weights(options))[1:]}
+            result = app.search(row.question, **libraries, weights=_weights(options), before=before, **search_options)
+            hits = [_hit(rank, passage) for rank, passage in enumerate(result.passages, 1)]
+            fields = {"id": row.id, "question": row.question}
+            hit_row: dict[str, Any] = {**fields, "answerable": result.answerable, "hits": hits}
             if options.explain:
-                put(options, {**printed, **explanation(found)}, explain_candidates(found))
+                put(options, {**hit_row, **explanation(result)}, explain_candidates(result))
             else:
-                put(options, printed, _hits_as_text(row.question, hits))
+                put(options, hit_row, _hits_as_text(row.question, hits))
     return 0
 
 
@@ -64,25 +66,25 @@ def route(settings: Settings, options: argparse.Namespace) -> int:
         for row in _questions(options):
             routed = app.route(row.question)
             reason = say(routed.reason, question_language(row.question))
-            printed = {"id": row.id, "route": routed.route, "by": routed.by, "reason": reason}
-            put(options, printed, f"{routed.route:14} {reason}  ({row.question})")
+            result = {"id": row.id, "route": routed.route, "by": routed.by, "reason": reason}
+            put(options, result, f"{routed.route:14} {reason}  ({row.question})")
     return 0
 
 
 def ask(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
-        how = _how(options, app)
-        chosen = RunOptions(
-            strategy=how["strategy"] or "",
+        search_options = _search_options(options, app)
+        run_options = RunOptions(
+            strategy=search_options["strategy"] or "",
             searches=options.max_searches,
             web="allowed" if options.web else "",
             weights=_weights(options),
         )
         libraries = tuple(_weights(options)) or (settings.rag_library,)
         for row in _questions(options):
-            way = replace(chosen, route=_tool_route(row.question, options, app))
-            question = Question(row.question, libraries, options.mode, how["filters"], way)
+            question_options = replace(run_options, route=_tool_route(row.question, options, app))
+            question = Question(row.question, libraries, options.mode, search_options["filters"], question_options)
             answer = app.wait(app.ask(question, history=row.history))
             status = 1 if answer.outcome == "failed" else status
             put(options, {"id": row.id, **_answer(answer)}, _answer_as_text(answer))
@@ -90,18 +92,18 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _weights(options: argparse.Namespace) -> dict[str, float]:
-    """The libraries that were named, in order, with what each counts; none where that of the settings is meant."""
+    """Return the named libraries, in order, with their weights; empty if that of the settings is meant."""
     return dict(options.library)
 
 
 def _tool_route(question: str, options: argparse.Namespace, app: App) -> str:
-    """What tools are to tell; the web only where it was allowed. Empty in other modes, and where it can be anything."""
+    """Return the route that tools answer, the web only if it is allowed; empty in other modes, and for other routes."""
     route = app.route(question).route if options.mode == "tool" else ""
-    return route if route in _OF_TOOLS and (route != "web" or options.web) else ""
+    return route if route in _TOOL_ROUTES and (route != "web" or options.web) else ""
 
 
-def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
-    """The strategy, and the part of the library to search, as arguments of `App.search`."""
+def _search_options(options: argparse.Namespace, app: App) -> dict[str, Any]:
+    """Return the strategy, and the part of the library to search, as arguments of `App.search`."""
     sites: tuple[str, ...] = ()
     pages = tuple(url_hash(url) for url in options.page)
     for name in options.site:
@@ -140,7 +142,7 @@ def _hit(rank: int, passage: Passage) -> dict[str, Any]:
 
 
 def _home(library: str) -> dict[str, str]:
-    """Where a source is from, where several libraries were searched."""
+    """Return the library that a source is from, if several libraries were searched."""
     return {"library": library} if library else {}
 
 
@@ -173,19 +175,21 @@ def _use(use: ToolUse) -> dict[str, Any]:
     return {"name": use.name, "argument": use.argument, "result": use.result, "seconds": use.seconds, **failed}
 
 
-def _shown(source: Mapping[str, Any]) -> str:
+def _source_line(source: Mapping[str, Any]) -> str:
     return " › ".join(filter(None, (source.get("library"), source["title"])))
 
 
 def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
     parts = [f"? {question}"]
-    parts += [f"{h['rank']:3}  {h['score']:.3f}  {_shown(h)}  {h['url']}\n     {shorten(h['text'])}" for h in hits]
+    parts += [
+        f"{h['rank']:3}  {h['score']:.3f}  {_source_line(h)}  {h['url']}\n     {shorten(h['text'])}" for h in hits
+    ]
     return "\n".join(parts)
 
 
 def _answer_as_text(answer: Answer) -> str:
     lines = [f"? {answer.question}", answer.text]
-    lines += [f"  [{c.n}] {_shown(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
+    lines += [f"  [{c.n}] {_source_line(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
     lines += [f"  {use_line(use, question_language(answer.question), answer.text)}" for use in answer.tools]
     notice = say(answer.notice, question_language(answer.question)) if answer.notice else ""
     if notice and notice != answer.text:

@@ -75,7 +75,7 @@ def test_site_and_language_are_both_asked() -> None:
 
 def test_pages_that_the_texts_named_come_best_first() -> None:
     best = [PAGES[2].url_hash, PAGES[0].url_hash]
-    assert numbers(PageFilter("oil", in_text=True, sort="newest"), found=best) == [3, 1]
+    assert numbers(PageFilter("oil", in_text=True, sort="newest"), matches=best) == [3, 1]
     assert numbers(PageFilter("", in_text=True)) == [1, 2, 3, 4]
 
 
