@@ -18,7 +18,7 @@ from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.access import draw_access
 from rag.ui.library.bulk import clear_selection, draw_bulk, draw_table, recheck
 from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
-from rag.ui.library.map import draw_map, draw_view, load_map
+from rag.ui.library.map import draw_map, draw_view, map_of
 from rag.ui.library.moves import draw_move_buttons, follow_move
 from rag.ui.library.page_detail import draw_page
 from rag.ui.library.page_filter import arrange
@@ -99,9 +99,7 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
     with row:
         colours = draw_view(language)
     page_map = (
-        load_map(app, library, pages, language)
-        if colours or current_filter().subject
-        else app.page_maps.at_hand(library)
+        map_of(app, library, pages, language) if colours or current_filter().subject else app.page_maps.at_hand(library)
     )
     if page_map:
         draw_subjects(page_map.subjects, language)

@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 from rag.app import chat_models
-from rag.app.chat_models import (
-    CONNECTION_SECONDS,
-    MAX_CONNECTIONS,
-    SERVICES,
-    ChatModels,
-    ChatOptions,
-    Connected,
-    options_from_form,
-)
+from rag.app.chat_models import KEEP_SECONDS, MAX_KEPT, SERVICES, ChatModels, ChatOptions, Connected, from_form
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.locales import say
@@ -163,16 +155,16 @@ def test_a_dead_port_is_said_with_its_address() -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (options_from_form(" ", "http://x/v1", "", "", 0.0), "connect_no_model"),
-        (options_from_form("m", "", "", "", 0.0), "connect_no_address"),
-        (options_from_form("m", "ftp://x", "", "", 0.0), "connect_not_http"),
-        (options_from_form("m", "http://x:99999/v1", "", "", 0.0), "connect_not_http"),
-        (options_from_form("m", "http://x:9y/v1", "", "", 0.0), "connect_not_http"),
-        (options_from_form("m", "https://me:secret@x/v1", "", "", 0.0), "connect_not_http"),
-        (options_from_form("m", "https://x/v1?key=secret", "", "", 0.0), "connect_not_http"),
-        (options_from_form("m", SERVICES["OpenAI"][0], "", "", 0.0), "connect_key_missing"),
-        (options_from_form("m", "http://x/v1", "a\r\nX-Other: b", "", 0.0), "connect_wrong_key"),
-        (options_from_form("m", "http://x/v1", "密钥", "", 0.0), "connect_wrong_key"),
+        (from_form(" ", "http://x/v1", "", "", 0.0), "connect_no_model"),
+        (from_form("m", "", "", "", 0.0), "connect_no_address"),
+        (from_form("m", "ftp://x", "", "", 0.0), "connect_not_http"),
+        (from_form("m", "http://x:99999/v1", "", "", 0.0), "connect_not_http"),
+        (from_form("m", "http://x:9y/v1", "", "", 0.0), "connect_not_http"),
+        (from_form("m", "https://me:secret@x/v1", "", "", 0.0), "connect_not_http"),
+        (from_form("m", "https://x/v1?key=secret", "", "", 0.0), "connect_not_http"),
+        (from_form("m", SERVICES["OpenAI"][0], "", "", 0.0), "connect_key_missing"),
+        (from_form("m", "http://x/v1", "a\r\nX-Other: b", "", 0.0), "connect_wrong_key"),
+        (from_form("m", "http://x/v1", "密钥", "", 0.0), "connect_wrong_key"),
     ],
 )
 def test_what_cannot_be_right_is_said_before_anything_is_asked(options: ChatOptions, code: str) -> None:
@@ -226,7 +218,7 @@ def test_it_ends_after_twelve_hours() -> None:
     clock = Clock()
     connected = Connected(clock)
     connected.keep("one", "", ChatOptions("m"))
-    clock.now = CONNECTION_SECONDS - 1
+    clock.now = KEEP_SECONDS - 1
     assert connected.of("one", "")
     clock.now += 1
     assert connected.of("one", "") is None
@@ -234,9 +226,9 @@ def test_it_ends_after_twelve_hours() -> None:
 
 def test_memory_is_bounded() -> None:
     connected = Connected()
-    for place in range(MAX_CONNECTIONS + 5):
+    for place in range(MAX_KEPT + 5):
         connected.keep(str(place), "", ChatOptions("m"))
-    kept = [place for place in range(MAX_CONNECTIONS + 5) if connected.of(str(place), "")]
-    assert kept == list(range(5, MAX_CONNECTIONS + 5))
-    longest = options_from_form("m" * 10**5, "http://" + "x" * 10**5, "k" * 10**5, "f" * 10**5, 0.0)
+    kept = [place for place in range(MAX_KEPT + 5) if connected.of(str(place), "")]
+    assert kept == list(range(5, MAX_KEPT + 5))
+    longest = from_form("m" * 10**5, "http://" + "x" * 10**5, "k" * 10**5, "f" * 10**5, 0.0)
     assert sum(map(len, (longest.model, longest.base_url, longest.api_key, longest.fast_model))) == 8000

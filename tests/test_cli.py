@@ -295,7 +295,7 @@ def test_a_list_of_addresses_has_no_limit(tmp_path: Path, monkeypatch: pytest.Mo
         taken.extend(source.url for source in sources)
         return 0
 
-    monkeypatch.setattr("rag.commands.pages._ingest", take_in)
+    monkeypatch.setattr("rag.commands.pages._take_in", take_in)
     urls = [f"https://a.example/{'x' * 2000}/{number}" for number in range(900)]
     (tmp_path / "list.txt").write_text("\n".join(urls))
     assert main(["--data-dir", str(tmp_path / "data"), "ingest", "--from-file", str(tmp_path / "list.txt")]) == 0

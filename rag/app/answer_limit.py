@@ -25,9 +25,7 @@ class AnswerLimit:
             return start()
         with self._lock:
             self._runs = {
-                name: remaining
-                for name, runs in self._runs.items()
-                if (remaining := set(filter(self._is_running, runs)))
+                key: live for key, runs in self._runs.items() if (live := set(filter(self._is_running, runs)))
             }
             if len(self._runs.get(person, ())) >= self._most:
                 raise RagError("too_many_answers", most=self._most)

@@ -47,8 +47,8 @@ _LONGEST: Final = 2000
 _FORM: Final = frozenset(
     "key_missing wrong_key forbidden unreachable unknown_model wrong_address unusable redirected refused".split()
 )
-CONNECTION_SECONDS: Final = 12 * 3600.0
-MAX_CONNECTIONS: Final = 1000
+KEEP_SECONDS: Final = 12 * 3600.0
+MAX_KEPT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,11 @@ class ChatModels:
 
     def of_settings(self) -> ChatOptions | None:
         """Return the configured model without its key, or None."""
-        settings = self._settings
-        if not settings.has_chat_model:
+        config = self._settings
+        if not config.has_chat_model:
             return None
         return ChatOptions(
-            settings.llm_model,
-            settings.llm_base_url,
-            fast_model=settings.fast_llm_model,
-            temperature=settings.llm_temperature,
+            config.llm_model, config.llm_base_url, fast_model=config.fast_llm_model, temperature=config.llm_temperature
         )
 
     def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
@@ -125,8 +122,8 @@ class ChatModels:
 
     def test(self, options: ChatOptions | None = None) -> Notice:
         """Ask the models for one word each. Raises ModelError with the reason and the model if none comes."""
-        settings = self._settings
-        name, fast = (options.model, options.fast_model) if options else (settings.llm_model, settings.fast_llm_model)
+        config = self._settings
+        name, fast = (options.model, options.fast_model) if options else (config.llm_model, config.fast_llm_model)
         _ask(self.chat(options), name)
         if (model := self.fast_chat(options)) is not None:
             _ask(model, fast)
@@ -141,8 +138,7 @@ class ChatModels:
         return Notice("connect_works", {"model": options.model})
 
     def served(self, options: ChatOptions) -> list[str]:
-        """Return the models that the service lists, regardless of `options.model`. Raises ModelError in the form's
-        words."""
+        """Return the models that the service lists, whatever `options.model`. Raises ModelError in the form's words."""
         request = replace(options, model=options.model or "any")
         names = _reword_failures(lambda: BACKGROUND.wait(served_models(self.chat(request))), options)
         if not names:
@@ -158,25 +154,20 @@ class ChatModels:
         return self._settings.own_models
 
     def _check_allowed(self, options: ChatOptions) -> None:
-        settings = self._settings
+        config = self._settings
         values = (options.model, options.base_url, options.fast_model, options.api_key)
-        if options.holder is not None and not settings.own_models:
+        if options.holder is not None and not config.own_models:
             raise ModelError("chat_own_forbidden")
-        if not settings.own_models and values != (
-            settings.llm_model,
-            settings.llm_base_url,
-            settings.fast_llm_model,
-            "",
-        ):
+        if not config.own_models and values != (config.llm_model, config.llm_base_url, config.fast_llm_model, ""):
             raise ModelError("chat_own_forbidden")
 
     def is_own(self, options: ChatOptions | None) -> bool:
         """Return whether it is a person's own model rather than the operator's."""
         if options is None:
             return False
-        settings = self._settings
+        config = self._settings
         own = options.holder is not None or bool(options.api_key)
-        return own or options.service != service_of(settings.llm_model, settings.llm_base_url)
+        return own or options.service != service_of(config.llm_model, config.llm_base_url)
 
     def _settings_for(self, options: ChatOptions) -> Settings:
         """Return the settings with the session's choices."""
@@ -220,7 +211,7 @@ def service_of(model: str, address: str) -> tuple[str, str]:
     return address.rstrip("/"), "" if address else model.strip().partition(":")[0]
 
 
-def options_from_form(model: str, base_url: str, api_key: str, fast_model: str, temperature: float) -> ChatOptions:
+def from_form(model: str, base_url: str, api_key: str, fast_model: str, temperature: float) -> ChatOptions:
     """Return the form's input, stripped."""
     model, base_url, api_key, fast_model = (text.strip()[:_LONGEST] for text in (model, base_url, api_key, fast_model))
     return ChatOptions(model, base_url, api_key, fast_model, temperature)
@@ -285,12 +276,11 @@ class Connected:
         self._connections: OrderedDict[str, tuple[float, str, ChatOptions]] = OrderedDict()  # oldest first
 
     def keep(self, browser: str, owner: str, options: ChatOptions) -> None:
-        """Keep options for CONNECTION_SECONDS, replacing the browser's earlier ones; the oldest of too many are
-        dropped."""
+        """Keep options for KEEP_SECONDS, replacing the browser's earlier ones; the oldest of too many go."""
         options = replace(options, holder=Holder(browser, owner))
         with self._lock:
             self._connections.pop(browser, None)
-            self._connections[browser] = (self._clock() + CONNECTION_SECONDS, owner, options)
+            self._connections[browser] = (self._clock() + KEEP_SECONDS, owner, options)
             self._sweep()
 
     def of(self, browser: str, owner: str) -> ChatOptions | None:
@@ -325,6 +315,6 @@ class Connected:
         now = self._clock()
         while self._connections:
             oldest, (until, _, _) = next(iter(self._connections.items()))
-            if until > now and len(self._connections) <= MAX_CONNECTIONS:
+            if until > now and len(self._connections) <= MAX_KEPT:
                 return
             del self._connections[oldest]

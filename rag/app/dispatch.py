@@ -164,14 +164,12 @@ class Dispatcher:
         """Return the job that saves what came with the message; attached files already have one."""
         if question.options.saving:
             return question.options.saving
-        options: dict[str, Any] = {
-            name: wishes.found[name] for name in ("chunker", "chunk_size") if name in wishes.found
-        }
-        options |= {"library": question.library, "owner": self._person}
+        extra: dict[str, Any] = {name: wishes.found[name] for name in ("chunker", "chunk_size") if name in wishes.found}
+        extra |= {"library": question.library, "owner": self._person}
         if body:
             name = re.sub(r"[^\w -]+", " ", body.partition("\n")[0])[:60].strip() or "text"
-            return self._imports.add_files([(f"{name}.txt", body.encode())], **options)
-        return self._imports.add_urls(routed.addresses, **options)
+            return self._imports.add_files([(f"{name}.txt", body.encode())], **extra)
+        return self._imports.add_urls(routed.addresses, **extra)
 
     async def _wait_for(self, job: str, run: Run) -> Sequence[JobItem]:
         """Wait for the sources and return their results. The wait doesn't count against the run's time."""

@@ -99,8 +99,7 @@ class EvaluationApp:
         return Tools(supports, self._encode, model)
 
     def fill(self, chat: ChatOptions | None, person: str = "") -> Fill:
-        """Return a function that lets the chat model fill schemas. Raises RagError("evaluation_needs_model") without
-        one."""
+        """Return the chat model's function to fill schemas. Raises RagError("evaluation_needs_model") without a model."""
         reasoner = self._app.reasoner(self._app.settings.rag_library, chat)
         if not isinstance(reasoner, ChatReasoner):
             raise RagError("evaluation_needs_model")

@@ -37,7 +37,7 @@ from rag.store.qdrant.registry import (
 from rag.store.qdrant.transfer import export_library, import_library
 
 _SHIPPED_DIMENSION = 384
-_CACHE_SECONDS = 1.0
+_SEEN_SECONDS = 1.0
 """Every drawing of a screen requests the list several times; reading it was 7% of the work for 50 people."""
 
 
@@ -66,7 +66,7 @@ class Libraries:
             with suppress(StoreAwayError):
                 self._infos = library_infos(self._client)
                 if changes == self._changes:  # else the list may be outdated
-                    self._infos_until = time.monotonic() + _CACHE_SECONDS
+                    self._infos_until = time.monotonic() + _SEEN_SECONDS
         infos = {first: LibraryInfo(first, "", 0), **{info.name: info for info in self._infos}}
         return sorted(infos.values(), key=lambda info: (info.shown.casefold(), info.name))
 

@@ -153,11 +153,8 @@ class Moves:
 
 def encode(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
     """Return the vectors (d,) and learned terms of stored chunks; None for those that the model cannot read."""
-    chunks = [
-        Chunk(0, passage.text, passage.start, passage.end, tuple(passage.section), passage.header)
-        for passage in passages
-    ]
-    readable = [bool(passage.text) and model.can_read(passage.text) for passage in passages]
+    chunks = [Chunk(0, one.text, one.start, one.end, tuple(one.section), one.header) for one in passages]
+    readable = [bool(one.text) and model.can_read(one.text) for one in passages]
     rows = zip(passages, chunks, readable, strict=True)
     texts = [embedded_text(passage.title, chunk) for passage, chunk, is_readable in rows if is_readable]
     vectors = iter(model.encode_passages(texts) if texts else ())
@@ -168,13 +165,9 @@ def encode(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
 
 def _valid_citations(citations: Sequence[Mapping[str, Any]], library: Library) -> list[Mapping[str, Any]]:
     """Return the citations whose sentences are still in their place in a page of the library."""
-    own = [citation for citation in citations if citation.get("library", "") in ("", library.name)]
-    texts = library.texts([citation["url_hash"] for citation in own])
-    return [
-        citation
-        for citation in own
-        if texts.get(citation["url_hash"], "")[citation["start"] : citation["end"]] == citation["quote"] != ""
-    ]
+    own = [row for row in citations if row.get("library", "") in ("", library.name)]
+    texts = library.texts([row["url_hash"] for row in own])
+    return [row for row in own if texts.get(row["url_hash"], "")[row["start"] : row["end"]] == row["quote"] != ""]
 
 
 def _overlaps(passage: Passage, citation: Mapping[str, Any]) -> bool:

@@ -28,8 +28,7 @@ class PageMaps:
         self._maps: dict[str, PageMap] = {}
 
     def of(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
-        """Return the map of these pages, newest first, all of the library's; in progress or done. Its result raises
-        StoreError.
+        """Return the map of all the library's pages, given newest first; in progress or done. It raises StoreError.
 
         It is made once for the same pages and texts. None if they are too few.
         """

@@ -26,8 +26,7 @@ _SECONDS: Final = 10.0
 
 
 def role_of(grants: Iterable[Grant], person: Person | None) -> Role:
-    """Return the highest role that a library's grants give a person. Without a grant to everyone, everyone is an
-    editor."""
+    """Return a person's highest role by a library's grants. Without a grant to everyone, everyone is an editor."""
     if person is None or person.administers:
         return "owner"
     roles: dict[str, Role] = {EVERYONE: "editor", **{grant.subject: grant.role for grant in grants}}

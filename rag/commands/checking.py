@@ -71,9 +71,7 @@ def _check_file(settings: Settings, options: argparse.Namespace) -> None:
         }
         passages = list({passage.id: passage for group in by_statement.values() for passage in group}.values())
         numbers = {passage.id: number for number, passage in enumerate(passages, 1)}
-        result = Check(
-            text, passages, rests_on=lambda bare: [numbers[passage.id] for passage in by_statement.get(bare, ())]
-        )
+        result = Check(text, passages, rests_on=lambda bare: [numbers[hit.id] for hit in by_statement.get(bare, ())])
         BACKGROUND.wait(_consult(result, [] if options.rules else verifiers_of(settings), settings))
     rows = [{**_row(scored), "sources": _sources(scored)} for scored in result.weighed]
     put(options, {"id": options.file, "statements": rows}, _as_text(text, rows))
@@ -126,8 +124,7 @@ def _as_text(text: str, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def verifiers_of(settings: Settings) -> list[Verifier]:
-    """Return verifiers, best first: the settings' chat model, then their local one. Raises ModelError for wrong
-    settings."""
+    """Return verifiers, best first: the settings' chat model, then the local one. Raises ModelError for bad settings."""
     local = Models(settings).verifier
     verifiers: list[Verifier] = [LocalVerifier(local)] if local else []
     if settings.has_chat_model:

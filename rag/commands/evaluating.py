@@ -159,39 +159,31 @@ def _row(row: RowView, question: str) -> dict[str, Any]:
     }
 
 
-def _put_figures(options: argparse.Namespace, run: RunView, setting: str, figures: Sequence[Figure]) -> None:
+def _put_figures(options: argparse.Namespace, run: RunView, setting: str, items: Sequence[Figure]) -> None:
     rows = {
-        figure.metric.name: {
-            "value": figure.value.value,
-            "low": figure.value.low,
-            "high": figure.value.high,
-            "n": figure.n,
-        }
-        for figure in figures
+        item.metric.name: {"value": item.value.value, "low": item.value.low, "high": item.value.high, "n": item.n}
+        for item in items
     }
     lines = [f"{run.name}, {setting} ({run.id[:12]}, {run.done} of {run.total} answers)"]
-    lines += [f"  {figure.metric.name:30} {figure.value}  {figure.n} of {figure.of}" for figure in figures]
+    lines += [f"  {item.metric.name:30} {item.value}  {item.n} of {item.of}" for item in items]
     row = {"run": run.id, "set": run.name, "set_version": run.set_version, "setting": setting, "figures": rows}
     put(options, row, "\n".join(lines) + "\n")
 
 
-def _put_comparison(options: argparse.Namespace, title: str, comparisons: Sequence[Compared]) -> None:
-    lines = [f"{title}: differences with 95 % intervals, p by Holm over {len(comparisons)} metrics"]
-    lines += [
-        f"  {comparison.metric.name:30} {comparison.difference.by:+}  p = {comparison.p:.3f}  {_verdict(comparison)}"
-        for comparison in comparisons
-    ]
+def _put_comparison(options: argparse.Namespace, title: str, items: Sequence[Compared]) -> None:
+    lines = [f"{title}: differences with 95 % intervals, p by Holm over {len(items)} metrics"]
+    lines += [f"  {item.metric.name:30} {item.difference.by:+}  p = {item.p:.3f}  {_verdict(item)}" for item in items]
     rows = {
-        comparison.metric.name: {
-            "by": comparison.difference.by.value,
-            "low": comparison.difference.by.low,
-            "high": comparison.difference.by.high,
-            "n": comparison.difference.n,
-            "p": comparison.p,
-            "needed": comparison.difference.needed,
-            "verdict": comparison.difference.verdict if comparison.metric.better else "",
+        item.metric.name: {
+            "by": item.difference.by.value,
+            "low": item.difference.by.low,
+            "high": item.difference.by.high,
+            "n": item.difference.n,
+            "p": item.p,
+            "needed": item.difference.needed,
+            "verdict": item.difference.verdict if item.metric.better else "",
         }
-        for comparison in comparisons
+        for item in items
     }
     put(options, {"compared": title, "metrics": rows}, "\n".join(lines) + "\n")
 
@@ -206,20 +198,15 @@ def _verdict(comparison: Compared) -> str:
 def _check_gate(
     options: argparse.Namespace, run: RunView, limits: Sequence[gate.Limit], baseline: Scores, scores: Scores
 ) -> int:
-    results = gate.check(limits, baseline, scores) if limits else []
-    for result in results:
-        row = {
-            "gate": result.limit.metric,
-            "margin": result.limit.margin,
-            "loss": result.loss.value,
-            "low": result.loss.low,
-        }
-        sign = "ok  " if result.passes else "FAIL"
-        text = f"{sign} {result.limit.metric}: loss {result.loss}, {result.limit.margin:g} allowed"
-        put(options, {**row, "passes": result.passes}, text)
+    items = gate.check(limits, baseline, scores) if limits else []
+    for item in items:
+        row = {"gate": item.limit.metric, "margin": item.limit.margin, "loss": item.loss.value, "low": item.loss.low}
+        sign = "ok  " if item.passes else "FAIL"
+        text = f"{sign} {item.limit.metric}: loss {item.loss}, {item.limit.margin:g} allowed"
+        put(options, {**row, "passes": item.passes}, text)
     if options.junit:
         try:
-            Path(options.junit).write_text(gate.as_junit(shorten(run.name), results), encoding="utf-8")
+            Path(options.junit).write_text(gate.as_junit(shorten(run.name), items), encoding="utf-8")
         except OSError as error:
             raise ConfigError("file_unwritable", name=options.junit) from error
-    return int(not all(result.passes for result in results))
+    return int(not all(item.passes for item in items))

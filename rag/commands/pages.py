@@ -37,7 +37,7 @@ def ingest(settings: Settings, options: argparse.Namespace) -> int:
     if not names:
         print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
         return 2
-    return _ingest(
+    return _take_in(
         settings,
         options,
         [source for name in names for source in _sources(name, record_bounds(settings))],
@@ -52,7 +52,7 @@ def import_records(settings: Settings, options: argparse.Namespace) -> int:
             sources = list(record_sources(record_lines(file, bounds), options.pages, bounds))
     except OSError as error:
         raise ConfigError("file_unreadable", name=options.pages) from error
-    return _ingest(settings, options, sources, force=False)
+    return _take_in(settings, options, sources, force=False)
 
 
 def remove(settings: Settings, options: argparse.Namespace) -> int:
@@ -112,7 +112,7 @@ def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
     return status
 
 
-def _ingest(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
+def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
     status = 0
     decision: Decision = "keep_both" if getattr(options, "anyway", False) else ""
     with closing(App(settings)) as app:
@@ -123,7 +123,7 @@ def _ingest(settings: Settings, options: argparse.Namespace, sources: list[Sourc
 
 
 def _sources(name: str, bounds: RecordBounds) -> list[Source]:
-    """Return what a SOURCE names: an address if it has a scheme, a file if there is one, else an address without one."""
+    """Return what a SOURCE names: an address with a scheme, else an existing file, else an address without scheme."""
     if "://" in name:
         return [web_source(without_surrogates(name))]
     urls = [] if _exists(name) else find_urls(without_surrogates(name))[0]

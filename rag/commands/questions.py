@@ -38,9 +38,7 @@ class _Row:
     @classmethod
     def read(cls, row: Mapping[str, Any], number: int) -> _Row:
         """Return a row of a file. Raises KeyError, TypeError or AttributeError for a row of another form."""
-        history = [
-            (str(exchange["question"]), str(exchange.get("answer") or "")) for exchange in row.get("history") or ()
-        ]
+        history = [(str(turn["question"]), str(turn.get("answer") or "")) for turn in row.get("history") or ()]
         return cls(str(row.get("id", number)), str(row["question"]), tuple(history))
 
 
@@ -175,21 +173,19 @@ def _use(use: ToolUse) -> dict[str, Any]:
     return {"name": use.name, "argument": use.argument, "result": use.result, "seconds": use.seconds, **failed}
 
 
-def _source_line(source: Mapping[str, Any]) -> str:
+def _source(source: Mapping[str, Any]) -> str:
     return " › ".join(filter(None, (source.get("library"), source["title"])))
 
 
 def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
     parts = [f"? {question}"]
-    parts += [
-        f"{h['rank']:3}  {h['score']:.3f}  {_source_line(h)}  {h['url']}\n     {shorten(h['text'])}" for h in hits
-    ]
+    parts += [f"{h['rank']:3}  {h['score']:.3f}  {_source(h)}  {h['url']}\n     {shorten(h['text'])}" for h in hits]
     return "\n".join(parts)
 
 
 def _answer_as_text(answer: Answer) -> str:
     lines = [f"? {answer.question}", answer.text]
-    lines += [f"  [{c.n}] {_source_line(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
+    lines += [f"  [{c.n}] {_source(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
     lines += [f"  {use_line(use, question_language(answer.question), answer.text)}" for use in answer.tools]
     notice = say(answer.notice, question_language(answer.question)) if answer.notice else ""
     if notice and notice != answer.text:

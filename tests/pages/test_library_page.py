@@ -411,7 +411,7 @@ def test_a_small_library_has_no_map(open_page: Open, app: FakeApp) -> None:
 def test_a_library_of_another_model_moves_and_can_go_back(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.app.libraries._CACHE_SECONDS", 0.0)  # records change behind the app's back
+    monkeypatch.setattr("rag.app.libraries._SEEN_SECONDS", 0.0)  # records change behind the app's back
     app.filled()
     ensure_registry(app.libraries._client)
     register(app.libraries._client, "main", library_payload(LibraryInfo("main", MINILM_STORED, 384)))

@@ -12,7 +12,7 @@ from rag.types import Answer, CheckedBy, Statement
 from rag.ui.kit.render import Doubtful
 from rag.ui.kit.strings import Language, label
 
-_REASONS_WITH_TIP = ("numbers", "negation", "clause", "language")
+_TIPS = ("numbers", "negation", "clause", "language")
 
 
 def count_verdicts(statements: Sequence[Statement]) -> tuple[int, int, int]:
@@ -49,16 +49,10 @@ def doubtful(answer: Answer, language: Language) -> list[Doubtful]:
     ]
 
 
-def _doubt_words(statement: Statement, language: Language) -> tuple[str, str]:
+def _doubt_words(claim: Statement, language: Language) -> tuple[str, str]:
     """Return the word after a statement, and its tooltip."""
-    if statement.verdict == "supported":
+    if claim.verdict == "supported":
         return label("doubt_aside", language), label("doubt_aside_tip", language)
-    kind = "not_found" if statement.verdict == "unsupported" and statement.by == "rules" else statement.verdict
-    tip = (
-        statement.reason
-        if statement.reason in _REASONS_WITH_TIP
-        else "words"
-        if kind == "partly" and statement.by == "rules"
-        else kind
-    )
+    kind = "not_found" if claim.verdict == "unsupported" and claim.by == "rules" else claim.verdict
+    tip = claim.reason if claim.reason in _TIPS else "words" if kind == "partly" and claim.by == "rules" else kind
     return label(f"doubt_{kind}", language), label(f"doubt_{tip}_tip", language)

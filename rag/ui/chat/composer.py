@@ -75,14 +75,12 @@ def _draw_modes(app: App, language: Language) -> None:
     without_model = chat_in_use(app) is None
     selected = session().mode if session().mode in MODES else MODES[0]
 
-    def line(mode: str) -> str:
-        if mode == _CONNECT:
+    def line(key: str) -> str:
+        if key == _CONNECT:
             return f":material/add_link: {label('chat_connect', language)}"
-        hint = "quoting" if without_model and mode in NEED_MODEL else "hint"
-        text = (
-            f":material/{_ICONS[mode]}: **{label(f'mode_{mode}', language)}** {label(f'mode_{mode}_{hint}', language)}"
-        )
-        return f"{text} :material/check:" if mode == selected else text
+        hint = "quoting" if without_model and key in NEED_MODEL else "hint"
+        text = f":material/{_ICONS[key]}: **{label(f'mode_{key}', language)}** {label(f'mode_{key}_{hint}', language)}"
+        return f"{text} :material/check:" if key == selected else text
 
     st.menu_button(
         label(f"mode_{selected}", language),

@@ -44,9 +44,7 @@ def draw_not_found(
 
 def nearest_passages(answer: Answer) -> list[Passage]:
     """Return the answer's passages or, without these, the first candidates of each search."""
-    passages = answer.passages or [
-        candidate.passage for search in answer.searches for candidate in search.candidates[:_NEAREST]
-    ]
+    passages = answer.passages or [hit.passage for search in answer.searches for hit in search.candidates[:_NEAREST]]
     return list({passage.id: passage for passage in passages}.values())[:_NEAREST]
 
 

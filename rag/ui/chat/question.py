@@ -39,11 +39,9 @@ def draw_question(
     with st.container(key=f"question-{turn.id}"):
         st.markdown(escape(turn.question))
     with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
-        for conversation in branches:
-            title, key = escape_line(shorten(conversation.title, _SHOWN)), f"to-branch-{conversation.id}"
-            st.button(
-                title, icon=_BRANCH, type="tertiary", key=key, on_click=open_conversation, args=(app, conversation.id)
-            )
+        for item in branches:
+            title, key = escape_line(shorten(item.title, _SHOWN)), f"to-branch-{item.id}"
+            st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=open_conversation, args=(app, item.id))
         text, key = label("branch", language), f"branch-{turn.id}"
         st.button(text, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
 

@@ -39,10 +39,7 @@ class Marks:
 def marks_of(answer: Answer, rows: Sequence[Row]) -> Marks:
     """Return the grades of `answer` and its citations of `rows`."""
     grades = [grade for step in answer.steps if step.node == "grade" for grade in step.detail.get("grades") or ()]
-    cited = {
-        row.passage.id: [citation.n for citation in answer.citations if _contains(row.passage, citation)]
-        for row in rows
-    }
+    cited = {row.passage.id: [c.n for c in answer.citations if _contains(row.passage, c)] for row in rows}
     return Marks({grade["id"]: bool(grade["relevant"]) for grade in grades}, cited)
 
 
@@ -153,16 +150,16 @@ def draw_searches(answer: Answer, language: Language, *, key: str, recall: Calla
     if len(searches) == 1:
         _draw_search(searches[0], answer, language, key=f"{key}-1")
         return
-    names = [f"{number} · {_tab_name(search.question)}" for number, search in enumerate(searches, 1)]
-    for number, (tab, search) in enumerate(zip(st.tabs(names) if names else (), searches, strict=True), 1):
+    names = [f"{number} · {_tab_name(result.question)}" for number, result in enumerate(searches, 1)]
+    for number, (tab, result) in enumerate(zip(st.tabs(names) if names else (), searches, strict=True), 1):
         with tab:
-            _draw_search(search, answer, language, key=f"{key}-{number}")
+            _draw_search(result, answer, language, key=f"{key}-{number}")
 
 
-def draw_explanation(search: Retrieval, language: Language, *, key: str) -> None:
+def draw_explanation(result: Retrieval, language: Language, *, key: str) -> None:
     """Draw a search without an answer."""
-    st.caption(likelihood(search.answerable, language))
-    _draw_search(search, None, language, key=key)
+    st.caption(likelihood(result.answerable, language))
+    _draw_search(result, None, language, key=key)
 
 
 def likelihood(answerable: float, language: Language) -> str:
@@ -174,11 +171,11 @@ def _tab_name(question: str) -> str:
     return escape_line(shorten(" ".join(question.split()), _LONGEST_TAB))
 
 
-def _draw_search(search: Retrieval, answer: Answer | None, language: Language, *, key: str) -> None:
-    rows = rows_of(search)
+def _draw_search(result: Retrieval, answer: Answer | None, language: Language, *, key: str) -> None:
+    rows = rows_of(result)
     marks = marks_of(answer, rows) if answer else Marks()
     with st.container(key=f"candidates-{key}"):
-        st.markdown("  \n".join(facts(search, language)))
+        st.markdown("  \n".join(facts(result, language)))
         if not rows:
             st.markdown(label("why_nothing", language))
             return
@@ -194,22 +191,22 @@ def _draw_search(search: Retrieval, answer: Answer | None, language: Language, *
                 st.markdown(candidates_markdown(others, legs, marks, language, best=best))
 
 
-def facts(search: Retrieval, language: Language) -> list[str]:
+def facts(result: Retrieval, language: Language) -> list[str]:
     """Return lines of Markdown: question, strategy, legs, the strategy's notes, and times."""
-    selected = sum(candidate.place is not None for candidate in search.candidates)
-    counts = label("why_counts", language, kept=selected, count=len(search.candidates))
-    times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in search.ms.items()]
+    selected = sum(candidate.place is not None for candidate in result.candidates)
+    counts = label("why_counts", language, kept=selected, count=len(result.candidates))
+    times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in result.ms.items()]
     lines = [
-        _fact("why_asked", f"“{escape_line(search.question)}”", language),
-        _fact("why_strategy", strategy_name(search.strategy, language, reranks=_is_reranked(search)), language),
-        _fact("why_legs", f"{_legs(search, language)} :gray[· {counts}]", language),
-        *note_lines(search.notes, language),
+        _fact("why_asked", f"“{escape_line(result.question)}”", language),
+        _fact("why_strategy", strategy_name(result.strategy, language, reranks=_is_reranked(result)), language),
+        _fact("why_legs", f"{_legs(result, language)} :gray[· {counts}]", language),
+        *note_lines(result.notes, language),
     ]
     return [*lines, _fact("why_time", " · ".join(times), language)] if times else lines
 
 
-def _is_reranked(search: Retrieval) -> bool:
-    return search.strategy != "rerank" or search.notes.get("reranker", {}).get("code") == "rerank_with"
+def _is_reranked(result: Retrieval) -> bool:
+    return result.strategy != "rerank" or result.notes.get("reranker", {}).get("code") == "rerank_with"
 
 
 def _fact(key: str, value: str, language: Language) -> str:
@@ -217,10 +214,10 @@ def _fact(key: str, value: str, language: Language) -> str:
     return f":gray[{name}] {value}"
 
 
-def _legs(search: Retrieval, language: Language) -> str:
-    names = " + ".join(leg_name(leg, language) for leg in search.legs) or "–"
+def _legs(result: Retrieval, language: Language) -> str:
+    names = " + ".join(leg_name(leg, language) for leg in result.legs) or "–"
     silent = (
-        "dense" not in search.legs and search.legs and search.strategy != "keyword" and "meaning" not in search.notes
+        "dense" not in result.legs and result.legs and result.strategy != "keyword" and "meaning" not in result.notes
     )
     return label("why_not_read", language, legs=names) if silent else names
 
@@ -232,21 +229,19 @@ def _stage_name(stage: str, language: Language) -> str:
 
 def note_lines(notes: Mapping[str, Any], language: Language) -> list[str]:
     """Return a strategy's notes, one line each, without empty ones."""
-    texts = {
-        name: _format_value(value, language) for name, value in notes.items() if name != "queries" or len(value) > 1
-    }
+    texts = {name: _as_text(value, language) for name, value in notes.items() if name != "queries" or len(value) > 1}
     return [_fact(f"why_{name}", text, language) for name, text in texts.items() if text]
 
 
-def _format_value(value: object, language: Language) -> str:
+def _as_text(value: object, language: Language) -> str:
     """Return plain data as escaped text, and {"code", "params"} as its sentence."""
     if isinstance(value, Mapping):
         if "code" in value:
             return _format_notice(str(value["code"]), value.get("params") or {}, language)
-        parts = ((str(name), _format_value(item, language)) for name, item in value.items())
+        parts = ((str(name), _as_text(item, language)) for name, item in value.items())
         return " · ".join(f"{escape_line(name)}: {text}" for name, text in parts if text)
     if isinstance(value, list | tuple | set | frozenset):
-        return " · ".join(text for item in value if (text := _format_value(item, language)))
+        return " · ".join(text for item in value if (text := _as_text(item, language)))
     if isinstance(value, float):
         return f"{value:.2f}"
     return "" if value is None else escape_line(shorten(str(value), _LONGEST_NOTE))

@@ -127,13 +127,9 @@ def _citation(row: Mapping[str, Any], text: str) -> Citation:
 
 
 def _draw_verdict(row: Mapping[str, Any], text: str, language: Language) -> None:
-    score, citation = row["score"], _citation(row, text)
+    score, cite = row["score"], _citation(row, text)
     title, by = row["title"] or row["url"], label(f"tree_by_{row['by']}", language)
-    address = (
-        text_fragment(citation.url, text, citation.start, citation.end)
-        if text and is_web_url(citation.url)
-        else citation.url
-    )
+    address = text_fragment(cite.url, text, cite.start, cite.end) if text and is_web_url(cite.url) else cite.url
     badge = f":{_BADGES[score]}-badge[{score} · {label(f'tree_score_{score}', language)}]"
     lines = [f"{badge} **{web_link(title, address)}** :gray[{by}]"]
     lines += [f"“{escape_line(row['quote'])}”"] if row["quote"] else []

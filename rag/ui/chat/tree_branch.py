@@ -119,15 +119,12 @@ def draw_origin(answer: Answer, language: Language) -> None:
     if branch := answer.trail.get("branch"):
         link = f"[{label('tree_earlier', language)}](#{tree_anchor(branch['turn'])})" if branch.get("turn") else ""
         text = label(
-            "tree_branch",
-            language,
-            earlier=link,
-            changes=_describe_branch(branch, answer.trail.get("tree", ()), language),
+            "tree_branch", language, earlier=link, changes=_describe(branch, answer.trail.get("tree", ()), language)
         )
         st.caption(f":material/call_split: {text}")
 
 
-def _describe_branch(branch: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], language: Language) -> str:
+def _describe(branch: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], language: Language) -> str:
     """Describe the question where a branch starts, and its changes, in a few words."""
     nodes = [row for row in rows if row["node"] == branch["node"]]
     titles = {row["passage"]: escape_line(shorten(row["title"] or row["url"], 60)) for row in nodes}
@@ -147,9 +144,7 @@ def related_turns(turn: TurnView, turns: Sequence[TurnView]) -> list[TurnView]:
     """Return the turns whose trees this one continues, or which continue it."""
     from_, to = _origin(turn), turn.id
     return [
-        other
-        for other in turns
-        if other.answer and other.answer.trail.get("tree") and (other.id == from_ or _origin(other) == to)
+        one for one in turns if one.answer and one.answer.trail.get("tree") and (one.id == from_ or _origin(one) == to)
     ]
 
 
@@ -186,9 +181,7 @@ def draw_comparison(turn: TurnView, answer: Answer, others: Sequence[TurnView], 
 def _branch_name(turn: TurnView, language: Language) -> str:
     answer = turn.answer
     branch = answer.trail.get("branch") if answer else None
-    return (
-        _describe_branch(branch, answer.trail["tree"], language) if answer and branch else label("tree_first", language)
-    )
+    return _describe(branch, answer.trail["tree"], language) if answer and branch else label("tree_first", language)
 
 
 def _draw_side(turn: TurnView, answer: Answer, language: Language) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-_PAGE_ACTIONS = {"copy": "content_copy", "share": "link"}
+_LINKS = {"copy": "content_copy", "share": "link"}
 _THUMBS = {1: 1, -1: 0, 0: None}
 _DETAILS = ("reason", "comment", "correction")
 _LONGEST = 4000
@@ -123,9 +123,7 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
         if not turn.route:
             draw_route_menu(app, library, turn, language)
         # page.js handles these two without a redraw.
-        links = (
-            f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _PAGE_ACTIONS.items()
-        )
+        links = (f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _LINKS.items())
         st.markdown(" ".join(links), width="content")
 
 

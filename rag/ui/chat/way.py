@@ -46,23 +46,23 @@ _LONGEST, _SHOWN = 60, 5
 _STOP_SECONDS = 2.0
 
 
-def draw_route(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
+def draw_route(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
     """Draw chips for the route and the wishes and a menu of other routes, then the results of saving."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"way-{turn.id}", gap="xsmall"):
-        if (route := decision["route"]) != "ask":
+        if (route := data["route"]) != "ask":
             st.button(
                 f":material/{_ICONS[route]}: {label(f'way_{route}', language)}",
                 icon=":material/close:",
                 icon_position="right",
                 key=f"route-{turn.id}",
-                help=f"{escape_line(say(Notice(**decision['reason']), language))}  \n{label('way_undo', language)}",
+                help=f"{escape_line(say(Notice(**data['reason']), language))}  \n{label('way_undo', language)}",
                 on_click=_choose,
-                args=(app, library, turn, decision, "ask"),
+                args=(app, library, turn, data, "ask"),
             )
-        _draw_wishes(app, library, turn, decision, language)
-        _draw_menu(app, library, turn, decision, language)
-    _draw_confirm(app, library, turn, decision, language)
-    _draw_saving(app, library, turn, decision, language)
+        _draw_wishes(app, library, turn, data, language)
+        _draw_menu(app, library, turn, data, language)
+    _draw_confirm(app, library, turn, data, language)
+    _draw_saving(app, library, turn, data, language)
 
 
 def draw_route_menu(app: App, library: str, turn: TurnView, language: Language) -> None:
@@ -70,12 +70,10 @@ def draw_route_menu(app: App, library: str, turn: TurnView, language: Language) 
     _draw_menu(app, library, turn, _PLAIN, language)
 
 
-def _draw_menu(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
-    saves = bool(decision["addresses"] or decision.get("job"))
+def _draw_menu(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
+    saves = bool(data["addresses"] or data.get("job"))
     options = [
-        option
-        for option in _ICONS
-        if option not in (decision["route"], "small_talk", "unknown") and (saves or option not in _SAVING)
+        key for key in _ICONS if key not in (data["route"], "small_talk", "unknown") and (saves or key not in _SAVING)
     ]
 
     def line(route: str) -> str:
@@ -89,17 +87,17 @@ def _draw_menu(app: App, library: str, turn: TurnView, decision: Mapping[str, An
         type="tertiary",
         key=f"way-other-{turn.id}",
         on_click=_choose_other,
-        args=(app, library, turn, decision),
+        args=(app, library, turn, data),
     )
 
 
-def _choose_other(app: App, library: str, turn: TurnView, decision: Mapping[str, Any]) -> None:
+def _choose_other(app: App, library: str, turn: TurnView, data: Mapping[str, Any]) -> None:
     if route := st.session_state[f"way-other-{turn.id}"]:
-        _choose(app, library, turn, decision, route)
+        _choose(app, library, turn, data, route)
 
 
-def _draw_wishes(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
-    for kind, words in decision["wishes"].items():
+def _draw_wishes(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
+    for kind, words in data["wishes"].items():
         st.button(
             escape_line(shorten(words, _LONGEST)),
             icon=":material/close:",
@@ -108,23 +106,23 @@ def _draw_wishes(app: App, library: str, turn: TurnView, decision: Mapping[str, 
             help=label("way_wish_off", language, kind=label(f"wish_{kind}", language)),
             on_click=_resend,
             args=(app, library, turn),
-            kwargs={**_attachments(decision), "without": _with_wish_off(decision, kind)},
+            kwargs={**_attachments(data), "without": _with_wish_off(data, kind)},
         )
 
 
-def _with_wish_off(decision: Mapping[str, Any], kind: str) -> tuple[str, ...]:
-    return (*decision.get("without", ()), kind)
+def _with_wish_off(data: Mapping[str, Any], kind: str) -> tuple[str, ...]:
+    return (*data.get("without", ()), kind)
 
 
-def _attachments(decision: Mapping[str, Any]) -> dict[str, Any]:
+def _attachments(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the message's attachments, to send them again."""
-    return {"saving": decision["job"]} if decision.get("job") and not decision["addresses"] else {}
+    return {"saving": data["job"]} if data.get("job") and not data["addresses"] else {}
 
 
-def _draw_confirm(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
-    if decision.get("confirm"):
+def _draw_confirm(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
+    if data.get("confirm"):
         st.button(
-            label("way_confirm", language, count=decision["confirm"]),
+            label("way_confirm", language, count=data["confirm"]),
             type="primary",
             icon=":material/bookmark_add:",
             key=f"way-confirm-{turn.id}",
@@ -151,15 +149,15 @@ def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> 
             confirm_removal(app, home, list(pages.values()), language, f"turn-{turn.id}-{place}")
 
 
-def _draw_saving(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], language: Language) -> None:
+def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
     """Draw the progress of an import, then the result of each source."""
-    if decision.get("job") and "saved" not in decision:
+    if data.get("job") and "saved" not in data:
         with suppress(RagError):
-            draw_progress(app, jobs_of(app).job(decision["job"]), language)
+            draw_progress(app, jobs_of(app).job(data["job"]), language)
         return
-    rows = sorted(decision.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
+    rows = sorted(data.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
     pages = unless_away(lambda: app.library(library).known([row["url_hash"] for row in rows if row["url_hash"]])) or {}
-    if decision["route"] == "save":
+    if data["route"] == "save":
         saved = [row["url_hash"] for row in rows if row["status"] in SAVED]
         draw_import_card(app, library, saved, partial(ask, app, library), language, key=turn.id)
         rows = [row for row in rows if row["status"] not in SAVED]
@@ -174,20 +172,20 @@ def _draw_saving(app: App, library: str, turn: TurnView, decision: Mapping[str, 
             key = f"saved-open-{place}-{turn.id}"
             if good and st.button(label("way_open", language), type="tertiary", key=key):
                 go("library", page=row["url_hash"])
-    failed = bool(decision.get("job")) and any(row["status"] == "failed" for row in rows)
+    failed = bool(data.get("job")) and any(row["status"] == "failed" for row in rows)
     if failed and st.button(label("retry", language), icon=":material/replay:", key=f"saved-retry-{turn.id}"):
-        attempt(lambda: jobs_of(app).retry_failed(decision["job"]))
-        go("add", job=decision["job"])
+        attempt(lambda: jobs_of(app).retry_failed(data["job"]))
+        go("add", job=data["job"])
     if len(rows) > _SHOWN and st.button(
         label("way_all", language, count=len(rows)), type="tertiary", key=f"saved-all-{turn.id}"
     ):
-        go("add", job=decision["job"])
+        go("add", job=data["job"])
 
 
-def _choose(app: App, library: str, turn: TurnView, decision: Mapping[str, Any], route: str) -> None:
+def _choose(app: App, library: str, turn: TurnView, data: Mapping[str, Any], route: str) -> None:
     """Use another route for this message, and for similar ones."""
     if attempt(lambda: app.overrule(library, turn.question, route, session().owner)):
-        _resend(app, library, turn, route=route, **_attachments(decision))
+        _resend(app, library, turn, route=route, **_attachments(data))
 
 
 def _resend(app: App, library: str, turn: TurnView, **options: Any) -> None:

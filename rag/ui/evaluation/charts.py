@@ -21,7 +21,7 @@ _TEXT: Final = "currentColor"
 
 
 def chart_differences(comparisons: Sequence[Compared], language: Language) -> str:
-    """Draw a row per metric in units of its widest interval; intervals that contain zero show no difference."""
+    """Return a row per metric in units of its widest interval; intervals that contain zero show no difference."""
     middle = _LEFT + _WIDTH // 2
     rows = []
     for at, comparison in enumerate(comparisons):
@@ -36,7 +36,7 @@ def chart_differences(comparisons: Sequence[Compared], language: Language) -> st
 
 
 def chart_runs(metric: str, estimates: Sequence[tuple[str, Estimate]]) -> str:
-    """Draw the interval of a metric (its display name) for each run, on one scale."""
+    """Return the interval of a metric (its display name) for each run, on one scale."""
     low, high = min(estimate.low for _, estimate in estimates), max(estimate.high for _, estimate in estimates)
     wide = (high - low) or 1.0
     rows = []
@@ -47,7 +47,7 @@ def chart_runs(metric: str, estimates: Sequence[tuple[str, Estimate]]) -> str:
 
 
 def chart_points(title: str, points: Sequence[tuple[float, float, str]], *, unit_square: bool = False) -> str:
-    """Draw named points (x, y): cost against quality, or quality over time; a unit square has its diagonal."""
+    """Return named points (x, y): cost against quality, or quality over time; a unit square has its diagonal."""
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
     left, bottom, wide, tall = (0.0, 0.0, 1.0, 1.0) if unit_square else _frame(xs, ys)
     marks = []
@@ -66,7 +66,7 @@ def chart_points(title: str, points: Sequence[tuple[float, float, str]], *, unit
 
 
 def chart_calibration(bins: Sequence[Bin], language: Language) -> str:
-    """Draw the actual share of answered questions by predicted probability; a perfect search is on the diagonal."""
+    """Return the share of answered questions by predicted probability; a perfect search is on the diagonal."""
     points = [((bucket.low + bucket.high) / 2, bucket.answerable, f"n = {bucket.n}") for bucket in bins]
     return chart_points(label("chart_calibration", language), points, unit_square=True)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rag.evaluation.comparison import Compared
 
 _COLORS = {"better": "green", "worse": "red", "no_difference_shown": "gray", "too_few": "gray"}
-_MAX_QUESTIONS = 20
+_LIMIT = 20
 _MAIN_METRICS = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "calls", "seconds_p50")
 
 
@@ -108,43 +108,41 @@ def _pick(name: str, candidates: list[str], language: Language) -> list[str]:
 def _draw_comparison(comparisons: Sequence[Compared], side: str, first: str, language: Language) -> None:
     st.markdown(f"**{label('compare_beside', language, side=escape_line(side), first=escape_line(first))}**")
     significant = [
-        comparison
-        for comparison in comparisons
-        if comparison.metric.better and comparison.difference.verdict in ("better", "worse")
+        item for item in comparisons if item.metric.better and item.difference.verdict in ("better", "worse")
     ]
     if significant:
         badges = (
-            f":{_COLORS[comparison.difference.verdict]}-badge[{metric_name(comparison.metric.name, language)}: "
-            f"{label('verdict_' + comparison.difference.verdict, language)} {comparison.difference.by.value:+.3f}]"
-            for comparison in significant
+            f":{_COLORS[item.difference.verdict]}-badge[{metric_name(item.metric.name, language)}: "
+            f"{label('verdict_' + item.difference.verdict, language)} {item.difference.by.value:+.3f}]"
+            for item in significant
         )
         st.markdown(" ".join(badges))
     else:
         st.markdown(f":gray-badge[{label('verdict_no_difference_shown', language)}]")
-    main = [comparison for comparison in comparisons if comparison.metric.name in _MAIN_METRICS]
+    main = [item for item in comparisons if item.metric.name in _MAIN_METRICS]
     if main:
         st.image(chart_differences(main, language), width="content")
     columns = {
         name: label(f"figure_{name}", language)
         for name in ("metric", "before", "after", "by", "interval", "p", "verdict", "judged")
     }
-    data_table([_row(comparison, language) for comparison in comparisons], column_config=columns, hide_index=True)
+    data_table([_row(item, language) for item in comparisons], column_config=columns, hide_index=True)
 
 
-def _row(comparison: Compared, language: Language) -> dict[str, Any]:
-    difference, needed = comparison.difference, comparison.difference.needed
-    verdict = label(f"verdict_{difference.verdict}", language) if comparison.metric.better else ""
+def _row(item: Compared, language: Language) -> dict[str, Any]:
+    difference, needed = item.difference, item.difference.needed
+    verdict = label(f"verdict_{difference.verdict}", language) if item.metric.better else ""
     if verdict and needed:
         verdict = f"{verdict} ({label('compare_needed', language, count=f'{needed:,}')})"
     return {
-        "metric": metric_name(comparison.metric.name, language),
+        "metric": metric_name(item.metric.name, language),
         "before": round(difference.before, 4),
         "after": round(difference.after, 4),
         "by": f"{difference.by.value:+.4f}",
         "interval": f"{difference.by.low:+.3f} – {difference.by.high:+.3f}",
-        "p": f"{comparison.p:.3f}",
+        "p": f"{item.p:.3f}",
         "verdict": verdict,
-        "judged": f"{difference.n} / {comparison.of}",
+        "judged": f"{difference.n} / {item.of}",
     }
 
 
@@ -182,9 +180,7 @@ def _draw_questions(
     options: dict[str, Any] = {"format_func": lambda name: metric_name(name, language), "key": "compare-metric"}
     metric = st.selectbox(title, metrics, index=usual, **options) or metrics[0]
     _draw_runs(app, sides, metric, ids, language)
-    pairs = [one for one in evaluation_of(app).by_difference(sides, metric, ids) if one.case_id in cases][
-        :_MAX_QUESTIONS
-    ]
+    pairs = [one for one in evaluation_of(app).by_difference(sides, metric, ids) if one.case_id in cases][:_LIMIT]
     rows = [
         {"question": cases[pair.case_id].question, **{str(n): _format(v) for n, v in enumerate(pair.values, 1)}}
         for pair in pairs

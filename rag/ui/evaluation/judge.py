@@ -43,14 +43,12 @@ def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Languag
     rows = [
         {
             "by": label(f"checked_by_{by}", language),
-            "n": agreement.n,
-            "kappa": _format(agreement.kappa.value),
-            "interval": "–"
-            if isnan(agreement.kappa.low)
-            else f"{agreement.kappa.low:.2f} – {agreement.kappa.high:.2f}",
-            **{verdict: _format(agreement.f1.get(verdict, nan)) for verdict in _VERDICTS},
+            "n": entry.n,
+            "kappa": _format(entry.kappa.value),
+            "interval": "–" if isnan(entry.kappa.low) else f"{entry.kappa.low:.2f} – {entry.kappa.high:.2f}",
+            **{verdict: _format(entry.f1.get(verdict, nan)) for verdict in _VERDICTS},
         }
-        for by, agreement in agreements.items()
+        for by, entry in agreements.items()
     ]
     f1 = [(str(verdict), f"F1, {label(f'judge_{verdict}', language)}") for verdict in _VERDICTS]
     columns = {name: label(f"judge_{name}", language) for name in ("by", "n", "kappa")}

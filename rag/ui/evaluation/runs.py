@@ -75,16 +75,14 @@ def _draw_new(app: App, question_set: SetView, language: Language) -> None:
     )
     settings = grid(modes, strategies, classic=classic)
     with st.container(horizontal=True, vertical_alignment="center"):
-        submitted = st.button(
-            label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin"
-        )
+        start = st.button(label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin")
         st.caption(
             label("run_count", language, questions=question_set.cases - question_set.drafts, settings=len(settings)),
             width="content",
         )
-    if submitted:
-        options: dict[str, Any] = {"person": person_id(), "chat": session().chat, "judge": bool(with_judge)}
-        if attempt_here(lambda: evaluation_of(app).evaluate(question_set.id, settings, **options), language):
+    if start:
+        kw: dict[str, Any] = {"person": person_id(), "chat": session().chat, "judge": bool(with_judge)}
+        if attempt_here(lambda: evaluation_of(app).evaluate(question_set.id, settings, **kw), language):
             st.rerun()
 
 
@@ -143,11 +141,8 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
     names = [setting.name for setting in run.settings]
     setting = names[0]
     if len(names) > 1:
-        options: dict[str, Any] = {
-            "format_func": partial(setting_name, language=language),
-            "key": f"run-setting-{run.id}",
-        }
-        setting = st.selectbox(label("run_setting", language), names, **options) or setting
+        kw: dict[str, Any] = {"format_func": partial(setting_name, language=language), "key": f"run-setting-{run.id}"}
+        setting = st.selectbox(label("run_setting", language), names, **kw) or setting
     side = Side(run.id, setting)
     rows = [
         {

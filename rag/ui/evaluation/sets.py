@@ -90,14 +90,9 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
         }
         for case in cases
     ]
-    labels = {name: st.column_config.TextColumn(label(f"case_{name}", language)) for name in columns}
+    names = {name: st.column_config.TextColumn(label(f"case_{name}", language)) for name in columns}
     table = data_table(
-        rows,
-        key=f"cases-{set_id}",
-        column_config=labels,
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="multi-row",
+        rows, key=f"cases-{set_id}", column_config=names, hide_index=True, on_select="rerun", selection_mode="multi-row"
     )
     return list(table.selection.rows)
 
@@ -123,16 +118,14 @@ def _draw_set_actions(app: App, question_set: SetView, cases: list[Case], langua
             export = partial(sets.export, question_set.id, form)  # created on a click, not on each redraw
             st.download_button(text, export, name, media, type="tertiary", key=f"download-{form}")
         if st.button(label("sets_feedback", language), icon=":material/thumbs_up_down:", key="feedback-in"):
-            _run_and_note(
-                lambda: evaluation.gather_feedback(question_set.library, question_set.id), "sets_feedback_done"
-            )
+            _run(lambda: evaluation.gather_feedback(question_set.library, question_set.id), "sets_feedback_done")
         if st.button(label("sets_make_rules", language), icon=":material/auto_awesome:", key="make-rules"):
-            _run_and_note(lambda: evaluation.make(question_set.id), "sets_made")
+            _run(lambda: evaluation.make(question_set.id), "sets_made")
         if chat_in_use(app) and st.button(label("sets_make_model", language), icon=":material/draw:", key="make-model"):
             _write(app, question_set, language)
 
 
-def _run_and_note(work: Callable[[], int], code: str) -> None:
+def _run(work: Callable[[], int], code: str) -> None:
     """Run `work` and note its result for the next drawing of the page."""
     count: list[int] = []
     if attempt(lambda: count.append(work())):

@@ -37,22 +37,18 @@ def _with_texts(app: App, library: str, answer: Answer) -> Answer:
     A passage may have been merged with its neighbours, so its span is cut out of the page; a stored passage with its id
     shows that the page has the same text.
     """
-    without_text = [passage for passage in answer.passages if not passage.text]
-    if not without_text:
+    empty = [passage for passage in answer.passages if not passage.text]
+    if not empty:
         return answer
-    homes = {passage.id: home_of(app, library, passage) for passage in without_text}
+    homes = {item.id: home_of(app, library, item) for item in empty}
     texts: dict[str, str] = {}
     for home in set(homes.values()):
-        store, members = app.library(home), [passage for passage in without_text if homes[passage.id] == home]
-        existing = {passage.id for passage in store.passages([passage.id for passage in members])}
-        pages = store.texts([passage.url_hash for passage in members if passage.id in existing])
-        texts |= {
-            passage.id: pages.get(passage.url_hash, "")[passage.start : passage.end]
-            for passage in members
-            if passage.id in existing
-        }
-    whole = (replace(passage, text=passage.text or texts.get(passage.id, "")) for passage in answer.passages)
-    return replace(answer, passages=tuple(passage for passage in whole if passage.text))
+        store, own = app.library(home), [item for item in empty if homes[item.id] == home]
+        existing = {passage.id for passage in store.passages([item.id for item in own])}
+        pages = store.texts([item.url_hash for item in own if item.id in existing])
+        texts |= {item.id: pages.get(item.url_hash, "")[item.start : item.end] for item in own if item.id in existing}
+    whole = (replace(item, text=item.text or texts.get(item.id, "")) for item in answer.passages)
+    return replace(answer, passages=tuple(item for item in whole if item.text))
 
 
 def home_of(app: App, library: str, source: Citation | Passage) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rag.app.overviews import Overview
 
 _SHOWN: Final = 5  # pages; the others are collapsed
-_MAX_SUMMARIES: Final = 3  # summaries, offered if no question is known
+_WISHES: Final = 3  # summaries, offered if no question is known
 _LONGEST_TITLE, _LONGEST_SENTENCE = 90, 260
 _POLL_SECONDS: Final = 0.5
 
@@ -54,9 +54,7 @@ def draw_import_card(
         return
     with st.container(key=f"import-card-{key}", gap="small"):
         _draw_pages(overview, len(existing), language, key)
-        wishes = [
-            label("near_page", language, title=page.title) for page, _ in overview.pages[:_MAX_SUMMARIES] if page.title
-        ]
+        wishes = [label("near_page", language, title=page.title) for page, _ in overview.pages[:_WISHES] if page.title]
         _draw_questions(samples or overview.questions or wishes, ask, language, key)
 
 

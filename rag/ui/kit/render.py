@@ -83,9 +83,9 @@ def answer_markdown(
 def _insert_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
     """Insert a sign of the private use area after each statement; Markdown leaves it in its place."""
     text = _SIGN.sub(" ", text)
-    for place, statement in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MOST_SIGNS]:
-        marks = _MARKS.match(text, statement.end)
-        at = marks.end() if marks else statement.end
+    for place, doubt in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MOST_SIGNS]:
+        marks = _MARKS.match(text, doubt.end)
+        at = marks.end() if marks else doubt.end
         if not marks:  # inside emphasis, whose end must not precede a letter, and inside a table's last cell
             at = len(text[:at].rstrip("*_~| "))
         text = text[:at] + chr(_FIRST_SIGN + place) + text[at:]
@@ -234,11 +234,9 @@ def _doubt(place: int, rules: _Rules) -> str:
     """Return the word after a statement, in brackets, so that it is clear without its colour."""
     if place >= len(rules.doubtful):
         return ""
-    statement = rules.doubtful[place]
-    title = escape_line(statement.tip).replace('"', "")
-    return (
-        f' [{escape_line(statement.word)}](#{rules.anchor}-{"partly" if statement.partly else "unsupported"} "{title}")'
-    )
+    doubt = rules.doubtful[place]
+    title = escape_line(doubt.tip).replace('"', "")
+    return f' [{escape_line(doubt.word)}](#{rules.anchor}-{"partly" if doubt.partly else "unsupported"} "{title}")'
 
 
 def _link_marks(content: str, rules: _Rules) -> str:

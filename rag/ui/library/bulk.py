@@ -80,9 +80,7 @@ def _varying_columns(rows: Sequence[dict[str, object]]) -> list[str]:
     """Return the columns to show: the title, and those whose values differ between pages."""
     values = {name: {row[name] for row in rows} for name in rows[0]}
     return [
-        name
-        for name, distinct in values.items()
-        if name == "title" or len(distinct) > 1 or (len(rows) == 1 and "" not in distinct)
+        name for name, data in values.items() if name == "title" or len(data) > 1 or (len(rows) == 1 and "" not in data)
     ]
 
 

@@ -24,25 +24,23 @@ from rag.ui.library.page_filter import AGES, age_of
 if TYPE_CHECKING:
     from rag.app import App
 
-Colouring = Literal["subject", "site", "added"]
+Scheme = Literal["subject", "site", "added"]
 _PAGE_KEY: Final = "wanted-page"
 _COLOURS: Final = 11
 """Sites beyond these share one colour."""
 _EDGE: Final = 4.0  # per cent
 _LONGEST_NAME: Final = 28
 _RIGHT: Final = 0.7  # beyond it a name is on the left of its dot
-_MAX_NAMED_DOTS: Final = 60
+_MAX_NAMES: Final = 60
 """Maps of more pages show a name only on hover."""
 _POLL_SECONDS: Final = 1.0
 
 
-def draw_view(language: Language) -> Colouring | None:
+def draw_view(language: Language) -> Scheme | None:
     """Draw the choice of table or map, kept in the address; return the map's colouring, or None for the table."""
     st.session_state["library-view"] = "map" if st.query_params.get("view") == "map" else "table"
     view = _choose("library-view", ("table", "map"), "view_", language, on_change=_store_view)
-    return (
-        _choose("map-colours", get_args(Colouring), "map_by_", language, default="subject") if view == "map" else None
-    )
+    return _choose("map-colours", get_args(Scheme), "map_by_", language, default="subject") if view == "map" else None
 
 
 def _choose(key: str, options: Sequence[Any], prefix: str, language: Language, **extra: Any) -> Any:
@@ -61,7 +59,7 @@ def _store_view() -> None:
     set_param("view", "map" if st.session_state["library-view"] == "map" else "")
 
 
-def load_map(app: App, library: str, pages: Sequence[Page], language: Language) -> PageMap | None:
+def map_of(app: App, library: str, pages: Sequence[Page], language: Language) -> PageMap | None:
     """Return the map of all the library's pages; while it is computed, a line says so, and then the page is redrawn."""
     future = app.page_maps.of(library, pages)
     if not future.done():
@@ -77,16 +75,16 @@ def _wait(app: App, library: str, pages: Sequence[Page], language: Language) -> 
 
 
 def draw_map(
-    page_map: PageMap | None, pages: Sequence[Page], visible: Sequence[Page], colouring: Colouring, language: Language
+    layout: PageMap | None, pages: Sequence[Page], shown: Sequence[Page], scheme: Scheme, language: Language
 ) -> None:
-    """Draw the dots of `pages`; those not in `visible` are faint."""
-    if page_map is None:
+    """Draw the dots of `pages`; those that are not `shown` are faint."""
+    if layout is None:
         if len(pages) < FEWEST:
             st.info(label("map_too_few", language, fewest=FEWEST), icon=":material/scatter_plot:")
         return
     st.text_input(label("library_title", language), key=_PAGE_KEY, label_visibility="collapsed", on_change=_open)
-    placed = [page for page in pages if page.url_hash in page_map.places]
-    st.html(map_html(page_map, placed, {page.url_hash for page in visible}, colouring, language))
+    placed = [page for page in pages if page.url_hash in layout.places]
+    st.html(map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
     note = label("map_hint", language)
     st.caption(note if len(placed) == len(pages) else f"{note} {label('map_newest', language, count=MOST)}")
 
@@ -96,43 +94,35 @@ def _open() -> None:
     st.session_state[_PAGE_KEY] = ""
 
 
-def map_html(
-    page_map: PageMap, pages: Sequence[Page], visible: Collection[str], colouring: Colouring, language: Language
-) -> str:
+def map_html(layout: PageMap, pages: Sequence[Page], shown: Collection[str], scheme: Scheme, language: Language) -> str:
     """Return a link for each page at its place; Tab reaches the first one, arrow keys the others."""
-    group_of, names = _groups(page_map, pages, colouring, language)
-    rank = {name: at for at, name in enumerate(names[:_COLOURS] if colouring == "site" else names)}
-    order = sorted(
-        pages, key=lambda page: (rank.get(group_of[page.url_hash], len(rank)), page_map.places[page.url_hash])
-    )
+    group_of, names = _groups(layout, pages, scheme, language)
+    rank = {name: at for at, name in enumerate(names[:_COLOURS] if scheme == "site" else names)}
+    order = sorted(pages, key=lambda page: (rank.get(group_of[page.url_hash], len(rank)), layout.places[page.url_hash]))
     dots = [
-        _dot(page, page_map.places[page.url_hash], rank.get(group_of[page.url_hash]), page.url_hash in visible, at == 0)
+        _dot(page, layout.places[page.url_hash], rank.get(group_of[page.url_hash]), page.url_hash in shown, at == 0)
         for at, page in enumerate(order)
     ]
-    if colouring == "subject":
-        legend, overlay = "", "".join(_subject(page_map, at, name) for name, at in rank.items())
+    if scheme == "subject":
+        legend, overlay = "", "".join(_subject(layout, at, name) for name, at in rank.items())
     else:
         keys: dict[str, int | None] = {
             **rank,
             **({label("map_others", language): None} if len(rank) < len(names) else {}),
         }
-        legend = "".join(
-            f"<span><i {_attributes('key', at)}></i>{escape_html(name)}</span>" for name, at in keys.items()
-        )
+        legend = "".join(f"<span><i {_style('key', at)}></i>{escape_html(name)}</span>" for name, at in keys.items())
         legend, overlay = f'<div class="map-keys">{legend}</div>', ""
-    title, crowded = escape_html(label("map_title", language)), " crowded" if len(pages) > _MAX_NAMED_DOTS else ""
+    title, crowded = escape_html(label("map_title", language)), " crowded" if len(pages) > _MAX_NAMES else ""
     return f'{legend}<div class="page-map{crowded}" role="group" aria-label="{title}">{"".join(dots)}{overlay}</div>'
 
 
 def _groups(
-    page_map: PageMap, pages: Sequence[Page], colouring: Colouring, language: Language
+    layout: PageMap, pages: Sequence[Page], scheme: Scheme, language: Language
 ) -> tuple[Mapping[str, str], Sequence[str]]:
     """Return the group of each page, and the groups in the order of their colours: largest, or newest, first."""
-    if colouring == "subject":
-        return {
-            page.url_hash: page_map.subjects[page_map.subject_of[page.url_hash]] for page in pages
-        }, page_map.subjects
-    if colouring == "site":
+    if scheme == "subject":
+        return {page.url_hash: layout.subjects[layout.subject_of[page.url_hash]] for page in pages}, layout.subjects
+    if scheme == "site":
         sites = {page.url_hash: page.site or label("map_no_site", language) for page in pages}
         return sites, [site for site, _ in Counter(sites.values()).most_common()]
     now = datetime.now(UTC)
@@ -141,26 +131,26 @@ def _groups(
     return {url_hash: names[age] for url_hash, age in ages.items()}, list(names.values())
 
 
-def _dot(page: Page, place: tuple[float, float], rank: int | None, visible: bool, first: bool) -> str:
+def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, first: bool) -> str:
     title = escape_html(page.title or short_source(page.url))
     tooltip = " · ".join(filter(None, (title, escape_html(page.site), moment(page.added_at)[:10])))
     params = {name: st.query_params[name] for name in ("library", "lang", "view") if name in st.query_params}
     href = escape_html("?" + urlencode({**params, "page": page.url_hash}))
     side = " left" if place[0] > _RIGHT else ""
-    look = _attributes(f"dot{side}" if visible else f"dot{side} aside", rank, place)
+    look = _style(f"dot{side}" if shown else f"dot{side} aside", rank, place)
     short = escape_html(shorten(page.title or short_source(page.url), _LONGEST_NAME))
     name = f'<span class="name" aria-hidden="true">{short}</span>'
     return f'<a {look} href="{href}" title="{tooltip}" aria-label="{title}" tabindex="{0 if first else -1}">{name}</a>'
 
 
-def _subject(page_map: PageMap, number: int, name: str) -> str:
+def _subject(layout: PageMap, number: int, name: str) -> str:
     """Return a topic's name at the middle of its pages, which screen readers read too."""
-    places = [page_map.places[url_hash] for url_hash, subject in page_map.subject_of.items() if subject == number]
+    places = [layout.places[url_hash] for url_hash, subject in layout.subject_of.items() if subject == number]
     middle = (median(x for x, _ in places), median(y for _, y in places))
-    return f"<span {_attributes('subject', number, middle)}>{escape_html(name)}</span>"
+    return f"<span {_style('subject', number, middle)}>{escape_html(name)}</span>"
 
 
-def _attributes(kind: str, rank: int | None, place: tuple[float, float] | None = None) -> str:
+def _style(kind: str, rank: int | None, place: tuple[float, float] | None = None) -> str:
     """Return class and style: the colour by its number, grey for None, and the place in per cent."""
     colour = "" if rank is None else f"--n:{rank};"
     x, y = (_EDGE + (100 - 2 * _EDGE) * value for value in place) if place else (0.0, 0.0)

@@ -23,23 +23,20 @@ _POLL_SECONDS = 0.7
 
 def draw_move_buttons(app: App, library: str, language: Language) -> None:
     """Draw the buttons; none while the library moves, or if it has the app's model and no earlier one."""
-    current_info = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
+    info = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
     move = app.moves.move(library)
-    if current_info is None or (move and move.is_running):
+    if info is None or (move and move.is_running):
         return
     current = app.libraries.current_model()
-    if current and current_info.embedding_model != current:
+    if current and info.embedding_model != current:
         text = label("move_go", language, model=stored_model(current))
         if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
             attempt(lambda: app.moves.begin(library, current))
             st.rerun()
-    until = current_info.back_until
-    if until and datetime.now(UTC) < until and current_info.previous_model != current:
-        text = label("move_back", language, model=stored_model(current_info.previous_model))
-        names = {
-            "model": stored_model(current_info.embedding_model),
-            "previous": stored_model(current_info.previous_model),
-        }
+    until = info.back_until
+    if until and datetime.now(UTC) < until and info.previous_model != current:
+        text = label("move_back", language, model=stored_model(info.previous_model))
+        names = {"model": stored_model(info.embedding_model), "previous": stored_model(info.previous_model)}
         hint = label("move_kept", language, until=moment(until.isoformat()), **names)
         if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
             attempt(lambda: app.moves.go_back(library))

@@ -72,8 +72,7 @@ def arrange(
 ) -> FilteredPages:
     """Filter and sort pages.
 
-    `matches` are the hashes of the pages whose texts have the words, best first, if texts were searched. `within` are
-    those of the selected topic, if there is one.
+    `matches` has the hashes that a search of the texts found, best first; `within` those of the selected topic.
     """
     moment = now or datetime.now(UTC)
     places = {url_hash: place for place, url_hash in enumerate(matches)}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _DAY = 24
 _UNITS = {"hours": 1, "days": _DAY}
-_MAX_COUNT = {"hours": 24 * 366, "days": 366}
+_LIMITS = {"hours": 24 * 366, "days": 366}
 _LONGEST = 40
 
 
@@ -68,7 +68,7 @@ def _draw_period(
 ) -> None:
     number, unit = st.columns(2, vertical_alignment="bottom")
     with unit:
-        unit_name = st.selectbox(
+        name = st.selectbox(
             label("schedule_unit", language),
             list(_UNITS),
             index=1,
@@ -76,11 +76,9 @@ def _draw_period(
             key=f"schedule-unit-{key}",
         )
     with number:
-        count = st.number_input(
-            label("schedule_every", language), 1, _MAX_COUNT[unit_name], 1, key=f"schedule-every-{key}"
-        )
+        count = st.number_input(label("schedule_every", language), 1, _LIMITS[name], 1, key=f"schedule-every-{key}")
     if st.button(label("schedule_set", language), type="primary", icon=":material/check:", key=f"schedule-set-{key}"):
-        hours = int(count) * _UNITS[unit_name]
+        hours = int(count) * _UNITS[name]
         done = Notice("schedule_is_set", {"period": asdict(period(hours))})
 
         def begin() -> None:

@@ -44,14 +44,12 @@ def draw_summary(app: App, library: str, page: Page, language: Language) -> None
         _draw_saved(app, library, page, saved, language)
 
 
-def _draw_saved(app: App, library: str, page: Page, summary: Mapping[str, Any], language: Language) -> None:
-    answer = answer_from(
-        {"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_answer_fields(summary)}
-    )
+def _draw_saved(app: App, library: str, page: Page, row: Mapping[str, Any], language: Language) -> None:
+    answer = answer_from({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_fields(row)})
     draw_panel(app, language)
-    by = label("summary_rules", language) if summary["by"] == _RULES else escape_line(summary["by"])
-    st.caption(label("summary_by", language, when=moment(summary["made"]), by=by))
-    if notice := notice_of(summary.get("told")):
+    by = label("summary_rules", language) if row["by"] == _RULES else escape_line(row["by"])
+    st.caption(label("summary_by", language, when=moment(row["made"]), by=by))
+    if notice := notice_of(row.get("told")):
         st.caption(escape_line(say(notice, language)))
     anchor = f"summary{page.url_hash}"
     with st.container(key=f"answer-{anchor}"):
@@ -60,8 +58,8 @@ def _draw_saved(app: App, library: str, page: Page, summary: Mapping[str, Any], 
     draw_line(app, library, answer, anchor, language)
 
 
-def _answer_fields(summary: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: summary[name] for name in ("text", "citations", "statements")}
+def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in ("text", "citations", "statements")}
 
 
 def _make(app: App, library: str, page: Page) -> None:

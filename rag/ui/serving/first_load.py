@@ -54,9 +54,7 @@ class FirstLoad:
             await _icons()(scope, receive, send)
             return
         takes_gzip = "gzip" in Headers(scope=scope).get("accept-encoding", "")
-        if (
-            "/static/" not in scope["path"]
-        ):  # a cached page may have an older style, and a compressed one cannot be changed
+        if "/static/" not in scope["path"]:  # a cached page may have an old style, a compressed one cannot be changed
             scope = {**scope, "headers": [header for header in scope["headers"] if header[0] not in _NOT_FOR_PAGES]}
         await self._app(scope, receive, _Change(send, takes_gzip=takes_gzip).handle)
 

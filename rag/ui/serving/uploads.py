@@ -65,10 +65,8 @@ class Uploads:
             return
         session_id = scope["path"].partition(_PLACE)[2].partition("/")[0]
         headers = Headers(scope=scope)
-        if reason := self._refusal(session_id, size := _announced_size(scope["method"], headers)):
-            answer = PlainTextResponse(
-                self._sentence(reason, headers), _STATUS[reason], headers={"connection": "close"}
-            )
+        if fault := self._refusal(session_id, size := _announced_size(scope["method"], headers)):
+            answer = PlainTextResponse(self._sentence(fault, headers), _STATUS[fault], headers={"connection": "close"})
             await answer(scope, receive, send)
             return
         upload = (session_id, size)
@@ -92,10 +90,10 @@ class Uploads:
         sizes = [size for tab, size in (*stored_uploads(), *self._incoming) if session_id in ("", tab)]
         return Load(len(sizes), sum(sizes))
 
-    def _sentence(self, reason: Refusal, headers: Headers) -> str:
+    def _sentence(self, fault: Refusal, headers: Headers) -> str:
         language = preferred(headers.get("accept-language", ""))
         upload_limits = {"files": SESSION_FILES, "megabytes": self._session_mb}
-        return label(f"upload_{reason}", language, **(upload_limits if reason == "session" else {}))
+        return label(f"upload_{fault}", language, **(upload_limits if fault == "session" else {}))
 
 
 def _announced_size(method: str, headers: Headers) -> int:

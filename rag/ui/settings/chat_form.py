@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.app.chat_models import SERVICES, options_from_form
+from rag.app.chat_models import SERVICES, from_form
 from rag.errors import RagError
 from rag.locales import say
 from rag.ui.kit.escape import escape_line
@@ -49,7 +49,7 @@ def draw_chat_form(app: App, language: Language) -> None:
             connect = st.form_submit_button(label("chat_use", language), type="primary", key="chat-use")
             list_only = st.form_submit_button(label("chat_list", language), key="chat-list")
     if connect or list_only:
-        options = _add_saved_key(options_from_form(model, base_url, key or "", fast, temperature))
+        options = _add_saved_key(from_form(model, base_url, key or "", fast, temperature))
         _connect(app, options, language) if connect else _list(app, options, language)
     _draw_models(language)
 
