@@ -103,11 +103,11 @@ def _draw_results(app: App, library: str, result: Retrieval, language: Language)
     if not result.candidates:
         return
     draw_panel(app, language)
-    passages, why = st.tabs([label("search_passages", language), label("why_title", language)])
+    passages, explanation = st.tabs([label("search_passages", language), label("why_title", language)])
     with passages:
         for place, passage in enumerate(result.passages, start=1):
             draw_passage(app, library, passage, result.question, language, key=f"found-{place}", place=place)
-    with why:
+    with explanation:
         draw_explanation(result, language, key="found")
 
 

@@ -29,7 +29,7 @@ from rag.app.moves import Moves
 from rag.app.overviews import Overviews
 from rag.app.page_maps import PageMaps
 from rag.app.removals import Removals
-from rag.app.reranking import MOST_QUESTIONS, compare, questions
+from rag.app.reranking import MAX_QUESTIONS, compare, questions
 from rag.app.roles import RULES, Guarded, Roles, guard
 from rag.app.tracing_out import TracesOut, settle_langsmith
 from rag.app.transfer import Transfers
@@ -251,7 +251,7 @@ class App:
         question = question.limited(self.settings)
         reasoner = reasoner or self.reasoner(question.libraries, chat, question.options.sampling)
         quoter = self.quoter(question.libraries)
-        retriever = self._scoped(question, reasoner)
+        retriever = self._search_for(question, reasoner)
         options: dict[str, Any] = {"history": history, "quoter": quoter, "owner": owner}
         return self._runs.start(question, reasoner=reasoner, retriever=retriever, **options)
 
@@ -379,7 +379,7 @@ class App:
         libraries, run_options = (library, *others), RunOptions(strategy=strategy, weights=weights)
         reasoner = self.reasoner(libraries, chat) if strategy in WRITTEN else self.quoter(libraries)
         query = Question(question, libraries, scope=filters or Filters(), options=run_options)
-        result = self._scoped(query, reasoner, **options).search(question, before)
+        result = self._search_for(query, reasoner, **options).search(question, before)
         assert isinstance(result, Retrieval), "only a conversation has a ledger"
         return result
 
@@ -419,7 +419,7 @@ class App:
         """
         working = self.libraries.working(library)
         model, tuning = self.models.of_library(working.embedding_model), tuning_of(self.settings)
-        past = self._database.conversations.past_questions(library, MOST_QUESTIONS)
+        past = self._database.conversations.past_questions(library, MAX_QUESTIONS)
         return compare(
             self.models.reranking,
             lambda reranker: Retriever(working, model, self.models.sparse, reranker=reranker, tuning=tuning),
@@ -485,7 +485,7 @@ class App:
         return TurnRequest(
             question,
             reasoner,
-            self._scoped(question, reasoner, ledger=self._ledger(question, conversation_id, owner)),
+            self._search_for(question, reasoner, ledger=self._ledger(question, conversation_id, owner)),
             owner=owner,
             quoter=self.quoter(question.libraries),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
@@ -520,14 +520,14 @@ class App:
 
     def _dispatcher(self, owner: str, person: str = "", conversation_id: str = "") -> Dispatcher:
         def searcher(question: Question, run: Run) -> ScopedSearch:
-            return self._scoped(question, run.reasoner, ledger=self._ledger(question, conversation_id, owner))
+            return self._search_for(question, run.reasoner, ledger=self._ledger(question, conversation_id, owner))
 
         def find_pages(library: str, url_hashes: Sequence[str]) -> Mapping[str, Page]:
             return self.library(library).known(url_hashes)
 
         return Dispatcher(self.imports, self._database, searcher, find_pages, owner=owner, person=person)
 
-    def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
+    def _search_for(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
         """Return the searches for one question, by its options; `options` are those of `Retriever.search`."""
         run_options, libraries = question.options, [self.library(name) for name in dict.fromkeys(question.libraries)]
         numbers = {name: number for name, number in (("k", run_options.k), ("fetch_k", run_options.fetch_k)) if number}
@@ -545,7 +545,6 @@ class App:
 
 
 def _confirmation(question: Question, note: str) -> Answer:
-    """Return the confirmation of an applied wish."""
     text = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
     return Answer(question.text, question.mode, "conversation", text, reasoner=WISH)
 

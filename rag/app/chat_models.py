@@ -300,7 +300,7 @@ class Connected:
             return options if person == holder.owner else None
 
     def key(self, options: ChatOptions) -> str:
-        """Return the key for a request to what was connected. Raises ModelError("chat_disconnected") if that is no
+        """Return the key for a request to a connected service. Raises ModelError("chat_disconnected") if it is no
         longer connected, or another service is."""
         current = self.held_by(options.holder) if options.holder else None
         if current is None or current.service != options.service:

@@ -198,7 +198,6 @@ def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:
 
 
 def _turn_data(routed: Routed, wishes: InlineOptions, question: Question) -> dict[str, Any]:
-    """Return the data to save with the turn, as JSON values."""
     return {
         "route": routed.route,
         "by": routed.by,

@@ -71,7 +71,6 @@ class Libraries:
         return sorted(infos.values(), key=lambda info: (info.shown.casefold(), info.name))
 
     def _invalidate(self) -> None:
-        """Make the next caller read the list again."""
         self._changes += 1
         self._infos_until = 0.0
 

@@ -135,16 +135,16 @@ class Moves:
     def _compare(self, target: Library, model: EmbeddingModel) -> None:
         """Ask past questions of the new set, and count those that find a cited passage."""
         retriever = Retriever(target, model, self._models.sparse)
-        asked = found = 0
+        count = hits = 0
         for answer in self._conversations.past_questions(target.name, _QUESTIONS):
             if self._closed.is_set():
                 return
             cited = _valid_citations(answer["citations"], target)
             if cited:
                 passages = retriever.search(answer.get("standalone") or answer["question"]).passages
-                asked += 1
-                found += any(_overlaps(passage, citation) for passage in passages for citation in cited)
-                self._change(target.name, asked=asked, found=found)
+                count += 1
+                hits += any(_overlaps(passage, citation) for passage in passages for citation in cited)
+                self._change(target.name, asked=count, found=hits)
 
     def _change(self, library: str, **values: Any) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ from rag.retrieval.answerable import held_by
 from rag.store.qdrant.library import Library
 from rag.types import Answer, Notice, Page, Passage
 
-MOST: Final = 40
+MAX_PAGES: Final = 40
 """Maximum of pages in one overview; the first ones are used."""
 _CACHE_SIZE: Final = 64
 _PASSAGES: Final = 12  # per page, to find questions for
@@ -50,7 +50,7 @@ class Overviews:
 
         Its result raises StoreError.
         """
-        key = (library, tuple(url_hashes[:MOST]), reasoner.name, language)
+        key = (library, tuple(url_hashes[:MAX_PAGES]), reasoner.name, language)
         with self._lock:
             future = self._futures.get(key)
             if future is None or (future.done() and future.exception()):
@@ -63,7 +63,7 @@ class Overviews:
     def prepare(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner) -> None:
         """Prepare in the background what first questions about these pages would wait for, if answers are quotes."""
         if isinstance(reasoner, ExtractiveReasoner):
-            self._thread.submit(self._prepare, library, url_hashes[:MOST], reasoner)
+            self._thread.submit(self._prepare, library, url_hashes[:MAX_PAGES], reasoner)
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -12,7 +12,7 @@ from rag.retrieval.page_map import PageMap, map_pages
 from rag.store.qdrant.library import Library
 from rag.types import Page
 
-MOST: Final = 2_000
+MAX_PAGES: Final = 2_000
 """The newest pages are laid out; a map of more shows nothing new, and takes a minute."""
 
 
@@ -32,7 +32,7 @@ class PageMaps:
 
         It is made once for the same pages and texts. None if they are too few.
         """
-        newest = pages[:MOST]
+        newest = pages[:MAX_PAGES]
         state = hash(tuple((page.url_hash, page.text_hash, page.title) for page in newest))
         with self._lock:
             entry = self._futures.get(library)

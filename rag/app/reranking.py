@@ -20,7 +20,7 @@ from rag.store.qdrant.library import Library
 from rag.types import Retrieval
 from rag.web.url_key import url_hash
 
-MOST_QUESTIONS: Final = 100
+MAX_QUESTIONS: Final = 100
 
 
 class Reranking:
@@ -127,7 +127,7 @@ def questions(library: Library, sets: Sets, past: Sequence[Mapping[str, Any]]) -
     for one in sets.sets(library.name):
         cases = [case for case in sets.cases(one.id, approved=True) if not case.history]
         quoted |= {case.question: [(url_hash(e.url), e.quote) for e in case.evidence] for case in cases}
-    for question, quotes in list(quoted.items())[-MOST_QUESTIONS:]:
+    for question, quotes in list(quoted.items())[-MAX_QUESTIONS:]:
         texts = library.texts([key for key, _ in quotes])
         begins = [(key, texts.get(key, "").find(quote), len(quote)) for key, quote in quotes if quote]
         if places := [(key, start, start + size) for key, start, size in begins if start >= 0]:

@@ -124,7 +124,7 @@ def _as_text(text: str, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def verifiers_of(settings: Settings) -> list[Verifier]:
-    """Return verifiers, best first: the settings' chat model, then the local one. Raises ModelError for bad settings."""
+    """Return the settings' verifiers, best first: chat model, then local one. Raises ModelError for wrong settings."""
     local = Models(settings).verifier
     verifiers: list[Verifier] = [LocalVerifier(local)] if local else []
     if settings.has_chat_model:

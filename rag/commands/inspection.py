@@ -1,4 +1,4 @@
-"""Inspection of what would be kept of a page, and of what is in use here."""
+"""Previews of the text and chunks of a page, and checks of this installation."""
 
 from __future__ import annotations
 

@@ -160,7 +160,6 @@ def _draw_running(app: App, library: str, turn: TurnView, language: Language, po
 
 
 def _poll_interval(app: App) -> float:
-    """Return the seconds between two polls."""
     return min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
 
 

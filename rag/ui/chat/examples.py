@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _FILE = Path(__file__).resolve().parents[3] / "examples" / "questions.json"
-_SHOWN = 3
+_LIMIT = 3
 
 
 class _Example(NamedTuple):
@@ -39,7 +39,7 @@ def sample_questions(language: Language) -> list[str]:
 
 def _pick(examples: list[_Example], language: Language) -> list[str]:
     own = [example for example in examples if example.language == language]
-    return [example.question for example in _spread_pages(own or examples)[:_SHOWN]]
+    return [example.question for example in _spread_pages(own or examples)[:_LIMIT]]
 
 
 def _spread_pages(examples: list[_Example]) -> list[_Example]:

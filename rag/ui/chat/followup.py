@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-_LONGEST, _SHOWN = 600, 80
+_LONGEST, _PREVIEW = 600, 80
 
 
 def followup_line(question: str, standalone: str, steps: Sequence[Step], language: Language) -> str:
@@ -26,7 +26,7 @@ def followup_line(question: str, standalone: str, steps: Sequence[Step], languag
     if standalone:
         return label("understood", language, question=escape_line(standalone)) if standalone != question else ""
     previous = reversed(searched_with(steps))
-    questions = " · ".join(escape_line(shorten(" ".join(earlier.split()), _SHOWN)) for earlier in previous)
+    questions = " · ".join(escape_line(shorten(" ".join(earlier.split()), _PREVIEW)) for earlier in previous)
     return label("searched_with", language, questions=questions) if questions else ""
 
 

@@ -28,7 +28,7 @@ _SAMPLING: Final = {
     "frequency_penalty": (-2.0, 2.0, 0.1),
     "seed": (0, 2**31 - 1, 1),
 }
-_MOST_STOPS: Final = 4  # the limit of OpenAI's protocol
+_MAX_STOPS: Final = 4  # the limit of OpenAI's protocol
 _NEED_MODEL = ("calls", "tokens")
 OPTIONS, _WISH, _PROBLEM, _SERVED = "options", "option-wish", "option-problem", "model-served"
 
@@ -97,7 +97,7 @@ def _draw_sampling(language: Language) -> None:
 
 def _store_stops() -> None:
     lines = str(st.session_state["option-stop"] or "").splitlines()
-    stops = tuple(dict.fromkeys(line for line in lines if line.strip()))[:_MOST_STOPS]
+    stops = tuple(dict.fromkeys(line for line in lines if line.strip()))[:_MAX_STOPS]
     session().choices = replace(session().choices, stop=stops)
 
 

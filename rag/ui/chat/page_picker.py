@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _OPEN: Final = "page-picker-open"
-_SHOWN: Final = 100
+_LIMIT: Final = 100
 """Pages listed at a time; a search narrows them down."""
 _LONGEST: Final = 80
 
@@ -67,10 +67,10 @@ def _draw_panel(pages: list[Page], language: Language) -> None:
         if session().scope.pages:
             st.button(label("picker_clear", language), type="tertiary", key="page-picker-clear", on_click=_choose)
         with st.container(key="page-picker-list", gap=None):
-            for page in matches[:_SHOWN]:
+            for page in matches[:_LIMIT]:
                 _draw_page(page)
-            if len(matches) > _SHOWN:
-                st.caption(counted("picker_more_one", "picker_more", len(matches) - _SHOWN, language))
+            if len(matches) > _LIMIT:
+                st.caption(counted("picker_more_one", "picker_more", len(matches) - _LIMIT, language))
             if not matches:
                 st.caption(label("picker_none", language))
 

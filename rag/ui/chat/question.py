@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag.conversations.conversations import TurnView
     from rag.store.sql.conversation_table import Conversation
 
-_LONGEST, _SHOWN = 10_000, 40
+_LONGEST, _PREVIEW = 10_000, 40
 _EDITING, _BRANCH = "question-edited", ":material/call_split:"
 
 
@@ -40,7 +40,7 @@ def draw_question(
         st.markdown(escape(turn.question))
     with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
         for item in branches:
-            title, key = escape_line(shorten(item.title, _SHOWN)), f"to-branch-{item.id}"
+            title, key = escape_line(shorten(item.title, _PREVIEW)), f"to-branch-{item.id}"
             st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=open_conversation, args=(app, item.id))
         text, key = label("branch", language), f"branch-{turn.id}"
         st.button(text, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))

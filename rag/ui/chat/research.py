@@ -175,7 +175,6 @@ def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> 
 
 
 def _plan_changes(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the person's changes to the plan."""
     changes: list[dict[str, Any]] = []
     for step in steps:
         text = str(st.session_state[f"plan-text-{turn_id}-{step['id']}"]).strip()

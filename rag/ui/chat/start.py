@@ -22,7 +22,7 @@ from rag.ui.kit.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App
 
-_SHOWN, _LONGEST = 4, 60
+_LIMIT, _LONGEST = 4, 60
 
 
 def draw_start(app: App, library: str, language: Language) -> None:
@@ -90,7 +90,7 @@ def _draw_page_lists(app: App, library: str, newest: Sequence[Page], language: L
     with left:
         _draw_pages("newest", newest, language)
     with right:
-        _draw_pages("asked", [*pages.values()][:_SHOWN], language)
+        _draw_pages("asked", [*pages.values()][:_LIMIT], language)
 
 
 def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
@@ -110,7 +110,7 @@ def _newest_and_questions(app: App, library: str, language: Language) -> tuple[l
     cached: Any = st.session_state.get("start-at-hand")
     if cached is None or cached[0] != key:
         latest = sorted(app.library(library).pages(), key=lambda page: page.added_at, reverse=True)
-        newest, in_language = latest[:_SHOWN], [page for page in latest if page.language == language][:_SHOWN]
+        newest, in_language = latest[:_LIMIT], [page for page in latest if page.language == language][:_LIMIT]
         questions = example_questions(app, library, language) or _first_questions(app, library, in_language or newest)
         questions = questions or [label("near_page", language, title=page.title) for page in newest if page.title][:2]
         st.session_state["start-at-hand"] = cached = (key, newest, questions)

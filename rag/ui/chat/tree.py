@@ -68,7 +68,6 @@ def _draw_picture(nodes: Sequence[TreeNode], language: Language, *, key: str) ->
 
 
 def _signs(nodes: Sequence[TreeNode], language: Language) -> str:
-    """Return a legend of the signs in use."""
     states = dict.fromkeys(node.state for node in nodes)
     return " · ".join(f"{escape_line(SIGNS[state][0])} {_sign_meaning(state, language)}" for state in states)
 

@@ -42,7 +42,7 @@ _ICONS = {
 }
 _PLAIN = {"route": "ask", "addresses": (), "job": ""}
 _SAVING = ("save", "save_then_ask")
-_LONGEST, _SHOWN = 60, 5
+_LONGEST, _LIMIT = 60, 5
 _STOP_SECONDS = 2.0
 
 
@@ -161,7 +161,7 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
         saved = [row["url_hash"] for row in rows if row["status"] in SAVED]
         draw_import_card(app, library, saved, partial(ask, app, library), language, key=turn.id)
         rows = [row for row in rows if row["status"] not in SAVED]
-    for place, row in enumerate(rows[:_SHOWN]):
+    for place, row in enumerate(rows[:_LIMIT]):
         good = row["status"] in SAVED
         icon = ":green[:material/check:]" if good else ":orange[:material/error:]"
         sentence = escape_line(say(Notice(**row["notice"]), language)) if row["notice"] else ""
@@ -176,7 +176,7 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
     if failed and st.button(label("retry", language), icon=":material/replay:", key=f"saved-retry-{turn.id}"):
         attempt(lambda: jobs_of(app).retry_failed(data["job"]))
         go("add", job=data["job"])
-    if len(rows) > _SHOWN and st.button(
+    if len(rows) > _LIMIT and st.button(
         label("way_all", language, count=len(rows)), type="tertiary", key=f"saved-all-{turn.id}"
     ):
         go("add", job=data["job"])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rag.types import CheckedBy, Verdict
 
 _VERDICTS: tuple[Verdict, ...] = ("supported", "partly", "unsupported")
-_SHOWN = 3
+_LIMIT = 3
 
 
 def draw_judge(app: App, library: str, language: Language) -> None:
@@ -81,7 +81,7 @@ def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:
     with st.container(border=True, key=f"label-{item.id}"):
         st.caption(escape_line(item.question))
         st.markdown(f"**{escape_line(item.statement)}**")
-        for text in item.passages[:_SHOWN]:
+        for text in item.passages[:_LIMIT]:
             with st.container(border=True):
                 st.markdown(escape(text))
         with st.container(horizontal=True, key="verdicts"):

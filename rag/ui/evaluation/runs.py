@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 1.0
 _Action = tuple[str, str, Callable[[str], object]]
-_SHOWN = 20
+_LIMIT = 20
 
 
 def draw_runs(app: App, library: str, language: Language) -> None:
@@ -39,7 +39,7 @@ def draw_runs(app: App, library: str, language: Language) -> None:
     with st.container(border=True, key="run-new"):
         _draw_new(app, question_set, language)
     _draw_over_time(app, library, language)
-    runs = evaluation_of(app).runs.runs(library)[:_SHOWN]
+    runs = evaluation_of(app).runs.runs(library)[:_LIMIT]
     for run in runs:
         with st.container(border=True, key=f"run-{run.id}"):
             every = _POLL_SECONDS if run.state == "running" else None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _FORMATS: dict[Format, str] = {"jsonl": "application/jsonl", "csv": "text/csv", "ragas": "application/jsonl"}
 _LONGEST, _LARGEST, _MAX_DRAFTS = 2_000, 20_000_000, 10
-_SHOWN = 200  # questions drawn at first, and added by each click
+_PAGE_SIZE = 200  # questions drawn at first, and added by each click
 
 
 def draw_sets(app: App, library: str, language: Language) -> None:
@@ -58,7 +58,7 @@ def choose_set(sets: list[SetView], language: Language) -> SetView | None:
 
 
 def _draw_set(app: App, question_set: SetView, language: Language) -> None:
-    limit = int(st.session_state.get(f"cases-shown-{question_set.id}", _SHOWN))
+    limit = int(st.session_state.get(f"cases-shown-{question_set.id}", _PAGE_SIZE))
     cases = evaluation_of(app).sets.cases(question_set.id, limit=limit)
     if question_set.drafts or question_set.moved or question_set.lost:
         counts = {"drafts": question_set.drafts, "moved": question_set.moved, "lost": question_set.lost}
@@ -67,7 +67,7 @@ def _draw_set(app: App, question_set: SetView, language: Language) -> None:
     if question_set.cases > limit:
         text = label("sets_more", language, shown=f"{limit:,}", count=f"{question_set.cases:,}")
         if st.button(text, type="tertiary", key="cases-more"):
-            st.session_state[f"cases-shown-{question_set.id}"] = limit + _SHOWN
+            st.session_state[f"cases-shown-{question_set.id}"] = limit + _PAGE_SIZE
             st.rerun()
     _draw_set_actions(app, question_set, [cases[place] for place in selected if place < len(cases)], language)
     with st.expander(label("case_new", language), icon=":material/edit:", type="compact"):
@@ -98,7 +98,6 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
 
 
 def _draw_set_actions(app: App, question_set: SetView, cases: list[Case], language: Language) -> None:
-    """Draw the actions for the selected questions and for the set."""
     evaluation, ids = evaluation_of(app), [case.id for case in cases]
     sets = evaluation.sets
     actions: dict[str, tuple[str, Callable[[], None]]] = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rag.evaluation.cases import Case
     from rag.evaluation.runs import RowView
 
-_SHOWN = ("recall@4000", "all@4000", "context_precision", "context_recall", "faithfulness", "answer_correctness")
+_METRICS = ("recall@4000", "all@4000", "context_precision", "context_recall", "faithfulness", "answer_correctness")
 _AFTER = ("token_f1", "calls", "searches", "seconds")
 _PASSAGES, _PREVIEW, _LONGEST = 5, 300, 2_000
 
@@ -65,7 +65,7 @@ def _draw_answer(row: RowView, language: Language) -> None:
     st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
     if row.answer.text:
         st.markdown(answer_markdown(row.answer.text), anchors=False)
-    scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_SHOWN, *_AFTER)]
+    scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_METRICS, *_AFTER)]
     rows = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
     columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
     data_table(rows, column_config=columns, hide_index=True)

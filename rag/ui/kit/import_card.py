@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.app.overviews import Overview
 
-_SHOWN: Final = 5  # pages; the others are collapsed
+_LIMIT: Final = 5  # pages; the others are collapsed
 _WISHES: Final = 3  # summaries, offered if no question is known
 _LONGEST_TITLE, _LONGEST_SENTENCE = 90, 260
 _POLL_SECONDS: Final = 0.5
@@ -65,10 +65,10 @@ def _wait(app: App, library: str, url_hashes: Sequence[str], language: Language)
 
 
 def _draw_pages(overview: Overview, count: int, language: Language, key: str) -> None:
-    for page, sentence in overview.pages[:_SHOWN]:
+    for page, sentence in overview.pages[:_LIMIT]:
         _draw_page(page, sentence, key)
-    if rest := overview.pages[_SHOWN:]:
-        more = count - _SHOWN
+    if rest := overview.pages[_LIMIT:]:
+        more = count - _LIMIT
         with st.expander(counted("card_more_one", "card_more", more, language), type="compact", key=f"card-more-{key}"):
             for page, sentence in rest:
                 _draw_page(page, sentence, key)

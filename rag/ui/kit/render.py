@@ -26,7 +26,7 @@ _BOLD = re.compile(r"(?<![*\\])\*\*(?![*\s])([^*\n]{1,400})(?<!\s)\*\*(?!\*)")
 _CODE = re.compile(r"(`{3,}[^`]*+(?:`{3,}|$)|`[^`\n]*+`)")
 _MARKUP = frozenset("[]()<>`_~\\|!")
 _FIRST_SIGN = 0xE000
-_MOST_SIGNS = 0x1000
+_MAX_SIGNS = 0x1000
 _SIGN = re.compile("[\ue000-\uefff]")
 # Others show as plain text, since Streamlit draws some of them, such as mermaid and math.
 _CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
@@ -83,7 +83,7 @@ def answer_markdown(
 def _insert_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
     """Insert a sign of the private use area after each statement; Markdown leaves it in its place."""
     text = _SIGN.sub(" ", text)
-    for place, doubt in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MOST_SIGNS]:
+    for place, doubt in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MAX_SIGNS]:
         marks = _MARKS.match(text, doubt.end)
         at = marks.end() if marks else doubt.end
         if not marks:  # inside emphasis, whose end must not precede a letter, and inside a table's last cell

@@ -21,7 +21,7 @@ from rag.ui.kit.strings import Language, counted, label
 if TYPE_CHECKING:
     from rag.app import App
 
-_CHIPS, _SHOWN, _LONGEST_TITLE, _LONGEST_QUOTE = 8, 320, 90, 400
+_CHIPS, _EXCERPT, _LONGEST_TITLE, _LONGEST_QUOTE = 8, 320, 90, 400
 STATES: dict[PageNow, tuple[str, str]] = {
     "gone": ("link_off", "source_missing"),
     "newer": ("history", "source_newer"),
@@ -147,7 +147,7 @@ def location(url: str, section: tuple[str, ...], library: str = "") -> str:
 
 def excerpt(text: str, question: str) -> str:
     """Return the part of a passage with the most of the question's words, which are highlighted."""
-    left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _SHOWN))
+    left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _EXCERPT))
     part = text[left:right].strip()
     head, tail = ("…\n" if part.startswith(("|", "#")) else "…"), ("\n…" if part.endswith("|") else "…")
     part = f"{head if left else ''}{part}{tail if right < len(text) else ''}"

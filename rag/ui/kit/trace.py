@@ -67,7 +67,6 @@ def step_lines(steps: Sequence[Step], language: Language) -> list[str]:
 
 
 def _cost(step: Step, language: Language) -> str:
-    """Return the step's tokens and time."""
     tokens = int(step.detail.get("tokens") or 0)
     key = "usage_tokens_about" if step.detail.get("tokens_estimated") else "usage_tokens"
     parts = [label(key, language, count=f"{tokens:,}")] if tokens else []

@@ -34,7 +34,6 @@ def draw_access(app: App, library: str, language: Language) -> None:
 
 
 def _draw_everyone(app: App, library: str, language: Language) -> None:
-    """Draw the role of everyone who is signed in."""
     roles: list[Role] = list(ROLES[:-1])
     current = next((grant.role for grant in app.roles.grants(library) if grant.subject == EVERYONE), "editor")
     key = f"access-everyone-{library}"

@@ -147,6 +147,5 @@ def _exclude(app: App, library: str, hashes: Sequence[str], out: bool) -> None:
 
 
 def _close_page() -> None:
-    """Clear the selection and close the open page."""
     clear_selection()
     set_param("page", "")
