@@ -224,7 +224,7 @@ class App:
     def tidy(self) -> None:
         """Release idle libraries, and purge what was deleted a day ago.
 
-        A library's record is deleted last, so that whatever a kill leaves is found through it.
+        A library's record is deleted last, so that the remains of a kill are found through it.
         """
         rest(self._client, _IDLE_SECONDS)
         self.libraries.drop_unused()

@@ -39,7 +39,7 @@ _MODE_OF: Final = {
 _SAVING: Final = ("save", "save_then_ask")
 _MIN_CONFIDENCE: Final = 0.85
 """Minimum confidence that a message within a conversation is not a short follow-up."""
-_POLL_SECONDS: Final = 0.25  # seconds
+_POLL_SECONDS: Final = 0.25
 _MAX_ROWS: Final = 50  # sources listed with a turn
 
 

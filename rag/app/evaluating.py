@@ -99,7 +99,7 @@ class EvaluationApp:
         return Tools(supports, self._encode, model)
 
     def fill(self, chat: ChatOptions | None, person: str = "") -> Fill:
-        """Return a filler of schemas by the chat model. Raises RagError("evaluation_needs_model") if none is set or connected."""
+        """Return a function that fills schemas by the chat model. Raises RagError("evaluation_needs_model")."""
         reasoner = self._app.reasoner(self._app.settings.rag_library, chat)
         if not isinstance(reasoner, ChatReasoner):
             raise RagError("evaluation_needs_model")

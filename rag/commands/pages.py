@@ -27,7 +27,7 @@ from rag.text import without_controls, without_surrogates
 from rag.types import Decision
 from rag.web.url_key import url_hash
 
-_POLL_SECONDS = 0.2  # seconds
+_POLL_SECONDS = 0.2
 
 
 def ingest(settings: Settings, options: argparse.Namespace) -> int:
