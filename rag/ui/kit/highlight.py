@@ -48,7 +48,7 @@ def _pattern(term: str) -> str:
 
 
 def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
-    """Return about `size` characters of `text` with the most of `spans`: its beginning, or else from the latest sentence
+    """Return about `size` characters of `text` with the most of `spans`: its beginning, else from the latest sentence
     on that keeps them."""
     if len(text) <= size:
         return 0, len(text)
