@@ -1,4 +1,4 @@
-"""What thinks: `reasoner.Reasoner` is what graphs ask, a chat model or rules stand behind it.
+"""The `Reasoner` that graphs ask, backed by a chat model or by rules.
 
-Here is also what can be told of a question or of a conversation without any graph.
+Also the analysis of questions and conversations that needs no graph.
 """

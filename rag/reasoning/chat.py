@@ -1,4 +1,4 @@
-"""The reasoner over a chat model: any that langchain drives."""
+"""A reasoner on top of any chat model that LangChain supports."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ log = logging.getLogger(__name__)
 Filled = TypeVar("Filled", bound=BaseModel)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
-_MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
-_TAIL: Final = 1_000  # characters of a reply that tell whether it goes round in circles
+_MAX_ANSWER: Final = 40_000  # characters; the limit for a model that repeats itself
+_TAIL: Final = 1_000  # last characters of a reply that are checked for repetition
 _RUN, _LEAST_CIRCLE = 12, 60
-_FORM: Final = 40  # tokens of a filled form, at the least
+_FORM: Final = 40  # minimum tokens of a filled form
 _WORD: Final = re.compile(r"\w")
 NO_TOOLS: Final = "chat_no_tools"
 _STREAMS_A_REASON: Final = "openai-chat"
@@ -58,7 +58,7 @@ class Grades(BaseModel):
 
 
 class ChatReasoner:
-    """Asks a chat model, and a `fast` one, if there is one, for all but the answer.
+    """A reasoner that asks a chat model, and the `fast` one, if set, for everything but the answer.
 
     `structured` overrides how a schema is filled; it may raise ModelError.
     """
@@ -76,7 +76,7 @@ class ChatReasoner:
         texts: PromptTexts = SHIPPED,
         notes: Sequence[str] = (),
     ) -> None:
-        """`notes` are what the person asked to be remembered: whoever writes an answer is told."""
+        """`notes` are the person's memory; requests that write an answer include them."""
         self._notes = notes
         self.texts = texts
         self.name = name or _model_name(model)
@@ -86,7 +86,7 @@ class ChatReasoner:
         self._takes_tools = True
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
-        """Ask with the tools bound. A server that takes none is not asked again: the question is searched."""
+        """Ask with the tools bound. If the server supports no tools, search for the question."""
         prompt = requests.decide(self.texts, question)
         try:
             return await self.choose(prompt, [*history, _messages(prompt)[1]], tools, model=self._fast)
@@ -103,9 +103,9 @@ class ChatReasoner:
         *,
         model: BaseChatModel | None = None,
     ) -> AIMessage:
-        """The next message of a conversation, under the prompt's rules, with these tools bound, if there are any.
+        """Return the next message of a conversation, under the prompt's rules, with these tools bound, if any.
 
-        Raises ModelError; its code is NO_TOOLS for a service that takes none, which is not asked again.
+        Raises ModelError; its code is NO_TOOLS for a service without tool support, which gets no tools again.
         """
         model = model or self._model
         if tools and not (self._takes_tools and takes_tools(model)):
@@ -115,7 +115,7 @@ class ChatReasoner:
             try:
                 asking = limited(model, prompt.most)
                 reply = await (asking.bind_tools(tools) if tools else asking).ainvoke([_messages(prompt)[0], *messages])
-            except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
+            except ValidationError:  # LangChain rejects arguments that are JSON but not an object
                 return unreadable_call()
             except refusals as error:
                 if not (tools and refuses_tools(error, model)):
@@ -127,14 +127,14 @@ class ChatReasoner:
         return reply.model_copy(update={"content": reply_text(reply.text)})
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
-        """Ask in one call for the passages that do not help."""
+        """Ask in one call which passages do not help."""
         reply = await self.filled(Grades, requests.grade(self.texts, question, passages))
         return [number not in reply.irrelevant for number in range(1, len(passages) + 1)]
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
-        """Implements Verifier, in one call."""
+        """Judge all claims in one call, as `Verifier.verify`."""
         reply = await self.filled(Judgements, judging(self.texts, claims, passages, question))
         return read_judgements(reply, len(claims))
 
@@ -142,11 +142,11 @@ class ChatReasoner:
         return one_line(await self.lines(requests.rewrite(self.texts, question, tried, passages)))
 
     async def lines(self, prompt: Prompt) -> list[str]:
-        """The lines of one whole reply, without list marks and marks that enclose a line."""
+        """Return the lines of a complete reply, without list marks and enclosing quotation marks."""
         return reply_lines(await self.whole(prompt))
 
     async def whole(self, prompt: Prompt) -> str:
-        """One whole reply as it was written, without thoughts."""
+        """Return a complete reply verbatim, without thoughts."""
         await learn(self._fast)
         with _failures_named():
             reply = await limited(self._fast, prompt.most).ainvoke(_messages(prompt))
@@ -161,11 +161,11 @@ class ChatReasoner:
         return composed(self, question, passages, plan)
 
     async def room(self, tokens: int) -> int:
-        """How many of so many tokens the model takes in, in one request and in the time that it may be silent."""
+        """Return how many of `tokens` fit into one request that the model can read within its timeout."""
         return (await learn(self._model)).room(tokens, _silence(self._model))
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
-        """Stream an answer. Raises ModelError after the pieces so far when it is not whole."""
+        """Stream an answer. Raises ModelError after the pieces so far if it is incomplete."""
         await learn(self._model)
         messages, marker = _messages(requests.beside(self.texts, prompt, self._notes)), requests.marker_in(prompt)
         shown, source = ShownText(NOT_IN_PAGES, marker), _Source(limited(self._model, prompt.most), messages, marker)
@@ -183,19 +183,19 @@ class ChatReasoner:
             raise ModelError("answer_empty")
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
-        """Complete a follow-up into a question that stands alone, in its own language. Raises ModelError."""
+        """Rewrite a follow-up as a standalone question in the same language. Raises ModelError."""
         return one_line(await self.lines(requests.condense(self.texts, question, history, summary)))
 
     async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
-        """Sum up `before`, itself a summary, and `exchanges` in about `tokens`. Raises ModelError."""
+        """Summarise `before`, an earlier summary, and `exchanges` in about `tokens`. Raises ModelError."""
         return prose(await self.whole(requests.summarise(self.texts, before, exchanges, tokens)))
 
     async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
-        """Propose further questions that the passages answer. Raises ModelError."""
+        """Suggest follow-up questions that the passages answer. Raises ModelError."""
         return listed(await self.lines(requests.suggest(self.texts, question, answer, passages)))
 
     async def filled(self, schema: type[Filled], prompt: Prompt) -> Filled:
-        """What the model says in the form of `schema`. Raises ModelError, also for a reply that does not fit it."""
+        """Ask for a reply in the form of `schema`. Raises ModelError, also for a reply that does not match it."""
         fill: Any = self._structured or structured
         pace = await learn(self._fast)
         if pace.seconds(estimate_tokens(prompt.system + prompt.user), _FORM) > _silence(self._fast):
@@ -211,10 +211,10 @@ class ChatReasoner:
 
 
 class _Source:
-    """One streamed reply, and why it is not whole, as a code of rag.locales, if it is not.
+    """A streamed reply, and if it is `unfinished` the reason, as a code of rag.locales.
 
     Small models sometimes continue their prompt instead of answering: a reply that contains `marker`, the random
-    name of the tags around the passages, is a copy of them and ends there. So does one that goes round in circles.
+    name of the tags around the passages, is a copy of them and ends there. So does one that repeats itself.
     """
 
     def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage], marker: str) -> None:
@@ -245,7 +245,7 @@ class _Source:
         self.unfinished = self._verdict()
 
     def _verdict(self) -> str:
-        """A dropped connection ends some streams without an error: only the missing reason shows it."""
+        """Return the code for how the stream ended: a dropped connection may show only in a missing finish reason."""
         if self._reason in ("length", "max_tokens"):
             return "answer_too_long"
         dropped = not self._reason and self._model._llm_type == _STREAMS_A_REASON
@@ -253,7 +253,7 @@ class _Source:
 
 
 def _goes_in_circles(tail: str) -> bool:
-    """Whether a text ends in the same words four times over."""
+    """True if a text ends with the same words four times in a row."""
     period = len(tail) - _RUN - tail.rfind(tail[-_RUN:], 0, -1)
     round_ = tail[-max(4 * period, _LEAST_CIRCLE) :]
     repeats = len(tail) >= len(round_) == max(4 * period, _LEAST_CIRCLE) and round_[period:] == round_[:-period]
@@ -261,13 +261,13 @@ def _goes_in_circles(tail: str) -> bool:
 
 
 def _silence(model: BaseChatModel) -> float:
-    """Seconds that a request to the model may be silent."""
+    """Return the model's request timeout in seconds, or infinity without one."""
     seconds = getattr(model, "request_timeout", None)
     return float(seconds) if isinstance(seconds, int | float) else math.inf
 
 
 def _says(text: str) -> bool:
-    """Whether there is more to a text than marks, and more than a line that leads on to nothing."""
+    """True if a text has words besides its citation marks, and is more than a line that introduces something."""
     bare = cut(text, find_marks(text), 0, len(text)).strip()
     return bool(_WORD.search(bare)) and ("\n" in bare or not leads_on(bare))
 
@@ -278,7 +278,7 @@ def _finish_reason(chunk: AIMessageChunk) -> str:
 
 
 def _messages(prompt: Prompt) -> list[BaseMessage]:
-    """An id stays here: it tells whoever counts the call which texts it was made with."""
+    """Return the messages of a prompt; the id of the first tells tracing which texts were used."""
     from langchain_core.messages import HumanMessage, SystemMessage
 
     return [SystemMessage(prompt.system, id=prompt.version or None), HumanMessage(prompt.user)]
@@ -290,7 +290,7 @@ def _model_name(model: BaseChatModel) -> str:
 
 @contextmanager
 def _failures_named() -> Iterator[None]:
-    """Turn what a provider's library raises into ModelError."""
+    """Convert the exceptions of a provider's library to ModelError."""
     try:
         yield
     except ModelError:

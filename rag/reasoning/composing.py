@@ -1,9 +1,9 @@
-"""Ways to make one answer of many passages: all at once, passage by passage, condensed first and then joined, or the
-best of what each says by itself.
+"""Ways to write one answer from many passages: all at once, passage by passage, from condensed notes, or the best of
+several separate answers.
 
-They are known from LangChain's document chains as stuff, refine, map_reduce and map_rerank. Passages keep their
-numbers through all of them, so that what is cited can be checked against the whole passage.
-Where they do not fit they are cut down to the sentences that bear on the question, before a model reads them.
+LangChain's document chains call them stuff, refine, map_reduce and map_rerank. Passages keep their numbers throughout,
+so that citations can be checked against the whole passage. Passages that do not fit are cut down to the relevant
+sentences before a model reads them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _AT_ONCE: Final = 4  # requests to a server
 _MARK: Final = re.compile(r"\[(\d{1,3})\]")
 _SCORE: Final = re.compile(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1,3})[^\n]{0,20}\s*+$", re.IGNORECASE)
 _GAP: Final = " … "
-_BESIDE: Final = 0.4  # what a sentence gets of its better neighbour's worth: it may hold what a pronoun there means
-_BY_RANK: Final = 0.05  # what a passage's place costs each of its sentences
+_BESIDE: Final = 0.4  # share of the better neighbour's value that a sentence gets: it may resolve a pronoun there
+_BY_RANK: Final = 0.05  # deducted from each sentence's value per place of its passage
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to compose: `room` is the tokens of passages for one request, `calls` how many requests there may be."""
+    """A way to compose, with room for `room` tokens of passages per request, in up to `calls` requests."""
 
     way: Way = "stuff"
     room: int = 16_000
@@ -56,10 +56,10 @@ def tokens_of(passages: Sequence[Passage]) -> int:
 def plan_for(
     passages: Sequence[Passage], compose: Compose, context_tokens: int, calls: int, *, deep: bool = False
 ) -> Plan:
-    """Choose a way: the one that was asked for, else all at once, cut to fit.
+    """Return a plan with the requested way, or by default all passages at once, cut to fit.
 
-    Small windows and slow models are those of small models: from notes that such a one takes it answers worse, after
-    many times the calls. The longer ways need two calls at least.
+    Small context windows and low speed mean a small model, which answers worse from its own notes and needs many
+    times the calls. All ways but "stuff" need at least two calls.
     """
     room = max(_LEAST_ROOM, context_tokens - _RULES_AND_ANSWER)
     asked_for = compose != "auto" and calls >= 2 and len(passages) > 1
@@ -68,7 +68,7 @@ def plan_for(
 
 
 def share_that_fits(passages: Sequence[Passage], room: int) -> float:
-    """What part of the passages' text one request has room for, at most 1."""
+    """Return the share of the passages' text that fits into one request, up to 1."""
     return min(1.0, room / max(1, tokens_of(passages)))
 
 
@@ -96,7 +96,7 @@ async def _refine(writer: ChatReasoner, question: str, numbered: Sequence[Number
     async for piece in writer.stream(_refining(writer, question, groups[-1], draft, plan)):
         written = "" if piece == RESET else written + piece
         yield piece
-    if draft and not written.strip():  # the last passages hold nothing, and so the model said that alone
+    if draft and not written.strip():  # nothing in the last passages, and the model wrote only that
         yield draft
 
 
@@ -139,7 +139,7 @@ async def _map_rerank(
 
 
 def score_of(reply: str) -> tuple[int, str]:
-    """The score (0 to 100) of a reply, and its text: 0 where nothing is said, 1 where no score can be read."""
+    """Return the score of a reply (0 to 100) and its text: 0 if it is empty, 1 if it has no readable score."""
     found = _SCORE.search(reply)
     text = reply[: found.start()].strip() if found else reply.strip()
     if not text:
@@ -148,14 +148,14 @@ def score_of(reply: str) -> tuple[int, str]:
 
 
 def grouped(numbered: Sequence[Numbered], plan: Plan) -> list[list[Numbered]]:
-    """Passages in their order, one a request as long as there are calls for that, else as many as need be."""
+    """Return the passages of each request, in order: one each if there are enough calls, else as many as needed."""
     size = -(-len(numbered) // max(1, plan.calls))
     groups = [list(numbered[at : at + size]) for at in range(0, len(numbered), size)]
     return [fitted(group, plan.room) for group in groups]
 
 
 def fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
-    """The passages as far as they fit, each cut alike where they do not."""
+    """Return the passages, all cut by the same share if they do not fit."""
     share = share_that_fits([passage for _, passage in numbered], room)
     if share >= 1.0:
         return list(numbered)
@@ -165,7 +165,7 @@ def fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
 
 
 def notes_of(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbered]:
-    """The passages with what was noted of each as their text, without those of which nothing was."""
+    """Return the passages with their notes as text, without passages that have no notes."""
     known = dict(group)
     texts: dict[int, list[str]] = {}
     for line in lines:
@@ -180,10 +180,10 @@ def notes_of(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbered]:
 
 
 def distilled(passages: Sequence[Passage], worth: Callable[[str], float], share: float) -> list[Passage]:
-    """The passages in their order with about `share` of their text: the best sentences of all by `worth`.
+    """Return the passages in order with about `share` of their text: the best sentences of all by `worth`.
 
-    Gaps are marked with an ellipsis. A passage of which nothing is kept stays with its best sentence, so
-    that the numbers do not change. Offsets are those of the whole passage.
+    An ellipsis marks each gap. Every passage keeps at least its best sentence, so that the numbers do not change.
+    Offsets are those of the whole passage.
     """
     if share >= 1.0:
         return list(passages)

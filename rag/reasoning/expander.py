@@ -1,4 +1,4 @@
-"""What writes texts to search with: a chat model, or, without one, what the first search found."""
+"""Expanders, which write texts to search with: by a chat model, or from the results of a first search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rag.types import Passage
 SECONDS: Final = 20.0
 _MAX_PASSAGE: Final = 1_200  # characters
 _MAX_QUERY: Final = 400
-_NEAR, _SENTENCES = 3, 2  # first passages that are believed, and how many of their sentences
+_NEAR, _SENTENCES = 3, 2  # first passages that are used, and how many of their sentences
 
 _PART = re.compile(
     r"[?？;；]\s*|[,，]\s*+(?:and\s++|以及|并且|而)?+(?=(?:what|which|who|when|where|why|how)\b)"
@@ -36,9 +36,9 @@ Result = TypeVar("Result")
 
 
 class ChatExpander:
-    """Asks a chat model, one call for each text. Blocks, so it must not be called in the background loop.
+    """An expander that asks a chat model, one call per text. Blocks, so it must not be called in the background loop.
 
-    A call that a run makes counts as the run's: the context it is made in goes with it into the loop.
+    Calls count towards the run that makes them, whose context is passed to the loop.
     """
 
     writes = True
@@ -55,7 +55,7 @@ class ChatExpander:
         return [line[:_MAX_QUERY] for line in listed(self._lines(requests.phrasings(self._writer.texts, question)))]
 
     def translation(self, question: str, language: str) -> str:
-        """Empty where the reply is in another language after all."""
+        """Return the translated question, or an empty string if the reply is in another language."""
         query = one_line(self._lines(requests.translation(self._writer.texts, question, language)))[:_MAX_QUERY]
         return query if detect_language(query) == language else ""
 
@@ -78,7 +78,7 @@ def _waited_for(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
 
 
 class FeedbackExpander:
-    """Needs no model: takes its words from the question and from what it found first (pseudo-relevance feedback)."""
+    """An expander without a model, which uses the question and its first results (pseudo-relevance feedback)."""
 
     name = "feedback"
     writes = False
@@ -87,11 +87,11 @@ class FeedbackExpander:
         self._quoter = quoter
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
-        """The question, and the best sentences of the first passages."""
+        """Return the question and the best sentences of the first passages."""
         return " ".join((question, *self._quoter.closest(question, near[:_NEAR], _SENTENCES)))[:_MAX_PASSAGE]
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
-        """The parts of a question that asks several things; else its keywords, alone and with the nearest heading."""
+        """Return the parts of a question that asks several things, else its keywords, with and without a heading."""
         return parts(question) or self._quoter.forms(question, near)[:2]
 
     def translation(self, question: str, language: str) -> str:
@@ -102,14 +102,14 @@ class FeedbackExpander:
 
 
 def expander_for(reasoner: Reasoner) -> Expander | None:
-    """What writes texts where this reasoner reasons."""
+    """Return the expander that goes with a reasoner, if any."""
     if isinstance(reasoner, ChatReasoner):
         return ChatExpander(reasoner)
     return FeedbackExpander(reasoner) if isinstance(reasoner, ExtractiveReasoner) else None
 
 
 def parts(question: str) -> list[str]:
-    """What a question asks, one thing each; none for a question that asks one thing."""
+    """Split a question into the things that it asks; return an empty list if it asks only one."""
     found = [part.strip(" ,，?？") for part in _PART.split(question)]
     asked = [part for part in found if len(terms(part)) >= 2]
     return asked if len(asked) > 1 and all(ASKS.search(part) for part in asked) else []

@@ -1,9 +1,9 @@
-"""A reasoner that needs no model: its answers are sentences of the pages, chosen and ordered.
+"""A reasoner without a chat model: its answers are selected and ordered sentences of the pages.
 
-A sentence is read with its title and headings: what a page says of the thing in its title
-seldom names it again. What it means counts most: people ask in words that the page does not use. A softmax over all
-sentences of the passages says how likely each is the one that answers. The best one is quoted, and others that are
-likely enough: see docs/decisions/0012-quoted-answers.md.
+A sentence is scored with its title and headings, since a page seldom repeats the name in its title. Meaning counts
+most: people ask in words that the page does not use. A softmax over all sentences of the passages gives the likelihood
+that each one answers. The best one is quoted, with others that are likely enough:
+see docs/decisions/0012-quoted-answers.md.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ Term = TypeVar("Term", int, str)
 
 BEARS_ON_IT: Final = 0.2
 NEAR_ENOUGH: Final = 0.3
-"""Where no passage holds this share of the question's weighted terms, nor a sentence has this cosine with it, there is
-nothing to quote: of questions about another page one in twenty is nearer, of those about it one in twenty is not."""
+"""Minimum share of the question's weighted terms in a passage, or cosine of a sentence with it: below both, nothing is
+quoted. One in twenty questions about another page is nearer; one in twenty about this page is not."""
 ON_SUBJECT: Final = 0.4
-"""The lowest cosine with the question for a quote of a further search; the best sentence of an unrelated page seldom
+"""Minimum cosine with the question for a quote from a further search; the best sentence of an unrelated page seldom
 reaches it."""
 RELEVANT: Final = 0.3
 LIKELY: Final = (0.04, 0.2)
-"""How likely a second sentence has to be the one that answers, and a third."""
+"""Minimum likelihood that a second sentence answers, and a third."""
 LIKELY_OF_NAMED: Final = 0.001
-"""How likely the first sentence of a page has to be that the question names beside others."""
+"""Minimum likelihood for the best sentence of a page, if the question names several pages."""
 MAX_SENTENCES: Final = 1 + len(LIKELY)
 NAMED: Final = 0.34
-"""The share of what a question names, by IDF, that what is quoted or stands beside it should hold."""
+"""Minimum share of the question's names, by IDF, that the passages should mention."""
 
 FEATURES: Final = {"holds": 4.0, "beside": 4.0, "quantity": 1.1, "code": 8.0, "passage": 1.5, "near": 25.0}
 """The columns of `features` and their weights, chosen on several sets: docs/decisions/0012-quoted-answers.md."""
 READ: Final = 1.0
-"""The weight of what the reader says of a sentence, beside those."""
+"""The weight of the reader's logit of a sentence, relative to those."""
 HOLDS, PASSAGE, NEAR = map(list(FEATURES).index, ("holds", "passage", "near"))
 _ENCODED: Final = 64
-"""Sentences whose meaning is compared with the question's."""
+"""Sentences whose vectors are compared with the question's."""
 _PREPARED: Final = 600
-"""Sentences that are encoded before anybody asks: some seconds of work."""
+"""Sentences that are encoded in advance, which takes some seconds."""
 _GROUP: Final = 16
-"""Sentences that are encoded together then: a question that is asked meanwhile goes between."""
+"""Sentences per batch of these, so that a question asked meanwhile need not wait for all."""
 _MOST_CHARACTERS: Final = 600
 
 _ASKS_QUANTITY = re.compile(
@@ -80,7 +80,7 @@ _CODE = re.compile(
 _HYPHENS = str.maketrans("", "", "-‐‑–")
 _WORD = re.compile(r"\w")
 _LETTER = r"[^\W\u3400-\u9fff]"
-_NAME = re.compile(  # a capital within a sentence, a number, capitals, Latin letters among Chinese signs, a title
+_NAME = re.compile(  # a capital within a sentence, a number, capitals, Latin letters among Chinese characters, a title
     rf"(?<!^)(?<!{_LETTER})(?<!['’])(?:[A-Z]|\d)(?:{_LETTER}|['’&.,:-](?={_LETTER}))*|[A-Z][A-Z\d]+"
     rf"|(?<=[\u3400-\u9fff])[A-Za-z]{_LETTER}*|(?<!{_LETTER})[A-Za-z]++(?=[\u3400-\u9fff])|《[^《》]++》"
 )
@@ -93,15 +93,15 @@ _ASKING = re.compile(
 
 
 TermWeights = Callable[[Sequence[int]], Mapping[int, float]]
-"""The IDF in a library of each of these terms, also of those that no chunk has. May block."""
+"""A function from terms to their IDF in a library, including terms that no chunk has. May block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What can be quoted of the passage at `passage`.
+    """A quotable sentence of the passage with index `passage`.
 
-    `terms` are its own and those of its title and headings, `beside` the terms that only the sentences before and after
-    it have. `in_page` is its text after the page's title.
+    `terms` are those of the sentence, its title and its headings, `beside` those that only the sentences before and
+    after it have. `in_page` is the page's title followed by the text.
     """
 
     passage: int
@@ -115,14 +115,14 @@ class Sentence:
         return "\n\n".join(f"{line} [{self.passage + 1}]" for line in self.quoted.lines)
 
     def line(self, passages: Sequence[Passage]) -> Line:
-        """The sentence as the reader takes it."""
+        """Return the sentence as input for the reader."""
         above = passages[self.passage]
         text = self.in_page.removeprefix(f"{above.title}. ")
         return Line(self.passage, above.title, next(reversed(above.section), ""), text)
 
 
 class ExtractiveReasoner:
-    """Implements Reasoner without a model: quotes, grades by overlap, rewrites by dropping and adding terms."""
+    """A `Reasoner` without a chat model: quotes, grades by overlap, rewrites by dropping and adding terms."""
 
     name = "extractive"
     kind: Literal["extractive", "chat"] = "extractive"
@@ -135,14 +135,14 @@ class ExtractiveReasoner:
         meaning: SentenceModel | None = None,
         reader: AnswerReader | None = None,
     ) -> None:
-        """Without `meaning` and `reader` words alone decide."""
+        """Without `meaning` and `reader`, only words count."""
         self.encoder = encoder
         self.weights = weights
         self._meaning = meaning
         self._reader = reader
 
     def prepare(self, passages: Sequence[Passage]) -> None:
-        """Encode sentences of these passages, so that the first question about them needn't wait for it. Blocks."""
+        """Encode sentences of these passages in advance, to save the first question the wait. Blocks."""
         if self._meaning is None:
             return
         sentences = (one.in_page for i, passage in enumerate(passages) for one in self._sentences(i, passage))
@@ -151,7 +151,7 @@ class ExtractiveReasoner:
             self._meaning.encode_passages(texts[begin : begin + _GROUP])
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
-        """Search for everything but what was said, which is answered from the conversation."""
+        """Search, except for questions about the conversation, which are answered from it."""
         from langchain_core.messages import AIMessage
 
         if recall := recalled(question, exchanges_of(history)):
@@ -159,19 +159,19 @@ class ExtractiveReasoner:
         return call_for([question])
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
-        """Relevant is what covers a fair share of the question's terms, or half of what the best covers."""
+        """Grade passages as relevant that cover enough of the question's terms, or half as many as the best does."""
         shares = await asyncio.to_thread(self.shares, question, passages)
         enough = max(RELEVANT, 0.5 * max(shares, default=0.0))
         return [share >= enough for share in shares]
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
-        """First the question's words without those that ask, then with the nearest heading, then the rarest."""
+        """Return the first of the question's `forms` that has not been tried."""
         return await asyncio.to_thread(self._rewrite, question, tried, passages)
 
     async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield one to three sentences as they are chosen, best first, each with its mark.
+        """Yield one to three sentences as they are selected, best first, each with its mark.
 
-        None if the passages cover too little. A few commands that stand together count as one.
+        None if the passages cover too little. A short run of commands counts as one.
         """
         chosen, between = self.chosen(question, passages), ""
         while (sentence := await asyncio.to_thread(next, chosen, None)) is not None:
@@ -179,12 +179,15 @@ class ExtractiveReasoner:
             between = "\n\n"
 
     def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
-        """Implements Quoter."""
+        """Return the passages with about `share` of their text: the sentences with most of the question's terms."""
         weights = self._question_weights(question)
         return distilled(passages, lambda text: _share(weights, self._terms(text)), share)
 
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """Implements Quoter. Latin names are spelt otherwise in Chinese pages."""
+        """Return the names of the question that no passage has; none if the passages have enough of them by IDF.
+
+        Also none for a question in Latin script with Chinese pages, which spell names differently.
+        """
         if is_across(question, passages) and not is_chinese(question):
             return []
         names = {name: self._terms(name) for name in _NAME.findall(question)}
@@ -195,9 +198,9 @@ class ExtractiveReasoner:
         return [name for name, terms in names.items() if terms and not terms & held]
 
     def chosen(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
-        """The best sentence, and others that are likely and say something else, best first.
+        """Yield the best sentence, and others that are likely and say something else, best first.
 
-        Where the question names several pages, the best of each goes before a second one of any.
+        If the question names several pages, the best of each comes before a second one of any.
         """
         sentences, columns = self.told(question, passages)
         if (
@@ -216,7 +219,7 @@ class ExtractiveReasoner:
                 yield sentence
 
     def answers(self, question: str, passages: Sequence[Passage]) -> float:
-        """Implements Quoter."""
+        """Return the reader's probability (0 to 1) that a sentence of the passages answers; 1 without a reader."""
         sentences, columns = self.told(question, passages)
         logits = self._logits(question, passages, sentences, _by_features(sentences, columns))
         if logits is None:
@@ -233,8 +236,9 @@ class ExtractiveReasoner:
         *,
         about: str = "",
     ) -> list[str]:
-        """Quotes for a question from the passages of these numbers, from 1, with their marks; none of what was `said`,
-        which they are added to. With `about`, another question, only those near to that too.
+        """Return quotes for a question from the passages with these numbers, from 1, with their marks.
+
+        Skips texts in `said`, and adds the new ones to it. `about` is another question that they must be near to.
         """
         given = [passages[number - 1] for number in numbers]
         found = await asyncio.to_thread(lambda: self._near_to(about, list(self.chosen(question, given))))
@@ -249,7 +253,7 @@ class ExtractiveReasoner:
         return [one for one, cosine in zip(sentences, near, strict=True) if cosine >= ON_SUBJECT]
 
     def told(self, question: str, passages: Sequence[Passage]) -> tuple[list[Sentence], NDArray[np.float64]]:
-        """All that can be quoted of the passages, in order, with what asks, and their `features`. May block."""
+        """Return all quotable sentences of the passages in order, with questions, and their `features`. May block."""
         sentences = [sentence for i, passage in enumerate(passages) for sentence in self._sentences(i, passage)]
         best = max([1e-9, *(passage.score for passage in passages)])
         scores = [max(0.0, passage.score) / best for passage in passages]
@@ -265,7 +269,7 @@ class ExtractiveReasoner:
         sentences: Sequence[Sentence],
         columns: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """How likely each sentence answers, (n,), on a logarithmic scale: by its features, and as it was read."""
+        """Return log scores (n,) of how likely each sentence answers, by its features and the reader."""
         scores = _by_features(sentences, columns)
         logits = self._logits(question, passages, sentences, scores)
         return scores if logits is None else scores + READ * np.where(np.isnan(logits), np.nanmin(logits), logits)
@@ -273,14 +277,14 @@ class ExtractiveReasoner:
     def _logits(
         self, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence], scores: NDArray[np.float64]
     ) -> NDArray[np.float32] | None:
-        """What the reader says of each sentence, (n,), NaN for those that were not read; None where nothing is."""
+        """Return the reader's logits (n,), NaN for sentences that it did not read; None if it reads none."""
         order = [at for at in np.argsort(-scores, kind="stable").tolist() if not sentences[at].quoted.asks]
         if self._reader is None or not order:
             return None
         return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
 
     def _near(self, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The cosine of each sentence with the question, at least 0: those of less promise get the lowest there is."""
+        """Return each sentence's cosine with the question, at least 0: the less promising ones get the lowest."""
         assert self._meaning is not None
         asked = self._meaning.encode_query(question)
         places = np.argsort(-promise, kind="stable")[:_ENCODED]
@@ -305,7 +309,7 @@ class ExtractiveReasoner:
                 yield Sentence(index, part, own, beside, in_page)
 
     def shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
-        """How much of the question's words, by IDF, each passage holds with its title and headings. May block."""
+        """Return the share of the question's words, by IDF, in each passage, its title and headings. May block."""
         weights = self._question_weights(question)
         texts = ("\n".join((p.title, *p.section, p.text)) for p in passages)
         return [_share(weights, self._terms(text)) for text in texts]
@@ -321,7 +325,7 @@ class ExtractiveReasoner:
         return next((form for form in self.forms(question, passages) if form.casefold() not in before), "")
 
     def forms(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """The question's words without those that ask; these with the nearest heading; the two rarest. May block."""
+        """Return the question without question words, that with the first heading, and its two rarest words. May block."""
         words = [w for w in re.findall(r"[\w][\w'-]*", _ASKING.sub(" ", question)) if w]
         weight = {word: sum(self._question_weights(word).values()) for word in words}
         core = " ".join(words)
@@ -330,14 +334,14 @@ class ExtractiveReasoner:
         return [form for form in (core, f"{core} {heading}".strip(), rarest) if form]
 
     def closest(self, question: str, passages: Sequence[Passage], count: int) -> list[str]:
-        """The sentences of the passages that hold most of the question's terms, best first. May block."""
+        """Return the sentences of the passages with most of the question's terms, best first. May block."""
         weights = self._question_weights(question)
         sentences = dict.fromkeys(p.text[a:b] for p in passages for a, b in split_sentences(p.text))
         return sorted(sentences, key=lambda text: -_share(weights, self._terms(text)))[:count]
 
 
 def _share(weights: Mapping[Term, float], found: frozenset[Term]) -> float:
-    """The weighted share of the question's terms that are among those `found`, 0 to 1."""
+    """Return the weighted share of the question's terms that are among `terms`, 0 to 1."""
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in found) / total if total else 0.0
 
@@ -345,12 +349,12 @@ def _share(weights: Mapping[Term, float], found: frozenset[Term]) -> float:
 def features(
     question: str, weights: Mapping[int, float], sentences: Sequence[Sentence], scores: Sequence[float]
 ) -> NDArray[np.float64]:
-    """What tells that a sentence answers, (n, 6), but for how near it is; `weights` are the question's terms by IDF.
+    """Return the features (n, 6) of sentences as answers; `weights` are the question's terms by IDF.
 
-    Of the question's terms, each the more the rarer it is in the library and among the sentences, the shares that the
-    sentence and what stands beside it hold; a quantity where one is asked for; the share of the question's codes that
-    it holds, which no meaning tells apart; its passage's score, of the best one's; and a column of zeros for its cosine
-    with the question.
+    The columns: the shares of the question's terms in the sentence and in its neighbours, rarer terms of the library
+    and among the sentences counting more; whether it has a quantity, if one is asked for; the share of the question's
+    codes, which vectors cannot tell apart; its passage's score relative to the best; and zeros for the cosine with the
+    question.
     """
     rarity = _rarity(weights, [sentence.terms for sentence in sentences])
     rare = {term: math.sqrt(weight * rarity[term]) for term, weight in weights.items()}
@@ -370,18 +374,18 @@ def features(
 
 
 def _codes(text: str) -> set[str]:
-    """Numbers that name a thing: articles, versions, shares, part numbers; in one form of writing."""
+    """Return the normalised numbers that identify a thing: articles, versions, shares, part numbers."""
     return {code.translate(_HYPHENS).casefold() for code in _CODE.findall(fold(text))}
 
 
 def _rarity(asked: Collection[Term], texts: Sequence[Collection[Term]]) -> dict[Term, float]:
-    """The IDF of each term that is asked for among these texts, each of which holds it once or not."""
+    """Return the IDF of each of these terms among the texts, given as sets of terms."""
     holding = Counter(term for text in texts for term in asked if term in text)
     return {term: math.log(1 + (len(texts) - holding[term] + 0.5) / (holding[term] + 0.5)) for term in asked}
 
 
 def _by_features(sentences: Sequence[Sentence], columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the features are worth, (n,). A sentence that asks hands it on to the one after it, as in an FAQ."""
+    """Return the weighted sum of the features, (n,). A question passes its score to the next sentence, as in an FAQ."""
     scores: NDArray[np.float64] = columns @ np.array(list(FEATURES.values()))
     for i in range(1, len(sentences)):
         if sentences[i - 1].quoted.asks and sentences[i - 1].passage == sentences[i].passage:
@@ -390,7 +394,7 @@ def _by_features(sentences: Sequence[Sentence], columns: NDArray[np.float64]) ->
 
 
 def _by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
-    """The sentences that state something with how likely each is the one that answers, most likely first."""
+    """Return the sentences that are no questions with the likelihood that each one answers, most likely first."""
     kept = [i for i, sentence in enumerate(sentences) if not sentence.quoted.asks]
     odds = np.exp(scores[kept] - max(scores[kept], default=0.0))
     order = np.argsort(-odds, kind="stable")
@@ -400,7 +404,7 @@ def _by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -
 def _each_page_first(
     ranked: Sequence[tuple[Sentence, float]], passages: Sequence[Passage], named: Collection[str]
 ) -> list[tuple[Sentence, float]]:
-    """`ranked`, before them the best sentence of each page that is `named`, as sure as the best one of all."""
+    """Return `ranked` after the best sentence of each `named` page, which gets likelihood 1."""
     best: dict[str, tuple[Sentence, float]] = {}
     for sentence, likely in ranked:
         page = passages[sentence.passage].url_hash
@@ -410,7 +414,7 @@ def _each_page_first(
 
 
 def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:
-    """Whether it states something that none of those chosen says to the letter."""
+    """True if it states something that no selected sentence contains verbatim."""
     if any(_plain(sentence.quoted.text) in _plain(other.quoted.text) for other in chosen):
         return False
     return any(map(is_statement, sentence.quoted.lines))

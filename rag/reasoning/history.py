@@ -1,8 +1,8 @@
-"""A conversation as LangChain's messages, and what is remembered of it.
+"""A conversation as LangChain messages, and the part of it that a model sees.
 
-By default recent exchanges stay whole, and older ones as a summary, within a token budget.
+By default recent exchanges stay in full and older ones are summarised, within a token budget.
 
-A follow-up is completed by a chat model into a question that stands alone, or searched with those before it.
+A chat model rewrites a follow-up as a standalone question; without one, it is searched with the questions before it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def said(
     *,
     aside: bool = False,
 ) -> HumanMessage:
-    """The person's message, with what it was understood as where that differs; an `id` replaces the one that has it."""
+    """Return the person's message, with the standalone question if different; an `id` replaces that message."""
     from langchain_core.messages import HumanMessage
 
     understood = {_MEANT: standalone} if standalone and standalone != question else {}
@@ -43,7 +43,7 @@ def said(
 
 
 def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
-    """Messages for a conversation that was kept elsewhere; a question without an answer stands alone."""
+    """Return the messages of a stored conversation; a question without an answer has none after it."""
     from langchain_core.messages import AIMessage
 
     messages: list[AnyMessage] = []
@@ -56,7 +56,7 @@ def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A question and what answered it, if anything did."""
+    """A question and its answer, if any."""
 
     asked: HumanMessage
     answered: AIMessage | None
@@ -73,7 +73,7 @@ class Spoken:
 
 
 def turns_of(messages: Sequence[BaseMessage]) -> list[Spoken]:
-    """Each question with the first answer after it, if one came before the next question."""
+    """Return each question with the first answer before the next question, if any."""
     from langchain_core.messages import AIMessage, HumanMessage
 
     found: list[Spoken] = []
@@ -86,9 +86,9 @@ def turns_of(messages: Sequence[BaseMessage]) -> list[Spoken]:
 
 
 def exchanges_of(messages: Sequence[BaseMessage]) -> list[Exchange]:
-    """The questions among the messages with their answers, oldest first.
+    """Return the questions among the messages with their answers, oldest first.
 
-    One that nothing answered has an empty answer: the next may still point back to it.
+    A question without an answer gets an empty one: the next may still refer to it.
     """
     return [turn.exchange for turn in turns_of(messages)]
 
@@ -107,7 +107,7 @@ def call_for(queries: Sequence[str]) -> AIMessage:
 
 
 def unreadable_call() -> AIMessage:
-    """Return the message that stands for a call of which nothing can be told."""
+    """Return a message for a tool call that cannot be parsed."""
     from langchain_core.messages import AIMessage
     from langchain_core.messages.tool import invalid_tool_call
 
@@ -117,13 +117,13 @@ def unreadable_call() -> AIMessage:
 MemoryKind = Literal["recent", "buffer", "window", "summary"]
 MEMORIES: Final[tuple[MemoryKind, ...]] = ("recent", "buffer", "window", "summary")
 HISTORY_TOKENS: Final = 2_000
-"""How much of a conversation is carried along as it was said, and as much as half of that as its summary."""
+"""Tokens of a conversation that stay verbatim; its summary gets up to half as many."""
 SUMMARY_OF: Final = "(What was said before, in short.)"
-"""Stands as the question of an exchange whose answer is the summary of older ones."""
+"""The question of an exchange whose answer is the summary of older ones."""
 WINDOW: Final = 5
-_FOLLOWED: Final = 4  # exchanges that a follow-up may point back to
+_FOLLOWED: Final = 4  # exchanges that a follow-up may refer to
 _OPENING: Final = 600  # characters of an answer
-_AT_LEAST: Final = 2  # exchanges that stay whole, however long
+_AT_LEAST: Final = 2  # exchanges that stay in full, however long
 
 _FIRST: Final = re.compile(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
 _YOU: Final = re.compile(r"\byour?\b|你", re.I)
@@ -134,13 +134,13 @@ _ALL: Final = re.compile(
     re.IGNORECASE,
 )
 MAX_STANDALONE: Final = 600  # characters
-_NEW_WORDS: Final = 2  # that a completed follow-up may bring
+_NEW_WORDS: Final = 2  # new words that a standalone question may add
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`recent` is exchanges whole and older ones summed up, `buffer` all that `tokens` have room for, `window` so many
-    exchanges, `summary` a summary alone. LangChain's memories of these names do the same.
+    """`recent` means recent exchanges in full and older ones summarised, `buffer` all that fit into `tokens`, `window`
+    that many exchanges, `summary` only a summary. The last three match LangChain's memories of these names.
     """
 
     kind: MemoryKind = "recent"
@@ -149,30 +149,30 @@ class Memory:
 
     @property
     def verbatim(self) -> bool:
-        """Whether it shows what was said, and never a summary."""
+        """True if a model sees verbatim exchanges, never a summary."""
         return self.kind in ("buffer", "window")
 
     def summed_up(self, exchanges: Sequence[Exchange]) -> int:
-        """How many of the oldest exchanges go into the summary."""
+        """Return how many of the oldest exchanges go into the summary."""
         if self.verbatim:
             return 0
         return len(exchanges) if self.kind == "summary" else overflowing(exchanges)
 
     def begins(self, exchanges: Sequence[Exchange]) -> int:
-        """The place of the first exchange that a model is shown."""
+        """Return the index of the first exchange that a model sees."""
         if self.kind == "window":
             return max(0, len(exchanges) - self.window)
         return overflowing(exchanges, self.tokens) if self.kind == "buffer" else 0
 
     def followed(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
-        """What a follow-up is completed with: beside a summary, the openings of the last answers do."""
+        """Return the exchanges for rewriting a follow-up; with a summary, the openings of the last answers suffice."""
         if self.verbatim:
             return list(exchanges[self.begins(exchanges) :])
         return [replace(one, answer=one.answer.strip()[:_OPENING]) for one in exchanges[-_FOLLOWED:]]
 
 
 def overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKENS) -> int:
-    """How many of the oldest exchanges no longer fit; at least the last two always do."""
+    """Return how many of the oldest exchanges no longer fit; the last two always count as fitting."""
     room = tokens
     for place in range(len(exchanges) - 1, -1, -1):
         room -= estimate_tokens(exchanges[place].meant) + estimate_tokens(exchanges[place].answer)
@@ -182,7 +182,7 @@ def overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKENS) -> 
 
 
 def summary_by_rules(before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
-    """Each question with the first sentence of its answer; the oldest lines go when there are too many."""
+    """Return each question with the first sentence of its answer, without the oldest lines if there are too many."""
     lines = [*before.splitlines(), *(f"{one.meant} — {first_sentence(one.answer)}" for one in exchanges)]
     while len(lines) > 1 and sum(map(estimate_tokens, lines)) > tokens:
         del lines[0]
@@ -190,7 +190,7 @@ def summary_by_rules(before: str, exchanges: Sequence[Exchange], tokens: int) ->
 
 
 def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
-    """Answer a question about the conversation from the conversation; empty if it is about something else."""
+    """Answer a question about the conversation; return an empty string if it is about something else."""
     summary = ""
     if not is_about_conversation(question):
         return ""
@@ -218,10 +218,10 @@ def _asks_for_the_answer(question: str) -> bool:
 
 
 def completes(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
-    """Whether a follow-up, as a model completed it, is still a question about the same.
+    """True if a model's standalone version of a follow-up is still about the same thing.
 
-    It asks where the follow-up asks, in the same language; it keeps a word of it, and most of its words were said
-    before. Small models answer the question instead, or write about something else.
+    It must be a question if the follow-up is one, in the same language, share a word with it, and use mostly words of
+    the conversation. Small models answer the question instead, or write about something else.
     """
     if standalone == question:
         return True
@@ -238,11 +238,11 @@ def _content(text: str) -> set[str]:
 
 
 def questions_before(history: Sequence[Exchange]) -> list[str]:
-    """The last questions that a search takes in, oldest first, without asides, each as it was understood."""
+    """Return the last questions to include in a search, in standalone form, oldest first, without asides."""
     asked = [one.meant for one in history if not one.aside and not is_about_conversation(one.meant)]
     return [question[:MAX_STANDALONE] for question in asked][-TURNS:]
 
 
 def searched_with(steps: Sequence[Step]) -> list[str]:
-    """The questions before it that a question was searched for with, as its steps tell, oldest first."""
+    """Return the earlier questions that were included in a search, according to its steps, oldest first."""
     return next((list(step.detail["before"]) for step in steps if step.detail.get("before")), [])

@@ -1,8 +1,7 @@
-"""What to search for beside the question, by rules: no model, no I/O.
+"""Follow-up searches for a question, by rules: no model, no I/O.
 
-What was found tells what to look for next: a new name, one that most likely leads on, takes the place of what is said
-of it. A question that sets things beside each other is searched for once more where one of them was not found. See
-docs/decisions/0013-hops-explore-summaries.md.
+Results suggest the next search: the new name most likely to be useful replaces its description in the question. A
+comparison is searched for again if one side of it was not found. See docs/decisions/0013-hops-explore-summaries.md.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from rag.types import Notice, Passage
 Kind = Literal["question", "comparison", "hop"]
 
 NEXT: Final = 2
-"""So many sub-questions a revision has at most."""
+"""Maximum number of sub-questions of a revision."""
 READ: Final = 4
-"""The passages of a search, best first, in which names are looked for."""
+"""Best passages of a search that are scanned for names."""
 FIRST: Final = 1
-"""The passages of the first search that stay before all others."""
+"""Passages of the first search that stay ahead of all others."""
 DEEPER: Final = 2.0
-"""What a name counts that a hop found, beside another that the search which led to the hop found."""
+"""Factor for a name found by a hop, relative to names found by the search before it."""
 
 FEATURES: Final = {"said": 6.0, "held": 9.5, "titled": 4.0, "rare": 1.5, "early": 1.9, "page": 2.6, "long": 0.6}
-"""What tells that a name leads on, with weights: a conditional logit on half of the questions of HotpotQA and MuSiQue.
+"""Features of useful names, with weights: a conditional logit on half of the questions of HotpotQA and MuSiQue.
 
-The shares of the query's terms that the sentence holds, and its passage, with their title; the share of the title's
-terms that the query holds; how rare the name is, how early it stands, whether a passage is about it, how long it is.
+The shares of the query's terms in the sentence and in its passage, with their title; the share of the title's terms
+in the query; how rare the name is, how early it occurs, whether a passage is about it, how long it is.
 """
 
 _LATIN = r"(?:[^\W_\u3400-\u9fff]|[’'.&])"
@@ -54,12 +53,12 @@ _JOINT = re.compile(_JOIN, re.IGNORECASE)
 _JOINED_BEFORE = re.compile(rf"(?:[{_HAN}]|\b[A-Z\d]\S{{0,30}}+\s){_JOIN}.{{0,12}}$")
 _JOINED_AFTER = re.compile(rf".{{0,12}}?{_JOIN}\W{{0,3}}(?:the )?[A-Z{_HAN}\d]")
 _APART: Final = 24
-"""Characters that stand at most between two names that are set beside each other."""
+"""Maximum characters between two names of a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A sub-question: `text` is what is searched for, `justification` says why."""
+    """A sub-question: the `text` to search for, and why."""
 
     text: str
     justification: Notice
@@ -68,7 +67,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A new name in a passage (by its place), what to ask for with it, and how likely it is the one that leads on."""
+    """A new name in a passage (by index), the text to search for with it, and the chance that it is the right one."""
 
     name: str
     text: str
@@ -77,22 +76,22 @@ class Lead:
 
 
 class RulePlanner:
-    """Plans by names. `weights` gives the IDF of terms in the library; it may block."""
+    """A planner that goes by names. `weights` gives the IDF of terms in the library; it may block."""
 
     def __init__(self, encoder: SparseEncoder, weights: Callable[[Sequence[int]], Mapping[int, float]]) -> None:
         self._terms = encoder.terms
         self._weights = weights
 
     def plan(self, question: str) -> list[Planned]:
-        """The question as it stands. One search finds both sides of most comparisons, and reads them best at once."""
+        """Return the question unchanged. One search finds both sides of most comparisons, and reads them together."""
         return [Planned(question, Notice("plan_question"), "question")]
 
     def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[Planned]:
-        """At most NEXT sub-questions, the most promising first; none where nothing new is to be looked for.
+        """Return up to NEXT sub-questions, the most promising first; none if there is nothing new to search for.
 
-        `found` are the passages of what was `asked`, the question among it. A side of a comparison that was not
-        found comes before new names. Where both were found, a new name of each is followed once, if their pages were
-        found from the beginning and in one place: of a longer page, the one search read what bears on the question.
+        `found` are the passages for each text of `asked`, which includes the question. A side of a comparison that was
+        not found comes before new names. If both were found, a new name of each is followed once, provided that each
+        page was found in one passage from its beginning: in a longer page, the search has read the relevant part.
         """
         titles = {bare(passage.title) for passages in found for passage in passages}
         sides = _compared(question, titles)
@@ -113,11 +112,11 @@ class RulePlanner:
         ]
 
     def sides(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """The titles of pages among these that the question sets beside each other, in their order there."""
+        """Return the titles of these pages that the question compares, in its order."""
         return _compared(question, {bare(passage.title) for passage in passages})
 
     def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]]) -> dict[str, str]:
-        """What to ask for each new name, with it, the most promising first; in a chain the chances of its links."""
+        """Map the search for each new name to the name, best first; the chances along a chain are multiplied."""
         worth: dict[str, float] = {}
         names: dict[str, str] = {}
         for query, passages in sources:
@@ -127,7 +126,7 @@ class RulePlanner:
         return {text: names[text] for text in sorted(worth, key=lambda text: -worth[text])}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
-        """The first NEXT texts whose new terms neither hold those of another nor are held by them."""
+        """Return the first NEXT texts whose new terms are no subset or superset of another's."""
         own = self._terms(question)
         known = [terms for text in asked if (terms := self._terms(text) - own)]
         kept: list[str] = []
@@ -139,9 +138,9 @@ class RulePlanner:
         return kept
 
     def leads(self, question: str, query: str, passages: Sequence[Passage]) -> list[Lead]:
-        """Each name in the passages that neither `question` nor `query`, a part of it, holds.
+        """Return each name in the passages that is in neither `question` nor `query`, a part of it.
 
-        Their chances are a softmax over the names, each by the place that tells most for it. May block.
+        Chances are a softmax over the names, each by its best occurrence. May block.
         """
         best: dict[str, tuple[float, str, int]] = {}
         for name, features, sentence, place in self._places(query, passages, self._terms(f"{question} {query}")):
@@ -156,7 +155,7 @@ class RulePlanner:
         ]
 
     def _left(self, query: str, said: str) -> str:
-        """The query without the words that `said` holds; of Chinese, without the runs of characters that it holds."""
+        """Return the query without the words of a sentence; in Chinese, without its runs of characters."""
         held = self._terms(said)
         pieces = [_unsaid(word, said) if "\u3400" <= word[0] <= "\u9fff" else word for word in _PIECE.findall(query)]
         return " ".join(
@@ -166,7 +165,7 @@ class RulePlanner:
     def _places(
         self, query: str, passages: Sequence[Passage], known: frozenset[int]
     ) -> Iterator[tuple[str, list[float], str, int]]:
-        """Each place of a new name, the FEATURES that it has there, the sentence under its title, its passage."""
+        """Yield each occurrence of a new name, with its FEATURES, the sentence under its title, and its passage."""
         asked = self._terms(query)
         titles = {bare(passage.title): self._terms(bare(passage.title)) for passage in passages}
         read = [(passage, *self._read(passage, titles)) for passage in passages]
@@ -187,16 +186,16 @@ class RulePlanner:
                         yield name, features, f"{above} {text}", place
 
     def _read(self, passage: Passage, titles: Iterable[str]) -> tuple[str, list[tuple[list[str], str]]]:
-        """What stands above a passage, and its sentences, each with what it names."""
+        """Return the headings above a passage, and its sentences with the names in each."""
         ordinary = frozenset(_LOWER.findall(passage.text))
         texts = [passage.text[start:end] for start, end in sentence_spans(passage.text)]
         above = " ".join((passage.title, *passage.section))
         return above, [(self._names(text, ordinary, titles), text) for text in texts]
 
     def _names(self, text: str, ordinary: Collection[str] = (), titles: Iterable[str] = ()) -> list[str]:
-        """What `text` names: runs of capitals, what stands in quotes, titles of pages; none of words that ask nothing.
+        """Return the names in `text`: capitalised runs, quoted words, titles of pages; none without search terms.
 
-        A word in `ordinary`, which stands in lower case elsewhere, begins a sentence and no name.
+        A first word in `ordinary`, which occurs in lower case elsewhere, begins a sentence, not a name.
         """
         runs = [run for found in _RUN.finditer(text) for run in _capitals(found[0])]
         if runs and text.startswith(runs[0]) and (len(words := runs[0].split()) == 1 or words[0].lower() in ordinary):
@@ -206,12 +205,12 @@ class RulePlanner:
 
 
 def bare(title: str) -> str:
-    """A title without what it is qualified by in parentheses."""
+    """Return a title without its qualifier in parentheses."""
     return _QUALIFIED.sub("", title) or title
 
 
 def _capitals(run: str) -> Iterator[str]:
-    """The names in a run of words: words that begin with capitals, with numbers and little words between them."""
+    """Yield the names in a run of words: capitalised words, with numbers and small words between them."""
     if run[0] in _OPENING:
         yield run.strip(_AROUND)
         return
@@ -228,13 +227,13 @@ def _capitals(run: str) -> Iterator[str]:
 
 
 def _share(idf: Mapping[int, float], asked: frozenset[int], held: frozenset[int]) -> float:
-    """The share of what is asked for, by IDF, that is held."""
+    """Return the share of the `asked` terms, by IDF, that are among `terms`."""
     total = sum(idf[term] for term in asked)
     return sum(idf[term] for term in asked & held) / total if total else 0.0
 
 
 def _unsaid(run: str, said: str) -> str:
-    """The characters of a run that stand in no piece of two or more which `said` holds too."""
+    """Return the characters of a run that are in no common substring of two or more with `sentence`."""
     kept, at = "", 0
     while at < len(run):
         end = at + 1
@@ -247,7 +246,7 @@ def _unsaid(run: str, said: str) -> str:
 
 
 def _without(question: str, names: Iterable[str]) -> str:
-    """The question less the names, with the marks around them."""
+    """Return the question without the names and the quotation marks around them."""
     for name in sorted(names, key=len, reverse=True):
         own = rf"(?<!\w){re.escape(name)}(?:['’]s?)?(?!\w)" if name.isascii() else re.escape(name)
         question = re.sub(f"[《“「]?{own}[》”」]?", " ", question)
@@ -255,7 +254,7 @@ def _without(question: str, names: Iterable[str]) -> str:
 
 
 def _compared(question: str, titles: Iterable[str]) -> list[str]:
-    """The pages' titles that the question sets beside each other, in their order there."""
+    """Return the titles that the question compares, in its order."""
     places: list[tuple[int, str]] = []
     left = question
     for title in sorted({bare(title) for title in titles if bare(title) in question}, key=len, reverse=True):
@@ -271,7 +270,7 @@ def _compared(question: str, titles: Iterable[str]) -> list[str]:
 
 
 def _by_side(question: str, sides: Sequence[str], passages: Sequence[Passage]) -> list[tuple[str, Sequence[Passage]]]:
-    """What is asked of each side, with what was found of it."""
+    """Return the question for each side of a comparison, with the passages about that side."""
     return [
         (
             _without(question, [other for other in sides if other != side]),
@@ -282,7 +281,7 @@ def _by_side(question: str, sides: Sequence[str], passages: Sequence[Passage]) -
 
 
 def _other_side(question: str, side: str) -> str:
-    """What is left to ask where `side` is set beside something else: the question without it; else nothing."""
+    """Return the question without `side` if it compares that to something else; else an empty string."""
     at = _stands(side, question)
     if at < 0 or not (_JOINED_BEFORE.search(question[:at]) or _JOINED_AFTER.match(question[at + len(side) :])):
         return ""
@@ -290,7 +289,7 @@ def _other_side(question: str, side: str) -> str:
 
 
 def _stands(title: str, question: str) -> int:
-    """Where a title stands in the question as a name of its own, -1 where it does not."""
+    """Return the index of a title that is a separate name in the question, or -1."""
     if not title.isascii():
         return question.find(title) if len(title) > 1 else -1
     found = re.search(rf"(?<!\w){re.escape(title)}(?!\w)", question) if any(map(str.isupper, title)) else None
@@ -298,15 +297,15 @@ def _stands(title: str, question: str) -> int:
 
 
 def fitting(passages: Sequence[Passage], room: int) -> list[Passage]:
-    """The first passages, as long as fewer characters than `room` stand before them; the first in any case."""
+    """Return the first passages, each with fewer than `room` characters before it; always the first one."""
     before = accumulate((len(one.text) for one in passages), initial=0)
     return [one for one, used in zip(passages, before, strict=False) if used < max(1, room)]
 
 
 def in_turns(searches: Sequence[Sequence[Passage]], keep: int = FIRST) -> list[Passage]:
-    """What the searches found as one list: the first `keep` of the first search, then one of each in turn.
+    """Merge the results of searches: the first `keep` of the first search, then one of each in turn.
 
-    What touches or overlaps in a page becomes one passage, at the place of what came first.
+    Passages of a page that touch or overlap become one, at the place of the first.
     """
     first, *others = searches or [[]]
     turns = zip_longest(first[keep:], *others)

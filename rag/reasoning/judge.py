@@ -1,7 +1,7 @@
 """Judgements of passages: whether each answers a question, and if it almost does, what it lacks.
 
-A chat model judges, or rules do: by how much of the question a passage holds, and the new names that it leads to.
-Where the model fails, its level is judged by the rules.
+A chat model judges, or rules by the share of the question in a passage and the new names there. If the model fails,
+the rules judge its level.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from rag.text import question_language
 from rag.types import Notice, Passage
 
 Score = Literal[0, 1, 2]
-"""2 answers the question, 1 bears on it and lacks something, 0 is beside the point."""
+"""2 answers the question, 1 is relevant but lacks something, 0 is not relevant."""
 
 JUDGED: Final = 5
-"""Passages of a search, best first, that are judged."""
+"""Best passages of a search that are judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge says of a passage. `missing`, for a 1, is a question that is complete in itself.
+    """A judge's verdict on a passage. `missing`, for a 1, is a standalone question for what it lacks.
 
-    `quote` is the sentence, to the letter, that answers or bears on the question; `worth` (0 to 1) how likely what is
-    missing leads to the answer, where a judge can tell.
+    `quote` is the sentence, verbatim, that answers or is relevant; `worth` (0 to 1) the likelihood that `missing` leads
+    to the answer, if a judge can estimate it.
     """
 
     score: Score
@@ -64,7 +64,7 @@ class JudgeReply(BaseModel):
 
 
 class ChatJudge:
-    """Judges with one call for all the passages that it is given."""
+    """A judge that asks a chat model, in one call for all passages."""
 
     def __init__(self, chat: ChatReasoner) -> None:
         self._chat = chat
@@ -72,7 +72,7 @@ class ChatJudge:
     async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
         """Judge each of the passages, which were found for `question`, a part of the `whole`. Raises ModelError.
 
-        A passage that the model passed over is beside the point; a quote that does not stand in it is dropped.
+        A passage that the model skips is not relevant; a quote that is not in its passage is dropped.
         """
         reply = await self._chat.filled(JudgeReply, requests.judge(self._chat.texts, question, whole, passages))
         said = {one.number: one for one in reply.passages}
@@ -88,11 +88,11 @@ def _judgement(said: PassageReply | None, passage: Passage) -> Judgement:
 
 
 _ANSWERS: Final = 0.8
-"""A passage with this share of the question's words, by IDF, answers it. On questions of HotpotQA and MuSiQue."""
+"""Minimum share of the question's words, by IDF, in a passage that answers it; from HotpotQA and MuSiQue questions."""
 
 
 class RuleJudge:
-    """Judges by words, and quotes what was judged."""
+    """A judge that compares words, and quotes the passages."""
 
     def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._planner = RulePlanner(quoter.encoder, quoter.weights)
@@ -102,7 +102,7 @@ class RuleJudge:
         return await asyncio.to_thread(self._judged, question, whole, passages)
 
     def _judged(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
-        """Of a question that sets pages beside each other, each of these pages answers its side."""
+        """Judge by words; each page that the question compares answers its side."""
         sides = self._planner.sides(question, passages)
         leads: dict[int, Lead] = {}
         for lead in sorted(self._planner.leads(whole, question, passages), key=lambda one: one.chance):
@@ -115,7 +115,7 @@ class RuleJudge:
         return [replace(one, quote=self._quote(question, passages[at])) for at, one in enumerate(judged)]
 
     def _quote(self, question: str, passage: Passage) -> str:
-        """The sentence that bears most on the question, as it stands there, without the marks of a list before it."""
+        """Return the most relevant sentence of the passage, verbatim, without list marks before it."""
         quoted = next((one.quoted for one in self._quoter.chosen(question, [passage])), None)
         if quoted is None:
             return ""
@@ -124,7 +124,7 @@ class RuleJudge:
     async def answer(
         self, parts: Sequence[tuple[str, Sequence[int]]], passages: Sequence[Passage]
     ) -> AsyncIterator[str]:
-        """Quotes for each question of `parts` from the passages of these numbers, from 1; no sentence twice."""
+        """Yield quotes for each question of `parts` from the passages with these numbers, from 1; no sentence twice."""
         said, between = set[str](), ""
         for question, numbers in parts:
             for quote in await self._quoter.quotes(question, numbers, passages, said):
@@ -132,7 +132,7 @@ class RuleJudge:
                 between = "\n\n"
 
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """As `Quoter.unnamed`."""
+        """Return the names of the question that no passage has: see `ExtractiveReasoner`."""
         return self._quoter.unnamed(question, passages)
 
 

@@ -1,7 +1,7 @@
-"""What can be told of a question before anything is searched.
+"""Checks of a question before any search.
 
-Whether it is about the conversation alone: what such a question is made of is a closed set of words, and it must name
-what was said. One word more is a subject, and a subject is looked up.
+A question about the conversation consists of a closed set of words, and must name what was said. Any further word is a
+subject, and a subject is searched for.
 """
 
 from __future__ import annotations
@@ -121,13 +121,13 @@ def question_problem(question: str) -> Notice | None:
 
 
 def is_third_language(question: str) -> bool:
-    """Whether the question seems neither English nor Chinese, by its script, then by its function words."""
+    """True if the question seems neither English nor Chinese, by its script, then by its function words."""
     language = question_language(question)
     if language != "en":
         return language != "zh" and any(map(str.isalpha, question))
     plain = unicodedata.normalize("NFKC", question)
     if any(map(str.islower, plain)):
-        plain = _CAPITALS.sub(" ", plain)  # what is in capitals is a name there
+        plain = _CAPITALS.sub(" ", plain)  # capitals are names there
     foreign, articles, english_too, english = (
         len(set(pattern.findall(plain.lower()))) for pattern in (_FOREIGN, _ARTICLES, _ENGLISH_TOO, _ENGLISH)
     )
@@ -137,22 +137,22 @@ def is_third_language(question: str) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Whether a line is a question by its sign, its first words, or the words that ask in Chinese."""
+    """True if a line is a question, by its question mark, its first words, or Chinese question words."""
     return bool(_ASKS.search(text.strip()))
 
 
 def is_thanks(question: str) -> bool:
-    """Whether a message that needs no page is a thank-you."""
+    """True if a message that needs no page is a thank-you."""
     return bool(_THANKS.search(_folded(question)))
 
 
 def is_about_conversation(question: str) -> bool:
-    """Whether the question is answered by what was said before, not by pages; deliberately narrow."""
+    """True if the conversation answers the question, not the pages; deliberately narrow."""
     asked = _folded(question)
     left = _OF_TALK_CHINESE.sub(" ", _OF_TALK_ENGLISH.sub(" ", asked))
     return bool(_NAMES_TALK.search(asked)) and not _WORD.search(left)
 
 
 def _folded(question: str) -> str:
-    """One form of each letter, in lower case, apostrophe and blank."""
+    """Normalise letters, apostrophes and spaces, in lower case."""
     return " ".join(unicodedata.normalize("NFKC", question).replace("’", "'").lower().split())

@@ -1,6 +1,6 @@
-"""What can be quoted of a passage as one: a sentence, a line of code, or a few commands with what leads to them.
+"""Quotable units of a passage: a sentence, a line of code, or a few commands with the sentence that introduces them.
 
-And how it is written into an answer: as prose, with its code as it is.
+Answers show them as prose, with code unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADING: Final = re.compile(r"#{1,6}\s")
 _WORD: Final = re.compile(r"\w")
 _LIST_MARKS: Final = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
 _BOLD: Final = re.compile(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
-_CUT_OFF: Final = re.compile(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # the sentence's part of a longer emphasis
+_CUT_OFF: Final = re.compile(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # a part of a longer emphasis
 _UNDERLINED: Final = re.compile(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _NOTE_MARK: Final = re.compile(r"\[\^[^\[\]\s]{1,8}\]")
@@ -30,7 +30,7 @@ _IDENTIFIER: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """`text` is how it stands in the page, `lines` how it is written into an answer, each with a mark of its own."""
+    """`text` is verbatim from the page, `lines` are the form for answers, each with its own mark."""
 
     text: str
     lines: tuple[str, ...]
@@ -47,9 +47,9 @@ class Quotable:
 
 
 def quotables(text: str, header: str = "") -> list[Quotable]:
-    """All that can be quoted of `text`, in order; the fences of code are left out, and what is struck out.
+    """Return the quotable units of `text` in order, without code fences and struck-out text.
 
-    `header` is that of the table that its first rows go on with.
+    `header` is that of the table that its first rows continue.
     """
     found: list[Quotable] = []
     at = 0
@@ -62,7 +62,7 @@ def quotables(text: str, header: str = "") -> list[Quotable]:
 
 
 def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
-    """The sentences; a row of a table is written with its header, which stands above a line of bars and dashes."""
+    """Return the sentences; table rows get their header, which is the row above a line of bars and dashes."""
     found: list[Quotable] = []
     for a, b in split_sentences(text, start, end):
         sentence, valid = text[a:b], without_struck(text, a, b)
@@ -77,8 +77,8 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
 
 
 def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
-    """A few commands belong together, in their order and behind the line that ends in a colon; of other code each line
-    stands for itself."""
+    """Append a block of code: a few commands as one unit, with the line before that ends in a colon; other code line
+    by line."""
     lines = [line for line in block if _WORD.search(line) and not _FENCE.match(line)]
     commands = _commands(lines)
     if not 0 < len(commands) <= MOST_COMMANDS:
@@ -92,7 +92,7 @@ def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
 
 
 def _commands(lines: list[str]) -> list[str]:
-    """The lines as commands, one that a backslash continues as a whole; none where indentation shows other code."""
+    """Return the lines as commands, joined at backslashes; none if indentation shows other code."""
     commands: list[str] = []
     goes_on = False
     for line in lines:
@@ -108,7 +108,7 @@ def _commands(lines: list[str]) -> list[str]:
 
 
 def as_prose(text: str) -> str:
-    """A sentence without list marks, marks of notes, table bars and emphasis; code in it stays to the letter."""
+    """Return a sentence without list marks, footnote marks, table bars and emphasis; code stays verbatim."""
     bare = " ".join(_LIST_MARKS.sub("", text).split())
     if bare.startswith("|"):
         bare = " · ".join(filter(None, _cells(bare)))
@@ -120,7 +120,7 @@ def as_prose(text: str) -> str:
 
 
 def as_row(row: str, header: str) -> str:
-    """A row of a table as prose, each cell but the first with the name of its column: `Team: 79 € (Price)`."""
+    """Return a table row as prose, each cell but the first with its column name: `Team: 79 € (Price)`."""
     (first, *cells), (_, *names) = _cells(row), _cells(header)
     if not any(cells) or len(cells) != len(names):
         return as_prose(row)
@@ -133,7 +133,7 @@ def _cells(row: str) -> list[str]:
 
 
 def as_code(line: str) -> str:
-    """A line of code, between more backticks than it holds in a row."""
+    """Return a line of code between enough backticks for those in it."""
     line = line.strip()
     marks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     room = " " if "`" in (line[:1], line[-1:]) else ""
@@ -141,7 +141,7 @@ def as_code(line: str) -> str:
 
 
 def _without_emphasis(text: str) -> str:
-    """`2 ** 3` and `__init__` are none, though nothing marks them as code; the latter would read as bold."""
+    """Remove emphasis and footnote marks, but keep `2 ** 3` and `__init__` even outside of code."""
     return _UNDERLINED.sub(_name_or_words, _CUT_OFF.sub("", _BOLD.sub(r"\1", _NOTE_MARK.sub("", text))))
 
 

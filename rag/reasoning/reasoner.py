@@ -1,4 +1,4 @@
-"""What thinks in a run: one protocol, whatever stands behind it."""
+"""The protocol of reasoners, which is the same for chat models and rules."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 RESET: Final = "\x00"
-"""A piece of an answer that says: discard what came so far, it was not part of the answer."""
+"""A piece of an answer that tells the reader to discard all pieces before it."""
 
 
 class Reasoner(Protocol):
-    """What the graphs ask; they never ask which implementation answers.
+    """The interface that graphs use, regardless of the implementation.
 
-    What only a chat model does (complete a follow-up, plan, judge, suggest) is asked of `ChatReasoner`.
-    Every method raises ModelError, and nothing else, when the model behind it does not answer. One
-    reasoner serves many runs at once and keeps nothing of them. Work that keeps a processor busy for
-    more than a few milliseconds belongs in a thread: all runs share one event loop.
+    Only `ChatReasoner` can rewrite a follow-up, plan, judge and suggest. Every method raises ModelError, and nothing
+    else, when the model behind it does not answer. One reasoner serves many runs at once and has no state between
+    them. Work that keeps a processor busy for more than a few milliseconds belongs in a thread: all runs share one
+    event loop.
     """
 
     name: str
 
     @property
     def kind(self) -> Literal["extractive", "chat"]:
-        """Whether answers are quoted or written."""
+        """The kind of answers: "extractive" quotes, "chat" writes."""
         ...
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
-        """Return a message with tool calls, or with a direct answer where no page is needed (small talk)."""
+        """Return a message with tool calls, or with a direct answer that needs no page (small talk)."""
         ...
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
-        """Say for each passage whether it bears on the question: lenient, and one call for all of them."""
+        """Return for each passage whether it is relevant: lenient, and in one call for all of them."""
         ...
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
-        """Return a query that is not among `tried`; one that is, or none, means: nothing left to try."""
+        """Return a query that is not among `tried`; one that is, or an empty one, means that none is left."""
         ...
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield the answer in pieces, marked `[n]` with 1-based places in `passages`.
+        """Yield the answer in pieces, with marks `[n]`, the 1-based indexes in `passages`.
 
-        Yields nothing at all when the passages do not hold the answer. A piece may be RESET.
+        Yields nothing if the passages do not answer. A piece may be RESET.
         """
         ...

@@ -1,4 +1,4 @@
-"""What is taken from a model's whole reply: its text, its lines, or the one line that was asked for."""
+"""Parsers of a model's complete reply: its text, its lines, or the one line that was asked for."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ _LEADS_IN: Final = re.compile(r"[:：][*_\s]*$")
 
 
 def reply_text(text: str) -> str:
-    """The whole of a reply as it was written, without thoughts."""
+    """Return a complete reply verbatim, without thoughts."""
     return without_thoughts(mended(text)).strip()
 
 
 def reply_lines(text: str) -> list[str]:
-    """The lines of a reply, without list marks, marks that enclose a line, fences and lines without a word."""
+    """Return the lines of a reply, without list marks, enclosing marks, fences and lines without a word."""
     lines = (line for line in reply_text(text).splitlines() if not _FENCE.fullmatch(line))
     return [bare for line in _unnumbered([line for line in lines if _says(line)]) if (bare := _bare(line))]
 
 
 def listed(lines: Sequence[str]) -> list[str]:
-    """Of a reply's lines those of the list that was asked for, without what leads into it."""
+    """Return the lines of a list without its introduction."""
     return [line for line in lines if not _LEADS_IN.search(line)] or list(lines)
 
 
 def one_line(lines: Sequence[str]) -> str:
-    """Of a reply's lines the one that was asked for, without what it is called; empty where nothing is said."""
+    """Return the one line that was asked for, without a label such as "Question:"; empty if there is none."""
     lines = [said for line in lines if (said := _bare(_unnamed(line)))]
     return next((line for line in lines if not _LEADS_IN.search(line)), next(iter(lines), ""))
 
 
 def prose(text: str) -> str:
-    """A summary's lines: bullets go only where every line has one, so that no sign of a number is lost."""
+    """Return a summary's lines, without bullets if every line has one, so that no minus sign is lost."""
     lines = [line for line in reply_text(text).splitlines() if line.strip()]
     bulleted = all(_BULLET.match(line) for line in lines)
     return "\n".join((_BULLET.sub("", line, count=1) if bulleted else line).strip() for line in lines)
@@ -65,7 +65,7 @@ def _says(line: str) -> bool:
 
 
 def _unnumbered(lines: Sequence[str]) -> list[str]:
-    """Without bullets, and without numbers that count the lines: others, such as a day's, belong to the text."""
+    """Remove bullets and numbers that count the lines; other numbers, such as a date's, are part of the text."""
     kept, expected = [], 1
     for line in lines:
         line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
@@ -77,7 +77,7 @@ def _unnumbered(lines: Sequence[str]) -> list[str]:
 
 
 def _bare(line: str) -> str:
-    """The line without pairs of marks that enclose all of it, and the full stop that stands behind one."""
+    """Remove pairs of marks that enclose the whole line, with a full stop after them."""
     line = line.strip()
     for mark in sorted(_PAIRS, key=len, reverse=True):
         ended = line.rstrip(".。") if line.startswith(mark) else line
@@ -87,7 +87,7 @@ def _bare(line: str) -> str:
 
 
 def _encloses(line: str, mark: str, end: str) -> bool:
-    """Whether the first sign is closed by the last one, and not by one between them."""
+    """True if the last mark closes the first one, and no mark between them does."""
     if not (line.startswith(mark) and line.endswith(end) and len(line) > len(mark) + len(end)):
         return False
     inner = _WITHIN_A_WORD.sub("", line[len(mark) : -len(end)])

@@ -1,7 +1,6 @@
-"""Research: the values that a plan is made of, and planning, reading and deciding by rules,
-which go by names, shared terms and quotes.
+"""The values of a research plan, and planning, reading and deciding by rules, with names, shared terms and quotes.
 
-`research_chat` does the same with a chat model. Where the model fails, its step is done by the rules.
+`research_chat` does the same with a chat model. If the model fails, the rules do its step.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ Leg = Literal["", "keyword", "dense", "hybrid"]
 Action = Literal["continue", "revise", "finish"]
 
 MOST_STEPS: Final = 6
-"""Steps of a first plan."""
+"""Maximum steps of a first plan."""
 MOST_NEW: Final = 2
-"""Steps that one revision may add."""
+"""Maximum steps that one revision adds."""
 SUMMARY: Final = 160
-"""Characters of what a step is remembered by."""
+"""Characters of a step's summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """Something that a full answer has to tell."""
+    """Something that a full answer must include."""
 
     id: str
     text: str
@@ -41,7 +40,7 @@ class Aspect:
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """A step as it was planned. `needs` are the numbers, from 1, of steps of the same list that must come first."""
+    """A planned step. `needs` are the numbers, from 1, of steps in the same list that must come first."""
 
     text: str
     justification: str = ""
@@ -53,7 +52,7 @@ class SubQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`unclear` is what a person should be asked first, where the question can mean different things."""
+    """`unclear` is a question for the person to answer first, if theirs is ambiguous."""
 
     aspects: tuple[Aspect, ...]
     steps: tuple[SubQuestion, ...]
@@ -62,7 +61,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A step that is at work: the question it is a part of, its sub-question, and what earlier steps found."""
+    """A step in progress: the whole question, the sub-question, and the findings of earlier steps."""
 
     question: str
     step: SubQuestion
@@ -73,7 +72,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is searched for, by which legs (empty: as is set) and why, under which heading."""
+    """A search: its text, its legs (empty for the configured ones), the reason, and a heading to search under."""
 
     text: str
     leg: Leg = ""
@@ -83,7 +82,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a step's passages say: sentences by the place of their passage, verbatim; one sentence; aspects met."""
+    """The findings of a step: verbatim sentences by their passage's index, a one-sentence summary, and aspects met."""
 
     sentences: tuple[tuple[int, str], ...] = ()
     summary: str = ""
@@ -92,7 +91,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands: sub-questions asked and what each found, best first; aspects open; steps not yet begun."""
+    """The state of a run: sub-questions asked and the results of each, best first; open aspects; pending steps."""
 
     question: str
     asked: tuple[str, ...]
@@ -104,7 +103,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How to go on; `steps` are at most MOST_NEW, for `revise`."""
+    """The next action; `steps` are up to MOST_NEW, for `revise`."""
 
     action: Action
     justification: str = ""
@@ -113,24 +112,24 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the report: a heading, and the numbers, from 1, of the passages that its step brought."""
+    """A part of the report: a heading, and the numbers, from 1, of its step's passages."""
 
     heading: str
     numbers: tuple[int, ...] = field(default=())
 
 
-_DISTILLED: Final = 2  # sentences that a step is remembered by
+_DISTILLED: Final = 2  # sentences per step
 
 
 class RuleResearcher:
-    """What `research_chat.ChatResearcher` does, without a model."""
+    """The counterpart of `research_chat.ChatResearcher` without a model."""
 
     def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._planner = RulePlanner(quoter.encoder, quoter.weights)
         self._quoter = quoter
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
-        """A step, and an aspect, for each thing that the question asks about."""
+        """Plan a step and an aspect for each thing that the question asks about."""
         planned = self._planner.plan(question)
         aspects = tuple(Aspect(f"a{n}", one.text, "clause") for n, one in enumerate(planned, 1))
         return Plan(aspects, tuple(_step(one, question) for one in planned))
@@ -147,7 +146,7 @@ class RuleResearcher:
         return Reading(sentences, first_sentence(sentences[0][1], SUMMARY) if sentences else "", tuple(met))
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
-        """Do what was planned; then follow the names that were found, while they are new."""
+        """Continue with the planned steps, then follow new names in the results."""
         language = question_language(progress.question)
         if progress.open_steps:
             return Choice("continue", say(Notice("research_by_plan"), language))
@@ -159,10 +158,10 @@ class RuleResearcher:
         return Choice("revise", say(Notice("research_new_name"), language), steps)
 
     async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Quotes by sub-question, no sentence twice.
+        """Yield quotes by sub-question, no sentence twice.
 
-        Where the rules made up the sub-question, its quotes have to bear on the question, and stand below the title of
-        their page.
+        If the rules made up the sub-question, its quotes must be relevant to the question, and appear under the title
+        of their page.
         """
         said, between = set[str](), ""
         for part in parts:
@@ -179,7 +178,7 @@ class RuleResearcher:
         return list(self._quoter.chosen(question, passages))
 
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """As `Quoter.unnamed`."""
+        """Return the names of the question that no passage has: see `ExtractiveReasoner`."""
         return self._quoter.unnamed(question, passages)
 
 

@@ -1,4 +1,4 @@
-"""Research by a chat model: one request for each thing that it decides or writes."""
+"""Research by a chat model, with one request per decision or text."""
 
 from __future__ import annotations
 
@@ -100,19 +100,19 @@ class MendReply(BaseModel):
 
 
 class ChatResearcher:
-    """Plans, words searches, reads, decides and writes; every method raises ModelError."""
+    """A researcher that plans, words searches, reads, decides and writes; every method raises ModelError."""
 
     def __init__(self, chat: ChatReasoner) -> None:
         self._chat = chat
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
-        """Aspects and first steps; `titles` are those of the library's pages."""
+        """Plan aspects and first steps; `titles` are those of the library's pages."""
         reply = await self._chat.filled(PlanReply, requests.plan(self._chat.texts, question, titles))
         aspects = [Aspect(f"a{n}", _short(one.text), one.kind) for n, one in enumerate(reply.aspects, 1)]
         return Plan(tuple(aspects), _steps(reply.steps, MOST_STEPS), _short(reply.unclear))
 
     async def word(self, task: Task) -> Query:
-        """The query for a step, with the way to search and why."""
+        """Return the query for a step, with the kind of search and the reason."""
         words = f" ({', '.join(task.step.keywords)})" if task.step.keywords else ""
         wanted = task.step.text + words
         prompt = requests.search_query(self._chat.texts, task.question, wanted, task.past, task.headings)
@@ -121,7 +121,7 @@ class ChatResearcher:
         return Query(_short(reply.query) or task.step.text, reply.search, _short(reply.reason), section)
 
     async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
-        """What bears on the step's sub-question, and on the aspects of the whole."""
+        """Extract what is relevant to the step's sub-question and to the aspects of the question."""
         aspects = [aspect.text for aspect in task.aspects]
         prompt = requests.distil(self._chat.texts, task.question, task.step.text, aspects, passages)
         reply = await self._chat.filled(ReadReply, prompt)
@@ -132,7 +132,7 @@ class ChatResearcher:
         return Reading(verbatim, one_line([reply.summary])[:SUMMARY], met)
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
-        """How to go on after a round; `revisions` are still allowed."""
+        """Choose the next action after a round; `revisions` are still allowed."""
         prompt = requests.go_on(
             self._chat.texts,
             progress.question,
@@ -145,19 +145,19 @@ class ChatResearcher:
         return Choice(reply.action, _short(reply.justification), _steps(reply.steps, MOST_NEW))
 
     def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """The report in pieces, with marks `[n]` for 1-based places in `passages`; nothing where they say nothing."""
+        """Yield the report in pieces, with marks `[n]`, the 1-based indexes in `passages`; nothing without findings."""
         headings = [part.heading for part in parts]
         return self._chat.stream(requests.report(self._chat.texts, question, headings, list(enumerate(passages, 1))))
 
     async def mend(self, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> list[str]:
-        """Each of the sentences as the passages bear it out, with its marks; empty where they do not."""
+        """Correct each of the sentences to what the passages support, with marks; empty if they support none of it."""
         reply = await self._chat.filled(MendReply, requests.mend(self._chat.texts, question, sentences, passages))
         said = {one.number: one.sentence.strip() for one in reply.sentences}
         return [said.get(number, "") for number in range(1, len(sentences) + 1)]
 
 
 def _steps(replies: Sequence[StepReply], most: int) -> tuple[SubQuestion, ...]:
-    """Those that ask something; needs that point at nothing before them are dropped."""
+    """Return the steps that have a question, without needs that do not refer to an earlier step."""
     asked = [one for one in replies if one.question.strip()][:most]
     return tuple(
         SubQuestion(

@@ -1,4 +1,4 @@
-"""Shows a model's answer while it streams: no half characters, no thoughts, no sign that nothing was found."""
+"""A filter for a model's streamed answer: no half characters, no thoughts, no sign for "not found"."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rag.text import mended
 
 _MARK: Final = re.compile(r"\[\d+\]")
 _FIRST_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
-_SELDOM: Final = 100  # of so many parts a text must have grown by one before it is read again
+_SELDOM: Final = 100  # a text must grow by this fraction (1/n) before it is parsed again
 
 
 class ShownText:
-    """What a person should see of a streamed answer: without thoughts and wrappings, and without `sign`.
+    """The visible part of a streamed answer: without thoughts and wrappings, and without `sign`.
 
-    A model writes `sign` where the passages hold no answer. What it says beside the sign, without
-    citing a passage, is taken back. `text` is what was shown, `signed` whether the sign came. A small model may cite
-    the `marker`, the name of the tags around the passages, in place of their numbers: that goes, too.
+    A model writes `sign` if the passages do not answer. Other text with the sign is retracted unless it cites a
+    passage. `text` is the visible text so far, `signed` whether the sign appeared. A small model may cite the `marker`,
+    the name of the tags around the passages, instead of their numbers: such marks are removed.
     """
 
     def __init__(self, sign: str, marker: str = "") -> None:
@@ -30,7 +30,7 @@ class ShownText:
         self.signed = False
 
     async def of(self, pieces: AsyncIterator[str]) -> AsyncIterator[str]:
-        """Yield the pieces to show; RESET on its own takes back all before it."""
+        """Yield the visible pieces; a RESET retracts all before it."""
         reply, seen = "", 0
         async for piece in pieces:
             reply += piece
@@ -57,12 +57,12 @@ class ShownText:
 
 
 def _ending(text: str, word: str) -> int:
-    """How many characters at the end of `text` may be the beginning of `word`."""
+    """Return how many characters at the end of `text` may be the beginning of `word`."""
     return next((size for size in range(min(len(text), len(word)), 0, -1) if text.endswith(word[:size])), 0)
 
 
 async def joined(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
-    """The pieces with halves of characters joined; a first half at the end of a piece waits for the next one."""
+    """Yield the pieces with split characters rejoined; a first half at the end of a piece waits for the next one."""
     held = ""
     async for piece in pieces:
         if not piece:

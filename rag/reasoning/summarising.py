@@ -1,6 +1,6 @@
-"""What a text says, section by section, in sentences of its own: no model is asked.
+"""Summaries of a text, section by section, in its own sentences, without a model.
 
-The first sentence of a section stands for it. A choice of the sentences that together hold most of the text's words
+The first sentence of a section represents it. Selecting the sentences that together cover most of the text's words
 (Lin and Bilmes 2011) covers no more of what people ask about: `python -m benchmarks.summaries`.
 """
 
@@ -15,23 +15,23 @@ from rag.reasoning.quotable import Quotable, quotables
 from rag.text import split_sentences, weigh
 
 LARGEST = 10
-"""Sections of each depth that a summary tells of."""
-_LONGEST = 3_500  # characters of a section in one piece: what a model reads of a passage
+"""Maximum sections of each depth in a summary."""
+_LONGEST = 3_500  # characters of a section in one piece: the part of a passage that a model reads
 _SHORTEST = 500
-_SENTENCES = 6  # about so many, where there are few parts
-_ALL = 16  # parts that are all told of
-_FEW = 3  # headings; a text with no more is told of in even parts
+_SENTENCES = 6  # approximate number if there are few parts
+_ALL = 16  # parts up to which all are included
+_FEW = 3  # headings up to which a text is divided evenly
 _SAYS_ENOUGH = 25  # Latin characters' worth
 _SAYS_TOO_MUCH = 600
-_CANDIDATES = 24  # sentences at the beginning of a page, one of which says what it is about
-_OPENING = 6_000  # characters in which these are
+_CANDIDATES = 24  # sentences at the beginning of a page, one of which describes its topic
+_OPENING = 6_000  # characters that contain them
 _OPENS, _ONE_LINE = 45, 240  # Latin characters' worth
 _ENDS, _CLOSING = (".", "!", "。", "！"), "*_\"'”’」』)）"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A stretch `text[start:end]` below one heading; `path` is its heading path, outermost first."""
+    """The part `text[start:end]` under one heading; `path` is its heading path, outermost first."""
 
     path: tuple[str, ...]
     start: int
@@ -39,8 +39,8 @@ class Section:
 
 
 def sections_of(text: str) -> list[Section]:
-    """The sections in order: what stands below each heading, headings of nothing aside; long ones in pieces, which
-    begin with a paragraph where they can."""
+    """Return the sections in order: the text under each heading, without empty ones; long ones in pieces, which begin
+    with a paragraph if possible."""
     found: list[Section] = []
     units: list[Unit] = []
     enough = max(_SHORTEST, len(text) // (LARGEST + 2))
@@ -59,10 +59,10 @@ def _section(units: Sequence[Unit]) -> list[Section]:
 
 
 def told(sections: Sequence[Section]) -> list[list[int]]:
-    """What a summary tells of: the places of the sections of each part, in order.
+    """Return the parts of a summary, in order, as indexes of sections.
 
-    Of each depth of headings the largest parts, each by the largest that stands below it; of a text with few headings
-    even parts.
+    These are the largest parts of each heading depth, each represented by the largest one under it, or even parts of
+    a text with few headings.
     """
     parts: dict[tuple[str, ...], list[int]] = {}
     for place, section in enumerate(sections):
@@ -89,7 +89,7 @@ def _largest(sizes: Mapping[tuple[str, ...], int], depth: int) -> list[tuple[str
 
 
 def leading(text: str, count: int) -> list[Quotable]:
-    """The first sentences of a section that say something; of one that has none, its first row or line of code."""
+    """Return the first informative sentences of a section; if it has none, its first table rows or lines of code."""
     can = [one for one in quotables(text) if not (one.is_heading or one.is_table_header or one.asks)]
     sentences = [one for one in can if not one.is_code and all(map(is_statement, one.lines))]
     whole = [one for one in sentences if _SAYS_ENOUGH <= weigh(one.text) <= _SAYS_TOO_MUCH]
@@ -97,14 +97,14 @@ def leading(text: str, count: int) -> list[Quotable]:
 
 
 def opening_sentence(text: str) -> str:
-    """The first whole sentence of a page that says enough; its first one of any kind where none does, or nothing."""
+    """Return the first informative whole sentence of a page, else its first one of any kind, if any."""
     can = [one.lines[0] for one in leading(text[:_OPENING], _CANDIDATES) if not one.is_code]
     whole = (line for line in can if _OPENS <= weigh(line) <= _ONE_LINE and line.rstrip(_CLOSING).endswith(_ENDS))
     return next(whole, can[0] if can else "")
 
 
 def telling(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
-    """What tells a part of a summary that has so many: of each of its texts the sentences that stand for it."""
+    """Return the sentences that represent each text of one part of a summary with `parts` parts."""
     left = wanted = -(-_SENTENCES // parts)
     found: list[list[Quotable]] = []
     for text in texts:
@@ -115,7 +115,7 @@ def telling(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
 
 
 def sentences_at(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The sentences of the text that these spans touch, in order."""
+    """Yield the sentences of the text that these spans touch, in order."""
     for start, end in split_sentences(text):
         if any(a < end and start < b for a, b in spans):
             yield start, end
