@@ -99,7 +99,7 @@ def _searched(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Examp
     quoter = app.quoter(data.name)
     for row in data.questions:
         passages = app.search(row["question"], library=data.name).passages
-        sentences, columns = quoter.told(row["question"], passages)
+        sentences, columns = quoter.score_sentences(row["question"], passages)
         lines = [one.line(passages) for one in sentences]
         scores = columns @ np.array(list(FEATURES.values()))
         yield _example(row, tokens, lines, [one.quoted.asks for one in sentences], scores)

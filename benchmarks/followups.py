@@ -75,7 +75,7 @@ def _quoted(app: MeasuredApp, library: str, one: Set) -> str:
         before, question = _before(row), row["question"]
         passages = app.search(question, library=library, before=before, k=10).passages
         for way, asked in zip(scores, (question, f"{before[-1]} {question}"), strict=True):
-            hits = in_evidence(row, [sentence.quoted.text for sentence in quoter.chosen(asked, passages)])
+            hits = in_evidence(row, [sentence.quoted.text for sentence in quoter.select(asked, passages)])
             scores[way].append((float(any(hits)), float(bool(hits) and hits[0])))
     ours = scores["the question alone"]
     rows = []

@@ -29,7 +29,7 @@ from benchmarks.intervals import told
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import has_all
-from rag.reasoning.hops import READ, RulePlanner, in_turns
+from rag.reasoning.hops import MAX_SCANNED, RulePlanner, in_turns
 from rag.retrieval.answerable import features_of, held_by
 from rag.types import Passage
 
@@ -92,7 +92,7 @@ class Roller:
         yield held_by(found[0], question, sparse, self._idf)
         idf = self._idf(sorted(sparse.encode_query(question).indices))
         yield from features_of(idf, read, sparse).values()
-        leads = self._planner.leads(question, asked[-1], found[-1][:READ])
+        leads = self._planner.leads(question, asked[-1], found[-1][:MAX_SCANNED])
         yield max((lead.chance for lead in leads), default=0.0)
         yield len(self._planner.sides(question, found[0]))
         yield len(question) / 100

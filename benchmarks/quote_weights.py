@@ -59,7 +59,9 @@ def asked(app: MeasuredApp, library: str, data: Dataset, limit: int) -> Iterator
     """At most `limit` questions, evenly spread, of those that have evidence among what was found."""
     reasoner = app.quoter(library)
     for row in spread([row for row in data.questions if row["evidence"]], limit):
-        sentences, features = reasoner.told(row["question"], app.search(row["question"], library=library).passages)
+        sentences, features = reasoner.score_sentences(
+            row["question"], app.search(row["question"], library=library).passages
+        )
         stating = [not sentence.quoted.asks for sentence in sentences]
         right = np.array(in_evidence(row, (sentence.quoted.text for sentence in sentences)), dtype=bool)[stating]
         if right.any():

@@ -79,7 +79,7 @@ def test_the_sentences_of_new_pages_are_encoded_before_anybody_asks(app: App) ->
     assert isinstance(reasoner, ExtractiveReasoner)
     model.encoded.clear()
     chunks = app.library("main").chunks(pages["Parking at the harbour"])
-    assert [*reasoner.chosen("Where does a caravan park?", chunks)]
+    assert [*reasoner.select("Where does a caravan park?", chunks)]
     assert model.encoded == []
     app.close()
 

@@ -23,10 +23,10 @@ from rag.models.structured import structured
 from rag.prompts import requests
 from rag.prompts.requests import NOT_IN_PAGES, Prompt
 from rag.prompts.texts import SHIPPED, PromptTexts
-from rag.reasoning.composing import Plan, composed
+from rag.reasoning.composing import Plan, compose_answer
 from rag.reasoning.history import call_for, unreadable_call
-from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_text
-from rag.reasoning.stream import ShownText, joined
+from rag.reasoning.replies import drop_intro, one_line, prose, reply_lines, reply_text
+from rag.reasoning.stream import ShownText, join_halves
 from rag.text import estimate_tokens
 from rag.types import CheckedBy, Exchange, Passage
 
@@ -44,11 +44,11 @@ StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessa
 
 _MAX_ANSWER: Final = 40_000  # characters; the limit for a model that repeats itself
 _TAIL: Final = 1_000  # last characters of a reply that are checked for repetition
-_RUN, _LEAST_CIRCLE = 12, 60
-_FORM: Final = 40  # minimum tokens of a filled form
+_RUN, _MIN_REPETITION = 12, 60
+_FORM_TOKENS: Final = 40  # minimum tokens of a filled form
 _WORD: Final = re.compile(r"\w")
 NO_TOOLS: Final = "chat_no_tools"
-_STREAMS_A_REASON: Final = "openai-chat"
+_WITH_FINISH_REASON: Final = "openai-chat"
 
 
 class Grades(BaseModel):
@@ -111,10 +111,10 @@ class ChatReasoner:
         if tools and not (self._takes_tools and takes_tools(model)):
             raise ModelError(NO_TOOLS, model=self.name)
         refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
-        with _failures_named():
+        with _translate_failures():
             try:
-                asking = limited(model, prompt.most)
-                reply = await (asking.bind_tools(tools) if tools else asking).ainvoke([_messages(prompt)[0], *messages])
+                target = limited(model, prompt.most)
+                reply = await (target.bind_tools(tools) if tools else target).ainvoke([_messages(prompt)[0], *messages])
             except ValidationError:  # LangChain rejects arguments that are JSON but not an object
                 return unreadable_call()
             except refusals as error:
@@ -148,7 +148,7 @@ class ChatReasoner:
     async def whole(self, prompt: Prompt) -> str:
         """Return a complete reply verbatim, without thoughts."""
         await learn(self._fast)
-        with _failures_named():
+        with _translate_failures():
             reply = await limited(self._fast, prompt.most).ainvoke(_messages(prompt))
             if was_cut_thinking(self._fast, reply):
                 reply = await limited(self._fast, prompt.most).ainvoke(_messages(prompt))
@@ -158,28 +158,28 @@ class ChatReasoner:
         return self.stream(requests.answer(self.texts, question, list(enumerate(passages, 1))))
 
     def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
-        return composed(self, question, passages, plan)
+        return compose_answer(self, question, passages, plan)
 
     async def room(self, tokens: int) -> int:
         """Return how many of `tokens` fit into one request that the model can read within its timeout."""
-        return (await learn(self._model)).room(tokens, _silence(self._model))
+        return (await learn(self._model)).room(tokens, _request_timeout(self._model))
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         """Stream an answer. Raises ModelError after the pieces so far if it is incomplete."""
         await learn(self._model)
         messages, marker = _messages(requests.beside(self.texts, prompt, self._notes)), requests.marker_in(prompt)
         shown, source = ShownText(NOT_IN_PAGES, marker), _Source(limited(self._model, prompt.most), messages, marker)
-        with _failures_named():
-            async for piece in shown.of(joined(source.pieces())):
+        with _translate_failures():
+            async for piece in shown.filter(join_halves(source.pieces())):
                 yield piece
-            cut = source.unfinished == "answer_too_long" and not shown.text and only_thought(source.beginning)
-            if cut and remember_thoughts(self._model):
+            is_cut_off = source.unfinished == "answer_too_long" and not shown.text and only_thought(source.beginning)
+            if is_cut_off and remember_thoughts(self._model):
                 source = _Source(limited(self._model, prompt.most), messages, marker)
-                async for piece in shown.of(joined(source.pieces())):
+                async for piece in shown.filter(join_halves(source.pieces())):
                     yield piece
         if source.unfinished:
             raise ModelError(source.unfinished)
-        if not shown.signed and not _says(shown.text):
+        if not shown.signed and not _has_content(shown.text):
             raise ModelError("answer_empty")
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
@@ -192,22 +192,22 @@ class ChatReasoner:
 
     async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
         """Suggest follow-up questions that the passages answer. Raises ModelError."""
-        return listed(await self.lines(requests.suggest(self.texts, question, answer, passages)))
+        return drop_intro(await self.lines(requests.suggest(self.texts, question, answer, passages)))
 
     async def filled(self, schema: type[Filled], prompt: Prompt) -> Filled:
         """Ask for a reply in the form of `schema`. Raises ModelError, also for a reply that does not match it."""
         fill: Any = self._structured or structured
         pace = await learn(self._fast)
-        if pace.seconds(estimate_tokens(prompt.system + prompt.user), _FORM) > _silence(self._fast):
+        if pace.seconds(estimate_tokens(prompt.system + prompt.user), _FORM_TOKENS) > _request_timeout(self._fast):
             raise ModelError("model_slow")
-        with _failures_named():
+        with _translate_failures():
             try:
-                filled: Filled = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
+                form: Filled = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
             except ModelError as error:
                 if error.code != "chat_unusable" or not was_cut_thinking(self._fast, error.__cause__):
                     raise
-                filled = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
-        return filled
+                form = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
+        return form
 
 
 class _Source:
@@ -235,38 +235,38 @@ class _Source:
                 if self._marker and self._marker in tail:
                     self.unfinished = "answer_copied"
                     return
-                if _goes_in_circles(tail):
+                if _is_repetitive(tail):
                     self.unfinished = "answer_circles"
                     return
                 yield text
             if length > _MAX_ANSWER:
                 self.unfinished = "answer_too_long"
                 return
-        self.unfinished = self._verdict()
+        self.unfinished = self._end_code()
 
-    def _verdict(self) -> str:
+    def _end_code(self) -> str:
         """Return the code for how the stream ended: a dropped connection may show only in a missing finish reason."""
         if self._reason in ("length", "max_tokens"):
             return "answer_too_long"
-        dropped = not self._reason and self._model._llm_type == _STREAMS_A_REASON
+        dropped = not self._reason and self._model._llm_type == _WITH_FINISH_REASON
         return "answer_cut_off" if dropped or self._reason == "content_filter" else ""
 
 
-def _goes_in_circles(tail: str) -> bool:
+def _is_repetitive(tail: str) -> bool:
     """True if a text ends with the same words four times in a row."""
     period = len(tail) - _RUN - tail.rfind(tail[-_RUN:], 0, -1)
-    round_ = tail[-max(4 * period, _LEAST_CIRCLE) :]
-    repeats = len(tail) >= len(round_) == max(4 * period, _LEAST_CIRCLE) and round_[period:] == round_[:-period]
-    return repeats and any(map(str.isalnum, round_))
+    cycle = tail[-max(4 * period, _MIN_REPETITION) :]
+    repeats = len(tail) >= len(cycle) == max(4 * period, _MIN_REPETITION) and cycle[period:] == cycle[:-period]
+    return repeats and any(map(str.isalnum, cycle))
 
 
-def _silence(model: BaseChatModel) -> float:
+def _request_timeout(model: BaseChatModel) -> float:
     """Return the model's request timeout in seconds, or infinity without one."""
     seconds = getattr(model, "request_timeout", None)
     return float(seconds) if isinstance(seconds, int | float) else math.inf
 
 
-def _says(text: str) -> bool:
+def _has_content(text: str) -> bool:
     """True if a text has words besides its citation marks, and is more than a line that introduces something."""
     bare = cut(text, find_marks(text), 0, len(text)).strip()
     return bool(_WORD.search(bare)) and ("\n" in bare or not leads_on(bare))
@@ -289,7 +289,7 @@ def _model_name(model: BaseChatModel) -> str:
 
 
 @contextmanager
-def _failures_named() -> Iterator[None]:
+def _translate_failures() -> Iterator[None]:
     """Convert the exceptions of a provider's library to ModelError."""
     try:
         yield

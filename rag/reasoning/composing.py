@@ -29,14 +29,14 @@ COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce", "map_re
 Numbered = tuple[int, Passage]
 
 _RULES_AND_ANSWER: Final = 1_200  # tokens of a request that are not passages
-_LEAST_ROOM: Final = 400
+_MIN_ROOM: Final = 400
 _LABEL: Final = 40  # tokens of a passage's tags and title
-_AT_ONCE: Final = 4  # requests to a server
+_MAX_CONCURRENT: Final = 4  # requests to a server
 _MARK: Final = re.compile(r"\[(\d{1,3})\]")
 _SCORE: Final = re.compile(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1,3})[^\n]{0,20}\s*+$", re.IGNORECASE)
 _GAP: Final = " … "
-_BESIDE: Final = 0.4  # share of the better neighbour's value that a sentence gets: it may resolve a pronoun there
-_BY_RANK: Final = 0.05  # deducted from each sentence's value per place of its passage
+_NEIGHBOUR_SHARE: Final = 0.4  # of the better neighbour's value: it may have the noun of a pronoun
+_RANK_COST: Final = 0.05  # deducted from each sentence's value per place of its passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def plan_for(
     Small context windows and low speed mean a small model, which answers worse from its own notes and needs many
     times the calls. All ways but "stuff" need at least two calls.
     """
-    room = max(_LEAST_ROOM, context_tokens - _RULES_AND_ANSWER)
-    asked_for = compose != "auto" and calls >= 2 and len(passages) > 1
-    way: Way = cast(Way, compose) if asked_for else "stuff"
+    room = max(_MIN_ROOM, context_tokens - _RULES_AND_ANSWER)
+    is_requested = compose != "auto" and calls >= 2 and len(passages) > 1
+    way: Way = cast(Way, compose) if is_requested else "stuff"
     return Plan(way, room, calls, deep)
 
 
@@ -72,7 +72,9 @@ def share_that_fits(passages: Sequence[Passage], room: int) -> float:
     return min(1.0, room / max(1, tokens_of(passages)))
 
 
-async def composed(writer: ChatReasoner, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
+async def compose_answer(
+    writer: ChatReasoner, question: str, passages: Sequence[Passage], plan: Plan
+) -> AsyncIterator[str]:
     """Write the answer; the last request streams. Raises ModelError."""
     numbered = list(enumerate(passages, 1))
     ways = {"stuff": _stuff, "refine": _refine, "map_reduce": _map_reduce, "map_rerank": _map_rerank}
@@ -87,20 +89,20 @@ async def _stuff(writer: ChatReasoner, question: str, numbered: Sequence[Numbere
 
 
 async def _refine(writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
-    groups = grouped(numbered, plan)
+    groups = group_passages(numbered, plan)
     draft = ""
     for group in groups[:-1]:
-        reply = await writer.whole(_refining(writer, question, group, draft, plan))
+        reply = await writer.whole(_refine_prompt(writer, question, group, draft, plan))
         draft = draft if NOT_IN_PAGES in reply or not reply else reply
-    written = ""
-    async for piece in writer.stream(_refining(writer, question, groups[-1], draft, plan)):
-        written = "" if piece == RESET else written + piece
+    text = ""
+    async for piece in writer.stream(_refine_prompt(writer, question, groups[-1], draft, plan)):
+        text = "" if piece == RESET else text + piece
         yield piece
-    if draft and not written.strip():  # nothing in the last passages, and the model wrote only that
+    if draft and not text.strip():  # nothing in the last passages, and the model wrote only that
         yield draft
 
 
-def _refining(writer: ChatReasoner, question: str, group: Sequence[Numbered], draft: str, plan: Plan) -> Prompt:
+def _refine_prompt(writer: ChatReasoner, question: str, group: Sequence[Numbered], draft: str, plan: Plan) -> Prompt:
     if not draft:
         return requests.answer(writer.texts, question, group, deep=plan.deep)
     return requests.refine(writer.texts, question, group, draft, deep=plan.deep)
@@ -109,17 +111,17 @@ def _refining(writer: ChatReasoner, question: str, group: Sequence[Numbered], dr
 async def _map_reduce(
     writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan
 ) -> AsyncIterator[str]:
-    gate = asyncio.Semaphore(_AT_ONCE)
+    gate = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    async def notes_on(group: Sequence[Numbered]) -> list[Numbered]:
+    async def take_notes(group: Sequence[Numbered]) -> list[Numbered]:
         async with gate:
             lines = await writer.lines(requests.notes(writer.texts, question, group))
         return notes_of(group, lines)
 
-    groups = grouped(numbered, replace(plan, calls=plan.calls - 1))
-    noted = [note for notes in await asyncio.gather(*map(notes_on, groups)) for note in notes]
-    if noted:
-        fitting = fitted(noted, plan.room)
+    groups = group_passages(numbered, replace(plan, calls=plan.calls - 1))
+    all_notes = [note for notes in await asyncio.gather(*map(take_notes, groups)) for note in notes]
+    if all_notes:
+        fitting = fitted(all_notes, plan.room)
         async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
             yield piece
 
@@ -127,27 +129,27 @@ async def _map_reduce(
 async def _map_rerank(
     writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan
 ) -> AsyncIterator[str]:
-    gate = asyncio.Semaphore(_AT_ONCE)
+    gate = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    async def answered(group: Sequence[Numbered]) -> tuple[int, str]:
+    async def answer_scored(group: Sequence[Numbered]) -> tuple[int, str]:
         async with gate:
             source = writer.stream(requests.scored(writer.texts, question, group, deep=plan.deep))
-            return score_of("".join([piece async for piece in source]).rpartition(RESET)[2])
+            return parse_score("".join([piece async for piece in source]).rpartition(RESET)[2])
 
-    answers = await asyncio.gather(*map(answered, grouped(numbered, plan)))
-    yield max(answers, key=lambda one: one[0])[1]
+    answers = await asyncio.gather(*map(answer_scored, group_passages(numbered, plan)))
+    yield max(answers, key=lambda answer: answer[0])[1]
 
 
-def score_of(reply: str) -> tuple[int, str]:
+def parse_score(reply: str) -> tuple[int, str]:
     """Return the score of a reply (0 to 100) and its text: 0 if it is empty, 1 if it has no readable score."""
-    found = _SCORE.search(reply)
-    text = reply[: found.start()].strip() if found else reply.strip()
+    match = _SCORE.search(reply)
+    text = reply[: match.start()].strip() if match else reply.strip()
     if not text:
         return 0, ""
-    return min(100, int(found[1])) if found else 1, text
+    return min(100, int(match[1])) if match else 1, text
 
 
-def grouped(numbered: Sequence[Numbered], plan: Plan) -> list[list[Numbered]]:
+def group_passages(numbered: Sequence[Numbered], plan: Plan) -> list[list[Numbered]]:
     """Return the passages of each request, in order: one each if there are enough calls, else as many as needed."""
     size = -(-len(numbered) // max(1, plan.calls))
     groups = [list(numbered[at : at + size]) for at in range(0, len(numbered), size)]
@@ -160,26 +162,27 @@ def fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
     if share >= 1.0:
         return list(numbered)
     return [
-        (number, replace(one, text=one.text[: int(len(one.text[:MAX_PASSAGE]) * share)])) for number, one in numbered
+        (number, replace(passage, text=passage.text[: int(len(passage.text[:MAX_PASSAGE]) * share)]))
+        for number, passage in numbered
     ]
 
 
 def notes_of(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbered]:
     """Return the passages with their notes as text, without passages that have no notes."""
-    known = dict(group)
+    passages = dict(group)
     texts: dict[int, list[str]] = {}
     for line in lines:
         if NOT_IN_PAGES in line:
             continue
-        marks = [int(mark) for mark in _MARK.findall(line) if int(mark) in known]
+        marks = [int(mark) for mark in _MARK.findall(line) if int(mark) in passages]
         if not marks and len(group) == 1:
             marks = [group[0][0]]
         if marks and (text := _MARK.sub("", line).strip()):
             texts.setdefault(marks[0], []).append(text)
-    return [(number, replace(known[number], text="\n".join(told))) for number, told in sorted(texts.items())]
+    return [(number, replace(passages[number], text="\n".join(notes))) for number, notes in sorted(texts.items())]
 
 
-def distilled(passages: Sequence[Passage], worth: Callable[[str], float], share: float) -> list[Passage]:
+def distil(passages: Sequence[Passage], worth: Callable[[str], float], share: float) -> list[Passage]:
     """Return the passages in order with about `share` of their text: the best sentences of all by `worth`.
 
     An ellipsis marks each gap. Every passage keeps at least its best sentence, so that the numbers do not change.
@@ -191,33 +194,33 @@ def distilled(passages: Sequence[Passage], worth: Callable[[str], float], share:
     room = share * sum(len(passage.text) for passage in passages)
     ranked = sorted(
         (
-            (-value + _BY_RANK * place, place, index)
+            (-value + _RANK_COST * place, place, index)
             for place, passage in enumerate(passages)
             for index, value in enumerate(_values(passage.text, spans[place], worth))
         )
     )
-    kept: list[set[int]] = [set() for _ in passages]
+    selected: list[set[int]] = [set() for _ in passages]
     for _, place, index in ranked:
         start, end = spans[place][index]
-        if room >= end - start or not kept[place]:
-            kept[place].add(index)
+        if room >= end - start or not selected[place]:
+            selected[place].add(index)
             room -= end - start
-    return [replace(passage, text=_joined(passage.text, spans[i], kept[i])) for i, passage in enumerate(passages)]
+    return [replace(passage, text=_join(passage.text, spans[i], selected[i])) for i, passage in enumerate(passages)]
 
 
 def _values(text: str, spans: Sequence[tuple[int, int]], worth: Callable[[str], float]) -> list[float]:
-    own = [worth(text[start:end]) for start, end in spans]
+    values = [worth(text[start:end]) for start, end in spans]
     return [
-        value + _BESIDE * max(own[i - 1] if i else 0.0, own[i + 1] if i + 1 < len(own) else 0.0)
-        for i, value in enumerate(own)
+        value + _NEIGHBOUR_SHARE * max(values[i - 1] if i else 0.0, values[i + 1] if i + 1 < len(values) else 0.0)
+        for i, value in enumerate(values)
     ]
 
 
-def _joined(text: str, spans: Sequence[tuple[int, int]], kept: set[int]) -> str:
+def _join(text: str, spans: Sequence[tuple[int, int]], selected: set[int]) -> str:
     out = ""
-    for index in sorted(kept):
+    for index in sorted(selected):
         start, end = spans[index]
-        follows = index - 1 in kept
+        follows = index - 1 in selected
         lead = text[spans[index - 1][1] : start] if follows else (_GAP if out else "")
         out += lead + text[start:end]
     return out

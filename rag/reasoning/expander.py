@@ -14,7 +14,7 @@ from rag.prompts.requests import Prompt
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
-from rag.reasoning.replies import listed, one_line
+from rag.reasoning.replies import drop_intro, one_line
 from rag.retrieval.strategies import Expander, Need
 from rag.retrieval.strategies.auto import ASKS
 from rag.text import detect_language, terms
@@ -52,7 +52,7 @@ class ChatExpander:
         return " ".join(self._lines(requests.hypothetical(self._writer.texts, question)))[:_MAX_PASSAGE]
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
-        return [line[:_MAX_QUERY] for line in listed(self._lines(requests.phrasings(self._writer.texts, question)))]
+        return [line[:_MAX_QUERY] for line in drop_intro(self._lines(requests.phrasings(self._writer.texts, question)))]
 
     def translation(self, question: str, language: str) -> str:
         """Return the translated question, or an empty string if the reply is in another language."""
@@ -61,14 +61,14 @@ class ChatExpander:
 
     def need(self, question: str) -> Need:
         words = " ".join(self._lines(requests.need(self._writer.texts, question))).casefold()
-        said: list[Need] = [need for need in ("exact", "concept", "facets") if re.search(rf"\b{need}\b", words)]
-        return said[0] if len(said) == 1 else ""
+        needs: list[Need] = [need for need in ("exact", "concept", "facets") if re.search(rf"\b{need}\b", words)]
+        return needs[0] if len(needs) == 1 else ""
 
     def _lines(self, prompt: Prompt) -> list[str]:
-        return _waited_for(self._writer.lines(prompt), self._seconds)
+        return _wait_for(self._writer.lines(prompt), self._seconds)
 
 
-def _waited_for(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
+def _wait_for(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
     future = asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop())
     try:
         return future.result(seconds)
@@ -88,11 +88,11 @@ class FeedbackExpander:
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
         """Return the question and the best sentences of the first passages."""
-        return " ".join((question, *self._quoter.closest(question, near[:_NEAR], _SENTENCES)))[:_MAX_PASSAGE]
+        return " ".join((question, *self._quoter.find_closest(question, near[:_NEAR], _SENTENCES)))[:_MAX_PASSAGE]
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
         """Return the parts of a question that asks several things, else its keywords, with and without a heading."""
-        return parts(question) or self._quoter.forms(question, near)[:2]
+        return split_question(question) or self._quoter.rephrase(question, near)[:2]
 
     def translation(self, question: str, language: str) -> str:
         return ""
@@ -108,8 +108,8 @@ def expander_for(reasoner: Reasoner) -> Expander | None:
     return FeedbackExpander(reasoner) if isinstance(reasoner, ExtractiveReasoner) else None
 
 
-def parts(question: str) -> list[str]:
+def split_question(question: str) -> list[str]:
     """Split a question into the things that it asks; return an empty list if it asks only one."""
-    found = [part.strip(" ,，?？") for part in _PART.split(question)]
-    asked = [part for part in found if len(terms(part)) >= 2]
-    return asked if len(asked) > 1 and all(ASKS.search(part) for part in asked) else []
+    parts = [part.strip(" ,，?？") for part in _PART.split(question)]
+    questions = [part for part in parts if len(terms(part)) >= 2]
+    return questions if len(questions) > 1 and all(ASKS.search(part) for part in questions) else []

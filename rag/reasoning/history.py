@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
 RETRIEVE: Final = "retrieve"
-_MEANT: Final = "standalone"
+_STANDALONE: Final = "standalone"
 _ASIDE: Final = "aside"
 
 
@@ -38,8 +38,8 @@ def said(
     """Return the person's message, with the standalone question if different; an `id` replaces that message."""
     from langchain_core.messages import HumanMessage
 
-    understood = {_MEANT: standalone} if standalone and standalone != question else {}
-    return HumanMessage(question, additional_kwargs={**understood, **({_ASIDE: True} if aside else {})}, id=id)
+    standalone_field = {_STANDALONE: standalone} if standalone and standalone != question else {}
+    return HumanMessage(question, additional_kwargs={**standalone_field, **({_ASIDE: True} if aside else {})}, id=id)
 
 
 def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
@@ -47,15 +47,15 @@ def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
     from langchain_core.messages import AIMessage
 
     messages: list[AnyMessage] = []
-    for one in exchanges:
-        messages.append(said(one.question, one.standalone, aside=one.aside))
-        if one.answer.strip():
-            messages.append(AIMessage(one.answer))
+    for exchange in exchanges:
+        messages.append(said(exchange.question, exchange.standalone, aside=exchange.aside))
+        if exchange.answer.strip():
+            messages.append(AIMessage(exchange.answer))
     return messages
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class Turn:
     """A question and its answer, if any."""
 
     asked: HumanMessage
@@ -63,26 +63,26 @@ class Spoken:
 
     @property
     def exchange(self) -> Exchange:
-        kept = self.asked.additional_kwargs
+        fields = self.asked.additional_kwargs
         answer = self.answered.text if self.answered else ""
-        return Exchange(self.asked.text, answer, str(kept.get(_MEANT, "")), bool(kept.get(_ASIDE)))
+        return Exchange(self.asked.text, answer, str(fields.get(_STANDALONE, "")), bool(fields.get(_ASIDE)))
 
     @property
     def messages(self) -> list[AnyMessage]:
         return [self.asked, self.answered] if self.answered else [self.asked]
 
 
-def turns_of(messages: Sequence[BaseMessage]) -> list[Spoken]:
+def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
     """Return each question with the first answer before the next question, if any."""
     from langchain_core.messages import AIMessage, HumanMessage
 
-    found: list[Spoken] = []
+    turns: list[Turn] = []
     for message in messages:
         if isinstance(message, HumanMessage):
-            found.append(Spoken(message, None))
-        elif isinstance(message, AIMessage) and message.text and found and found[-1].answered is None:
-            found[-1] = Spoken(found[-1].asked, message)
-    return found
+            turns.append(Turn(message, None))
+        elif isinstance(message, AIMessage) and message.text and turns and turns[-1].answered is None:
+            turns[-1] = Turn(turns[-1].asked, message)
+    return turns
 
 
 def exchanges_of(messages: Sequence[BaseMessage]) -> list[Exchange]:
@@ -121,9 +121,9 @@ HISTORY_TOKENS: Final = 2_000
 SUMMARY_OF: Final = "(What was said before, in short.)"
 """The question of an exchange whose answer is the summary of older ones."""
 WINDOW: Final = 5
-_FOLLOWED: Final = 4  # exchanges that a follow-up may refer to
+_MAX_FOLLOWED: Final = 4  # exchanges that a follow-up may refer to
 _OPENING: Final = 600  # characters of an answer
-_AT_LEAST: Final = 2  # exchanges that stay in full, however long
+_MIN_WHOLE: Final = 2  # exchanges that stay in full, however long
 
 _FIRST: Final = re.compile(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
 _YOU: Final = re.compile(r"\byour?\b|你", re.I)
@@ -134,7 +134,7 @@ _ALL: Final = re.compile(
     re.IGNORECASE,
 )
 MAX_STANDALONE: Final = 600  # characters
-_NEW_WORDS: Final = 2  # new words that a standalone question may add
+_MAX_NEW_WORDS: Final = 2  # new words that a standalone question may add
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,40 +156,40 @@ class Memory:
         """Return how many of the oldest exchanges go into the summary."""
         if self.verbatim:
             return 0
-        return len(exchanges) if self.kind == "summary" else overflowing(exchanges)
+        return len(exchanges) if self.kind == "summary" else count_overflowing(exchanges)
 
     def begins(self, exchanges: Sequence[Exchange]) -> int:
         """Return the index of the first exchange that a model sees."""
         if self.kind == "window":
             return max(0, len(exchanges) - self.window)
-        return overflowing(exchanges, self.tokens) if self.kind == "buffer" else 0
+        return count_overflowing(exchanges, self.tokens) if self.kind == "buffer" else 0
 
     def followed(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
         """Return the exchanges for rewriting a follow-up; with a summary, the openings of the last answers suffice."""
         if self.verbatim:
             return list(exchanges[self.begins(exchanges) :])
-        return [replace(one, answer=one.answer.strip()[:_OPENING]) for one in exchanges[-_FOLLOWED:]]
+        return [replace(exchange, answer=exchange.answer.strip()[:_OPENING]) for exchange in exchanges[-_MAX_FOLLOWED:]]
 
 
-def overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKENS) -> int:
+def count_overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKENS) -> int:
     """Return how many of the oldest exchanges no longer fit; the last two always count as fitting."""
     room = tokens
     for place in range(len(exchanges) - 1, -1, -1):
         room -= estimate_tokens(exchanges[place].meant) + estimate_tokens(exchanges[place].answer)
-        if room < 0 and len(exchanges) - place > _AT_LEAST:
+        if room < 0 and len(exchanges) - place > _MIN_WHOLE:
             return place + 1
     return 0
 
 
 def summary_by_rules(before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
     """Return each question with the first sentence of its answer, without the oldest lines if there are too many."""
-    lines = [*before.splitlines(), *(f"{one.meant} — {first_sentence(one.answer)}" for one in exchanges)]
+    lines = [*before.splitlines(), *(f"{exchange.meant} — {first_sentence(exchange.answer)}" for exchange in exchanges)]
     while len(lines) > 1 and sum(map(estimate_tokens, lines)) > tokens:
         del lines[0]
     return "\n".join(lines)
 
 
-def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
+def answer_from_conversation(question: str, exchanges: Sequence[Exchange]) -> str:
     """Answer a question about the conversation; return an empty string if it is about something else."""
     summary = ""
     if not is_about_conversation(question):
@@ -200,21 +200,21 @@ def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
     if not exchanges:
         return say(Notice("recall_nothing"), language)
     if _ALL.search(question) and not _FIRST.search(question):
-        lines = [*summary.splitlines(), *(f"{one.question} — {first_sentence(one.answer)}" for one in exchanges)]
+        lines = [*summary.splitlines(), *(f"{past.question} — {first_sentence(past.answer)}" for past in exchanges)]
         return f"{say(Notice('recall_all'), language)}\n\n" + "\n".join(f"- {line}" for line in lines)
-    first = bool(_FIRST.search(question))
-    told = exchanges[0] if first else exchanges[-1]
-    if first and summary:
-        told = Exchange(summary.splitlines()[0].partition(" — ")[0], "")
-    of_answer = told.answer and _asks_for_the_answer(question)
-    code = ("recall_first" if first else "recall_last") + ("_answer" if of_answer else "")
-    params = {"question": told.question, "answer": unmarked(told.answer).strip()}
+    is_first = bool(_FIRST.search(question))
+    exchange = exchanges[0] if is_first else exchanges[-1]
+    if is_first and summary:
+        exchange = Exchange(summary.splitlines()[0].partition(" — ")[0], "")
+    has_answer = exchange.answer and _asks_for_answer(question)
+    code = ("recall_first" if is_first else "recall_last") + ("_answer" if has_answer else "")
+    params = {"question": exchange.question, "answer": unmarked(exchange.answer).strip()}
     return say(Notice(code, params), language)
 
 
-def _asks_for_the_answer(question: str) -> bool:
-    you = _YOU.search(question)
-    return bool(you and _ANSWER.search(question, you.end()))
+def _asks_for_answer(question: str) -> bool:
+    match = _YOU.search(question)
+    return bool(match and _ANSWER.search(question, match.end()))
 
 
 def completes(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
@@ -227,20 +227,20 @@ def completes(standalone: str, question: str, history: Sequence[Exchange]) -> bo
         return True
     if is_chinese(standalone) != is_chinese(question) or (asks(question) and not asks(standalone)):
         return False
-    own, made = _content(question), _content(standalone)
-    told = own.union(*(_content(f"{one.meant} {one.answer}") for one in history))
-    new = made - told
-    return (not own or bool(own & made)) and len(new) <= max(_NEW_WORDS, len(made) // 2)
+    before, after = _content_terms(question), _content_terms(standalone)
+    seen = before.union(*(_content_terms(f"{exchange.meant} {exchange.answer}") for exchange in history))
+    new = after - seen
+    return (not before or bool(before & after)) and len(new) <= max(_MAX_NEW_WORDS, len(after) // 2)
 
 
-def _content(text: str) -> set[str]:
+def _content_terms(text: str) -> set[str]:
     return {term.key for term in read(text).terms}
 
 
 def questions_before(history: Sequence[Exchange]) -> list[str]:
     """Return the last questions to include in a search, in standalone form, oldest first, without asides."""
-    asked = [one.meant for one in history if not one.aside and not is_about_conversation(one.meant)]
-    return [question[:MAX_STANDALONE] for question in asked][-TURNS:]
+    questions = [turn.meant for turn in history if not turn.aside and not is_about_conversation(turn.meant)]
+    return [question[:MAX_STANDALONE] for question in questions][-TURNS:]
 
 
 def searched_with(steps: Sequence[Step]) -> list[str]:

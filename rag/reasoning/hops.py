@@ -20,13 +20,13 @@ from rag.types import Notice, Passage
 
 Kind = Literal["question", "comparison", "hop"]
 
-NEXT: Final = 2
+MAX_SUBQUESTIONS: Final = 2
 """Maximum number of sub-questions of a revision."""
-READ: Final = 4
+MAX_SCANNED: Final = 4
 """Best passages of a search that are scanned for names."""
-FIRST: Final = 1
+FIRST_KEPT: Final = 1
 """Passages of the first search that stay ahead of all others."""
-DEEPER: Final = 2.0
+HOP_GAIN: Final = 2.0
 """Factor for a name found by a hop, relative to names found by the search before it."""
 
 FEATURES: Final = {"said": 6.0, "held": 9.5, "titled": 4.0, "rare": 1.5, "early": 1.9, "page": 2.6, "long": 0.6}
@@ -44,7 +44,7 @@ _LOWER = re.compile(r"(?<![\w’'])[a-z]\w*+")
 _HAN = "\u3400-\u9fff"
 _PIECE = re.compile(f"[{_HAN}]+|[^\\s{_HAN}]+")
 _OPENING = "《“「"
-_LITTLE = frozenset("of de la du van von der the &".split())
+_SMALL_WORDS = frozenset("of de la du van von der the &".split())
 _AROUND = "《》“”「」’'.& -"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _QUALIFIED = re.compile(r"(?<!\s)\s*+[(（][^()（）]*+[)）]$")
@@ -52,7 +52,7 @@ _JOIN = r"(?:\b(?:and|or|vs|versus|than)\b|[和与與跟及比、]|或)"
 _JOINT = re.compile(_JOIN, re.IGNORECASE)
 _JOINED_BEFORE = re.compile(rf"(?:[{_HAN}]|\b[A-Z\d]\S{{0,30}}+\s){_JOIN}.{{0,12}}$")
 _JOINED_AFTER = re.compile(rf".{{0,12}}?{_JOIN}\W{{0,3}}(?:the )?[A-Z{_HAN}\d]")
-_APART: Final = 24
+_MAX_GAP: Final = 24
 """Maximum characters between two names of a comparison."""
 
 
@@ -93,49 +93,55 @@ class RulePlanner:
         not found comes before new names. If both were found, a new name of each is followed once, provided that each
         page was found in one passage from its beginning: in a longer page, the search has read the relevant part.
         """
-        titles = {bare(passage.title) for passages in found for passage in passages}
-        sides = _compared(question, titles)
+        titles = {trim_title(passage.title) for passages in found for passage in passages}
+        sides = _find_sides(question, titles)
         sources = list(zip(asked, found, strict=True))
         if sides:
-            sources[:1] = _by_side(question, sides, found[0])
+            sources[:1] = _split(question, sides, found[0])
             places = [[passage.start for passage in passages] for _, passages in sources[: len(sides)]]
             if len(asked) > len(sides) or any(starts not in ([], [0]) for starts in places):
                 return []
-        lost = {text: side for side in titles if not sides and (text := _other_side(question, side))}
+        missing = {text: side for side in titles if not sides and (text := _ask_other_side(question, side))}
         hops = self._hops(question, sources)
-        texts = self._distinct(question, asked, [*lost, *hops])
+        selected = self._distinct(question, asked, [*missing, *hops])
         return [
-            Planned(text, Notice("plan_side", {"name": lost[text]}), "comparison")
-            if text in lost
+            Planned(text, Notice("plan_side", {"name": missing[text]}), "comparison")
+            if text in missing
             else Planned(text, Notice("plan_hop", {"name": hops[text]}), "hop")
-            for text in texts
+            for text in selected
         ]
 
     def sides(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the titles of these pages that the question compares, in its order."""
-        return _compared(question, {bare(passage.title) for passage in passages})
+        return _find_sides(question, {trim_title(passage.title) for passage in passages})
 
     def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]]) -> dict[str, str]:
         """Map the search for each new name to the name, best first; the chances along a chain are multiplied."""
-        worth: dict[str, float] = {}
+        best: dict[str, float] = {}
         names: dict[str, str] = {}
         for query, passages in sources:
-            for lead in self.leads(question, query, passages[:READ]):
-                worth[lead.text] = max(worth.get(lead.text, 0.0), lead.chance * DEEPER * worth.get(query, 1.0 / DEEPER))
+            for lead in self.leads(question, query, passages[:MAX_SCANNED]):
+                best[lead.text] = max(
+                    best.get(lead.text, 0.0), lead.chance * HOP_GAIN * best.get(query, 1.0 / HOP_GAIN)
+                )
                 names[lead.text] = lead.name
-        return {text: names[text] for text in sorted(worth, key=lambda text: -worth[text])}
+        return {text: names[text] for text in sorted(best, key=lambda text: -best[text])}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
         """Return the first NEXT texts whose new terms are no subset or superset of another's."""
-        own = self._terms(question)
-        known = [terms for text in asked if (terms := self._terms(text) - own)]
-        kept: list[str] = []
+        question_terms = self._terms(question)
+        seen = [terms for text in asked if (terms := self._terms(text) - question_terms)]
+        selected: list[str] = []
         for text in texts:
-            new = self._terms(text) - own
-            if len(kept) < NEXT and text not in asked and not (new and any(new <= one or one <= new for one in known)):
-                kept.append(text)
-                known += [new] if new else []
-        return kept
+            new = self._terms(text) - question_terms
+            if (
+                len(selected) < MAX_SUBQUESTIONS
+                and text not in asked
+                and not (new and any(new <= other or other <= new for other in seen))
+            ):
+                selected.append(text)
+                seen += [new] if new else []
+        return selected
 
     def leads(self, question: str, query: str, passages: Sequence[Passage]) -> list[Lead]:
         """Return each name in the passages that is in neither `question` nor `query`, a part of it.
@@ -143,68 +149,68 @@ class RulePlanner:
         Chances are a softmax over the names, each by its best occurrence. May block.
         """
         best: dict[str, tuple[float, str, int]] = {}
-        for name, features, sentence, place in self._places(query, passages, self._terms(f"{question} {query}")):
+        for name, features, sentence, place in self._occurrences(query, passages, self._terms(f"{question} {query}")):
             score = sum(map(float.__mul__, FEATURES.values(), features))
             best[name] = max(best.get(name, (-math.inf, "", 0)), (score, sentence, place))
         top = max((score for score, _, _ in best.values()), default=0.0)
         odds = {name: math.exp(score - top) for name, (score, _, _) in best.items()}
         total = sum(odds.values())
         return [
-            Lead(name, f"{name} {self._left(query, sentence)}".strip(), odds[name] / total, place)
+            Lead(name, f"{name} {self._remaining_query(query, sentence)}".strip(), odds[name] / total, place)
             for name, (_, sentence, place) in best.items()
         ]
 
-    def _left(self, query: str, said: str) -> str:
+    def _remaining_query(self, query: str, sentence: str) -> str:
         """Return the query without the words of a sentence; in Chinese, without its runs of characters."""
-        held = self._terms(said)
-        pieces = [_unsaid(word, said) if "\u3400" <= word[0] <= "\u9fff" else word for word in _PIECE.findall(query)]
+        seen = self._terms(sentence)
+        pieces = [_strip(word, sentence) if "\u3400" <= word[0] <= "\u9fff" else word for word in _PIECE.findall(query)]
         return " ".join(
-            piece for piece in pieces if _WORD.search(piece) and not ((terms := self._terms(piece)) and terms <= held)
+            piece for piece in pieces if _WORD.search(piece) and not ((terms := self._terms(piece)) and terms <= seen)
         )
 
-    def _places(
-        self, query: str, passages: Sequence[Passage], known: frozenset[int]
+    def _occurrences(
+        self, query: str, passages: Sequence[Passage], known_terms: frozenset[int]
     ) -> Iterator[tuple[str, list[float], str, int]]:
         """Yield each occurrence of a new name, with its FEATURES, the sentence under its title, and its passage."""
-        asked = self._terms(query)
-        titles = {bare(passage.title): self._terms(bare(passage.title)) for passage in passages}
-        read = [(passage, *self._read(passage, titles)) for passage in passages]
-        new = {name: self._terms(name) for _, _, sentences in read for names, _ in sentences for name in names}
-        idf = self._weights(sorted(asked.union(*new.values(), *titles.values())))
-        most = max(idf.values(), default=1.0) or 1.0
-        for place, (passage, above, sentences) in enumerate(read):
-            up = self._terms(above)
-            held = _share(idf, asked, self._terms(passage.text) | up)
-            titled = _share(idf, titles[bare(passage.title)], asked)
+        query_terms = self._terms(query)
+        titles = {trim_title(passage.title): self._terms(trim_title(passage.title)) for passage in passages}
+        parsed = [(passage, *self._parse(passage, titles)) for passage in passages]
+        terms = {name: self._terms(name) for _, _, sentences in parsed for names, _ in sentences for name in names}
+        idf = self._weights(sorted(query_terms.union(*terms.values(), *titles.values())))
+        max_idf = max(idf.values(), default=1.0) or 1.0
+        for place, (passage, heading, sentences) in enumerate(parsed):
+            heading_terms = self._terms(heading)
+            in_passage = _share(idf, query_terms, self._terms(passage.text) | heading_terms)
+            in_title = _share(idf, titles[trim_title(passage.title)], query_terms)
             for number, (names, text) in enumerate(sentences, 1):
-                said = _share(idf, asked, self._terms(text) | up)
+                in_sentence = _share(idf, query_terms, self._terms(text) | heading_terms)
                 for name in names:
-                    if own := new[name] - known:
-                        rare = sum(idf[term] for term in own) / len(own) / most
-                        page = float(any(new[name] <= title for title in titles.values()))
-                        features = [said, held, titled, rare, 1 / number, page, len(new[name]) / 3]
-                        yield name, features, f"{above} {text}", place
+                    if new_terms := terms[name] - known_terms:
+                        rare = sum(idf[term] for term in new_terms) / len(new_terms) / max_idf
+                        page = float(any(terms[name] <= title for title in titles.values()))
+                        features = [in_sentence, in_passage, in_title, rare, 1 / number, page, len(terms[name]) / 3]
+                        yield name, features, f"{heading} {text}", place
 
-    def _read(self, passage: Passage, titles: Iterable[str]) -> tuple[str, list[tuple[list[str], str]]]:
+    def _parse(self, passage: Passage, titles: Iterable[str]) -> tuple[str, list[tuple[list[str], str]]]:
         """Return the headings above a passage, and its sentences with the names in each."""
         ordinary = frozenset(_LOWER.findall(passage.text))
         texts = [passage.text[start:end] for start, end in sentence_spans(passage.text)]
-        above = " ".join((passage.title, *passage.section))
-        return above, [(self._names(text, ordinary, titles), text) for text in texts]
+        heading = " ".join((passage.title, *passage.section))
+        return heading, [(self._names(text, ordinary, titles), text) for text in texts]
 
     def _names(self, text: str, ordinary: Collection[str] = (), titles: Iterable[str] = ()) -> list[str]:
         """Return the names in `text`: capitalised runs, quoted words, titles of pages; none without search terms.
 
         A first word in `ordinary`, which occurs in lower case elsewhere, begins a sentence, not a name.
         """
-        runs = [run for found in _RUN.finditer(text) for run in _capitals(found[0])]
+        runs = [run for match in _RUN.finditer(text) for run in _capitals(match[0])]
         if runs and text.startswith(runs[0]) and (len(words := runs[0].split()) == 1 or words[0].lower() in ordinary):
             runs[0] = " ".join(words[1:])
-        found = dict.fromkeys([*runs, *(title for title in titles if title in text)])
-        return [name for name in found if len(name) > 1 and self._terms(name)]
+        names = dict.fromkeys([*runs, *(title for title in titles if title in text)])
+        return [name for name in names if len(name) > 1 and self._terms(name)]
 
 
-def bare(title: str) -> str:
+def trim_title(title: str) -> str:
     """Return a title without its qualifier in parentheses."""
     return _QUALIFIED.sub("", title) or title
 
@@ -216,36 +222,36 @@ def _capitals(run: str) -> Iterator[str]:
         return
     name: list[str] = []
     for word in (*_SPLIT.split(run), "x"):
-        if word[:1].isupper() or word[:1].isdigit() or (name and word in _LITTLE):
+        if word[:1].isupper() or word[:1].isdigit() or (name and word in _SMALL_WORDS):
             name.append(word)
             continue
-        while name and name[-1] in _LITTLE:
+        while name and name[-1] in _SMALL_WORDS:
             name.pop()
         if any(part[0].isupper() for part in name):
             yield _POSSESSIVE.sub("", " ".join(name)).strip(_AROUND)
         name = []
 
 
-def _share(idf: Mapping[int, float], asked: frozenset[int], held: frozenset[int]) -> float:
+def _share(idf: Mapping[int, float], asked: frozenset[int], terms: frozenset[int]) -> float:
     """Return the share of the `asked` terms, by IDF, that are among `terms`."""
     total = sum(idf[term] for term in asked)
-    return sum(idf[term] for term in asked & held) / total if total else 0.0
+    return sum(idf[term] for term in asked & terms) / total if total else 0.0
 
 
-def _unsaid(run: str, said: str) -> str:
+def _strip(run: str, sentence: str) -> str:
     """Return the characters of a run that are in no common substring of two or more with `sentence`."""
-    kept, at = "", 0
-    while at < len(run):
-        end = at + 1
-        while end <= len(run) and run[at:end] in said:
+    remaining, start = "", 0
+    while start < len(run):
+        end = start + 1
+        while end <= len(run) and run[start:end] in sentence:
             end += 1
-        step = end - 1 - at
-        kept += run[at] if step < 2 else ""
-        at += max(1, step if step >= 2 else 1)
-    return kept
+        step = end - 1 - start
+        remaining += run[start] if step < 2 else ""
+        start += max(1, step if step >= 2 else 1)
+    return remaining
 
 
-def _without(question: str, names: Iterable[str]) -> str:
+def _remove_names(question: str, names: Iterable[str]) -> str:
     """Return the question without the names and the quotation marks around them."""
     for name in sorted(names, key=len, reverse=True):
         own = rf"(?<!\w){re.escape(name)}(?:['’]s?)?(?!\w)" if name.isascii() else re.escape(name)
@@ -253,67 +259,69 @@ def _without(question: str, names: Iterable[str]) -> str:
     return " ".join(question.split())
 
 
-def _compared(question: str, titles: Iterable[str]) -> list[str]:
+def _find_sides(question: str, titles: Iterable[str]) -> list[str]:
     """Return the titles that the question compares, in its order."""
     places: list[tuple[int, str]] = []
-    left = question
-    for title in sorted({bare(title) for title in titles if bare(title) in question}, key=len, reverse=True):
-        if (at := _stands(title, left)) >= 0:
+    remaining = question
+    for title in sorted(
+        {trim_title(title) for title in titles if trim_title(title) in question}, key=len, reverse=True
+    ):
+        if (at := _find_name(title, remaining)) >= 0:
             places.append((at, title))
-            left = left[:at] + "\0" * len(title) + left[at + len(title) :]
+            remaining = remaining[:at] + "\0" * len(title) + remaining[at + len(title) :]
     sides: list[str] = []
-    for (at, title), (then, other) in pairwise(sorted(places)):
-        between = question[at + len(title) : then]
-        if len(between) <= _APART and _JOINT.search(between):
-            sides += [title, other]
+    for (at, title), (next_at, next_title) in pairwise(sorted(places)):
+        between = question[at + len(title) : next_at]
+        if len(between) <= _MAX_GAP and _JOINT.search(between):
+            sides += [title, next_title]
     return list(dict.fromkeys(sides))
 
 
-def _by_side(question: str, sides: Sequence[str], passages: Sequence[Passage]) -> list[tuple[str, Sequence[Passage]]]:
+def _split(question: str, sides: Sequence[str], passages: Sequence[Passage]) -> list[tuple[str, Sequence[Passage]]]:
     """Return the question for each side of a comparison, with the passages about that side."""
     return [
         (
-            _without(question, [other for other in sides if other != side]),
-            [passage for passage in passages if bare(passage.title) == side],
+            _remove_names(question, [other for other in sides if other != side]),
+            [passage for passage in passages if trim_title(passage.title) == side],
         )
         for side in sides
     ]
 
 
-def _other_side(question: str, side: str) -> str:
+def _ask_other_side(question: str, side: str) -> str:
     """Return the question without `side` if it compares that to something else; else an empty string."""
-    at = _stands(side, question)
+    at = _find_name(side, question)
     if at < 0 or not (_JOINED_BEFORE.search(question[:at]) or _JOINED_AFTER.match(question[at + len(side) :])):
         return ""
-    return _without(question, [side])
+    return _remove_names(question, [side])
 
 
-def _stands(title: str, question: str) -> int:
+def _find_name(title: str, question: str) -> int:
     """Return the index of a title that is a separate name in the question, or -1."""
     if not title.isascii():
         return question.find(title) if len(title) > 1 else -1
-    found = re.search(rf"(?<!\w){re.escape(title)}(?!\w)", question) if any(map(str.isupper, title)) else None
-    return found.start() if found else -1
+    match = re.search(rf"(?<!\w){re.escape(title)}(?!\w)", question) if any(map(str.isupper, title)) else None
+    return match.start() if match else -1
 
 
 def fitting(passages: Sequence[Passage], room: int) -> list[Passage]:
     """Return the first passages, each with fewer than `room` characters before it; always the first one."""
-    before = accumulate((len(one.text) for one in passages), initial=0)
-    return [one for one, used in zip(passages, before, strict=False) if used < max(1, room)]
+    before = accumulate((len(passage.text) for passage in passages), initial=0)
+    return [passage for passage, used in zip(passages, before, strict=False) if used < max(1, room)]
 
 
-def in_turns(searches: Sequence[Sequence[Passage]], keep: int = FIRST) -> list[Passage]:
+def in_turns(searches: Sequence[Sequence[Passage]], keep: int = FIRST_KEPT) -> list[Passage]:
     """Merge the results of searches: the first `keep` of the first search, then one of each in turn.
 
     Passages of a page that touch or overlap become one, at the place of the first.
     """
-    first, *others = searches or [[]]
-    turns = zip_longest(first[keep:], *others)
-    ledger: list[Passage] = []
-    for passage in (*first[:keep], *(one for turn in turns for one in turn if one is not None)):
-        place = next((i for i, other in enumerate(ledger) if touch(passage, other)), None)
+    first, *rest = searches or [[]]
+    turns = zip_longest(first[keep:], *rest)
+    merged: list[Passage] = []
+    for passage in (*first[:keep], *(result for turn in turns for result in turn if result is not None)):
+        place = next((i for i, other in enumerate(merged) if touch(passage, other)), None)
         if place is None:
-            ledger.append(passage)
+            merged.append(passage)
         else:
-            ledger[place] = joined(ledger[place], passage)
-    return ledger
+            merged[place] = joined(merged[place], passage)
+    return merged

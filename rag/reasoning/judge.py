@@ -17,8 +17,8 @@ from rag.checking.terms import whole_sentences
 from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import BEARS_ON_IT, ExtractiveReasoner
-from rag.reasoning.hops import Lead, RulePlanner, bare
+from rag.reasoning.extractive import MIN_SHARE, ExtractiveReasoner
+from rag.reasoning.hops import Lead, RulePlanner, trim_title
 from rag.text import question_language
 from rag.types import Notice, Passage
 
@@ -44,7 +44,7 @@ class Judgement:
     worth: float = 0.0
 
 
-_LONGEST = 400  # characters of what is missing
+_MAX_CHARACTERS = 400  # characters of what is missing
 
 
 class PassageReply(BaseModel):
@@ -75,19 +75,19 @@ class ChatJudge:
         A passage that the model skips is not relevant; a quote that is not in its passage is dropped.
         """
         reply = await self._chat.filled(JudgeReply, requests.judge(self._chat.texts, question, whole, passages))
-        said = {one.number: one for one in reply.passages}
-        return [_judgement(said.get(number), passage) for number, passage in enumerate(passages, 1)]
+        verdicts = {verdict.number: verdict for verdict in reply.passages}
+        return [_judgement(verdicts.get(number), passage) for number, passage in enumerate(passages, 1)]
 
 
-def _judgement(said: PassageReply | None, passage: Passage) -> Judgement:
-    if said is None:
+def _judgement(reply: PassageReply | None, passage: Passage) -> Judgement:
+    if reply is None:
         return Judgement(0)
-    quote = whole_sentences(said.quote, passage.text)
-    missing = " ".join(said.missing.split())[:_LONGEST] if said.score == 1 else ""
-    return Judgement(said.score, missing, " ".join(said.reason.split())[:_LONGEST], quote)
+    quote = whole_sentences(reply.quote, passage.text)
+    missing = " ".join(reply.missing.split())[:_MAX_CHARACTERS] if reply.score == 1 else ""
+    return Judgement(reply.score, missing, " ".join(reply.reason.split())[:_MAX_CHARACTERS], quote)
 
 
-_ANSWERS: Final = 0.8
+_ANSWER_SHARE: Final = 0.8
 """Minimum share of the question's words, by IDF, in a passage that answers it; from HotpotQA and MuSiQue questions."""
 
 
@@ -99,45 +99,45 @@ class RuleJudge:
         self._quoter = quoter
 
     async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
-        return await asyncio.to_thread(self._judged, question, whole, passages)
+        return await asyncio.to_thread(self._judge, question, whole, passages)
 
-    def _judged(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
+    def _judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
         """Judge by words; each page that the question compares answers its side."""
         sides = self._planner.sides(question, passages)
         leads: dict[int, Lead] = {}
-        for lead in sorted(self._planner.leads(whole, question, passages), key=lambda one: one.chance):
+        for lead in sorted(self._planner.leads(whole, question, passages), key=lambda lead: lead.chance):
             leads[lead.passage] = lead
-        told = zip(passages, self._quoter.shares(question, passages), strict=True)
-        judged = [
-            _judged_by_words(question, share, bare(passage.title) in sides, leads.get(place))
-            for place, (passage, share) in enumerate(told)
+        passage_shares = zip(passages, self._quoter.compute_shares(question, passages), strict=True)
+        verdicts = [
+            _judge_by_words(question, share, trim_title(passage.title) in sides, leads.get(place))
+            for place, (passage, share) in enumerate(passage_shares)
         ]
-        return [replace(one, quote=self._quote(question, passages[at])) for at, one in enumerate(judged)]
+        return [replace(verdict, quote=self._quote(question, passages[i])) for i, verdict in enumerate(verdicts)]
 
     def _quote(self, question: str, passage: Passage) -> str:
         """Return the most relevant sentence of the passage, verbatim, without list marks before it."""
-        quoted = next((one.quoted for one in self._quoter.chosen(question, [passage])), None)
-        if quoted is None:
+        quotable = next((sentence.quoted for sentence in self._quoter.select(question, [passage])), None)
+        if quotable is None:
             return ""
-        return quoted.lines[0] if quoted.lines[0] in passage.text else quoted.text
+        return quotable.lines[0] if quotable.lines[0] in passage.text else quotable.text
 
     async def answer(
         self, parts: Sequence[tuple[str, Sequence[int]]], passages: Sequence[Passage]
     ) -> AsyncIterator[str]:
         """Yield quotes for each question of `parts` from the passages with these numbers, from 1; no sentence twice."""
-        said, between = set[str](), ""
+        seen, separator = set[str](), ""
         for question, numbers in parts:
-            for quote in await self._quoter.quotes(question, numbers, passages, said):
-                yield between + quote
-                between = "\n\n"
+            for quote in await self._quoter.select_quotes(question, numbers, passages, seen):
+                yield separator + quote
+                separator = "\n\n"
 
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the names of the question that no passage has: see `ExtractiveReasoner`."""
         return self._quoter.unnamed(question, passages)
 
 
-def _judged_by_words(question: str, share: float, is_side: bool, lead: Lead | None) -> Judgement:
-    score: Score = 2 if is_side or share >= _ANSWERS else 1 if lead and share >= BEARS_ON_IT else 0
+def _judge_by_words(question: str, share: float, is_side: bool, lead: Lead | None) -> Judgement:
+    score: Score = 2 if is_side or share >= _ANSWER_SHARE else 1 if lead and share >= MIN_SHARE else 0
     code = ("judge_beside", "judge_leads", "judge_side" if is_side else "judge_holds")[score]
     params = {"percent": round(100 * share), "name": lead.name if lead else ""}
     reason = say(Notice(code, params), question_language(question))

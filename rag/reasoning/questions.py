@@ -40,7 +40,7 @@ _ENGLISH: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\w")
 
-_STANDS: Final = "previous|last|first|earlier"
+_POSITIONS: Final = "previous|last|first|earlier"
 _SAYS: Final = "(?:问|说|聊|谈|讨论|提|回答|答|讲|告诉)"
 _US: Final = "(?:我们?|你们?|您|咱们?)"
 _BEFORE: Final = "(?:刚才|刚刚|之前|先前|前面|上面|一开始|最初)"
@@ -59,7 +59,7 @@ _NAMES_TALK: Final = re.compile(
             r"\b(?:(?:were|was|are) (?:we|you|i)|we (?:were|are)) (?:just )?(?:talking|saying|discussing|asking)\b",
             r"\b(?:our|this|the) (?:(?:whole|entire|current|last) )?(?:conversation|chat)\b|\bconversation history\b",
             r"\b(?:our|this) (?:discussion|dialog(?:ue)?)\b",
-            rf"\b(?:my|your|our|the) (?:very )?(?:{_STANDS})(?: one| two| three| few)? "
+            rf"\b(?:my|your|our|the) (?:very )?(?:{_POSITIONS})(?: one| two| three| few)? "
             r"(?:question|answer|message|reply|response)s?\b",
             r"\b(?:my|your|our) (?:(?:second|third|prior|initial|opening) )?(?:question|answer|reply|response)s?\b",
             r"\b(?:repeat|say|rephrase) (?:that|it|this)(?: again)?\W*(?:please\W*)?$",
@@ -143,16 +143,16 @@ def asks(text: str) -> bool:
 
 def is_thanks(question: str) -> bool:
     """True if a message that needs no page is a thank-you."""
-    return bool(_THANKS.search(_folded(question)))
+    return bool(_THANKS.search(_normalise(question)))
 
 
 def is_about_conversation(question: str) -> bool:
     """True if the conversation answers the question, not the pages; deliberately narrow."""
-    asked = _folded(question)
-    left = _OF_TALK_CHINESE.sub(" ", _OF_TALK_ENGLISH.sub(" ", asked))
-    return bool(_NAMES_TALK.search(asked)) and not _WORD.search(left)
+    text = _normalise(question)
+    remaining = _OF_TALK_CHINESE.sub(" ", _OF_TALK_ENGLISH.sub(" ", text))
+    return bool(_NAMES_TALK.search(text)) and not _WORD.search(remaining)
 
 
-def _folded(question: str) -> str:
+def _normalise(question: str) -> str:
     """Normalise letters, apostrophes and spaces, in lower case."""
     return " ".join(unicodedata.normalize("NFKC", question).replace("’", "'").lower().split())

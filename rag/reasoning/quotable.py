@@ -14,8 +14,8 @@ from rag.text import fenced_blocks, split_sentences, without_struck
 
 MOST_COMMANDS: Final = 6
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
-_GOES_ON: Final = re.compile(r"(?<![ \t])[ \t]*+\\$")
-_LEADS_ON: Final = re.compile(r"[:：][*_\s]*$")
+_CONTINUED: Final = re.compile(r"(?<![ \t])[ \t]*+\\$")
+_INTRODUCES: Final = re.compile(r"[:：][*_\s]*$")
 _QUESTION: Final = re.compile(r"[?？][\s)）\"”」』*_#`]*$")
 _HEADING: Final = re.compile(r"#{1,6}\s")
 _WORD: Final = re.compile(r"\w")
@@ -51,29 +51,29 @@ def quotables(text: str, header: str = "") -> list[Quotable]:
 
     `header` is that of the table that its first rows continue.
     """
-    found: list[Quotable] = []
-    at = 0
+    units: list[Quotable] = []
+    position = 0
     header = header.partition("\n")[0]
     for start, end in fenced_blocks(text):
-        found += _sentences(text, at, start, "" if at else header)
-        found = _with_code(found, text[start:end].splitlines())
-        at = end
-    return found + _sentences(text, at, len(text), "" if at else header)
+        units += _sentences(text, position, start, "" if position else header)
+        units = _with_code(units, text[start:end].splitlines())
+        position = end
+    return units + _sentences(text, position, len(text), "" if position else header)
 
 
 def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
     """Return the sentences; table rows get their header, which is the row above a line of bars and dashes."""
-    found: list[Quotable] = []
-    for a, b in split_sentences(text, start, end):
-        sentence, valid = text[a:b], without_struck(text, a, b)
+    units: list[Quotable] = []
+    for begin, stop in split_sentences(text, start, end):
+        sentence, valid = text[begin:stop], without_struck(text, begin, stop)
         if valid != sentence and not _WORD.search(valid):
             continue
         if not sentence.startswith("|"):
             header = ""
-        elif found and not sentence.strip("|-: \t") and found[-1].text.startswith("|"):
-            header, found[-1] = found[-1].text, replace(found[-1], is_table_header=True)
-        found.append(Quotable(sentence, (as_row(valid, header) if header else as_prose(valid),)))
-    return found
+        elif units and not sentence.strip("|-: \t") and units[-1].text.startswith("|"):
+            header, units[-1] = units[-1].text, replace(units[-1], is_table_header=True)
+        units.append(Quotable(sentence, (as_row(valid, header) if header else as_prose(valid),)))
+    return units
 
 
 def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
@@ -83,40 +83,40 @@ def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
     commands = _commands(lines)
     if not 0 < len(commands) <= MOST_COMMANDS:
         return before + [Quotable(line.strip(), (as_code(line),), is_code=True) for line in lines]
-    written = tuple(as_code(command) for command in commands)
+    code_lines = tuple(as_code(command) for command in commands)
     text = "\n".join(lines)
-    if before and not before[-1].is_code and _LEADS_ON.search(before[-1].text):
+    if before and not before[-1].is_code and _INTRODUCES.search(before[-1].text):
         *before, lead = before
-        text, written = f"{lead.text}\n{text}", (*lead.lines, *written)
-    return [*before, Quotable(text, written, is_code=True)]
+        text, code_lines = f"{lead.text}\n{text}", (*lead.lines, *code_lines)
+    return [*before, Quotable(text, code_lines, is_code=True)]
 
 
 def _commands(lines: list[str]) -> list[str]:
     """Return the lines as commands, joined at backslashes; none if indentation shows other code."""
     commands: list[str] = []
-    goes_on = False
+    is_continued = False
     for line in lines:
-        bare = _GOES_ON.sub("", line).strip()
-        if goes_on:
-            commands[-1] += f" {bare}"
+        command = _CONTINUED.sub("", line).strip()
+        if is_continued:
+            commands[-1] += f" {command}"
         elif line[:1].isspace() and commands:
             return []
         else:
-            commands.append(bare)
-        goes_on = line.rstrip().endswith("\\")
+            commands.append(command)
+        is_continued = line.rstrip().endswith("\\")
     return commands
 
 
 def as_prose(text: str) -> str:
     """Return a sentence without list marks, footnote marks, table bars and emphasis; code stays verbatim."""
-    bare = " ".join(_LIST_MARKS.sub("", text).split())
-    if bare.startswith("|"):
-        bare = " · ".join(filter(None, _cells(bare)))
-    written, at = "", 0
-    for start, end in code_spans(bare):
-        written += _without_emphasis(bare[at:start]) + bare[start:end]
-        at = end
-    return written + _without_emphasis(bare[at:])
+    sentence = " ".join(_LIST_MARKS.sub("", text).split())
+    if sentence.startswith("|"):
+        sentence = " · ".join(filter(None, _cells(sentence)))
+    result, position = "", 0
+    for start, end in code_spans(sentence):
+        result += _without_emphasis(sentence[position:start]) + sentence[start:end]
+        position = end
+    return result + _without_emphasis(sentence[position:])
 
 
 def as_row(row: str, header: str) -> str:
@@ -124,8 +124,8 @@ def as_row(row: str, header: str) -> str:
     (first, *cells), (_, *names) = _cells(row), _cells(header)
     if not any(cells) or len(cells) != len(names):
         return as_prose(row)
-    told = " · ".join(f"{cell} ({name})" if name else cell for cell, name in zip(cells, names, strict=True) if cell)
-    return as_prose(f"{first}: {told}" if first else told)
+    rest = " · ".join(f"{cell} ({name})" if name else cell for cell, name in zip(cells, names, strict=True) if cell)
+    return as_prose(f"{first}: {rest}" if first else rest)
 
 
 def _cells(row: str) -> list[str]:

@@ -21,11 +21,11 @@ Tool = Literal["library", "web"]
 Leg = Literal["", "keyword", "dense", "hybrid"]
 Action = Literal["continue", "revise", "finish"]
 
-MOST_STEPS: Final = 6
+MAX_STEPS: Final = 6
 """Maximum steps of a first plan."""
-MOST_NEW: Final = 2
+MAX_NEW_STEPS: Final = 2
 """Maximum steps that one revision adds."""
-SUMMARY: Final = 160
+MAX_SUMMARY: Final = 160
 """Characters of a step's summary."""
 
 
@@ -118,7 +118,7 @@ class Part:
     numbers: tuple[int, ...] = field(default=())
 
 
-_DISTILLED: Final = 2  # sentences per step
+_MAX_SENTENCES: Final = 2  # sentences per step
 
 
 class RuleResearcher:
@@ -130,9 +130,9 @@ class RuleResearcher:
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
         """Plan a step and an aspect for each thing that the question asks about."""
-        planned = self._planner.plan(question)
-        aspects = tuple(Aspect(f"a{n}", one.text, "clause") for n, one in enumerate(planned, 1))
-        return Plan(aspects, tuple(_step(one, question) for one in planned))
+        steps = self._planner.plan(question)
+        aspects = tuple(Aspect(f"a{n}", step.text, "clause") for n, step in enumerate(steps, 1))
+        return Plan(aspects, tuple(_step(step, question) for step in steps))
 
     async def word(self, task: Task) -> Query:
         return Query(task.step.text)
@@ -140,21 +140,21 @@ class RuleResearcher:
     async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
         if not passages:
             return Reading()
-        found = (await asyncio.to_thread(self._chosen, task.step.text, passages))[:_DISTILLED]
-        sentences = tuple((one.passage, one.quoted.text) for one in found)
+        matches = (await asyncio.to_thread(self._select, task.step.text, passages))[:_MAX_SENTENCES]
+        sentences = tuple((one.passage, one.quoted.text) for one in matches)
         met = [one.id for one in task.aspects if any(await self._quoter.grade(one.text, passages))]
-        return Reading(sentences, first_sentence(sentences[0][1], SUMMARY) if sentences else "", tuple(met))
+        return Reading(sentences, first_sentence(sentences[0][1], MAX_SUMMARY) if sentences else "", tuple(met))
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
         """Continue with the planned steps, then follow new names in the results."""
         language = question_language(progress.question)
         if progress.open_steps:
             return Choice("continue", say(Notice("research_by_plan"), language))
-        found = [list(passages) for passages in progress.found]
-        planned = await asyncio.to_thread(self._planner.revise, progress.question, progress.asked, found)
-        if not planned or not revisions:
+        results = [list(passages) for passages in progress.found]
+        new_steps = await asyncio.to_thread(self._planner.revise, progress.question, progress.asked, results)
+        if not new_steps or not revisions:
             return Choice("finish", say(Notice("research_no_new_name"), language))
-        steps = tuple(_step(one, progress.question) for one in planned)
+        steps = tuple(_step(step, progress.question) for step in new_steps)
         return Choice("revise", say(Notice("research_new_name"), language), steps)
 
     async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
@@ -163,19 +163,19 @@ class RuleResearcher:
         If the rules made up the sub-question, its quotes must be relevant to the question, and appear under the title
         of their page.
         """
-        said, between = set[str](), ""
+        seen, separator = set[str](), ""
         for part in parts:
-            of_question = part.heading in question
-            about = "" if of_question else question
-            quotes = await self._quoter.quotes(part.heading, part.numbers, passages, said, about=about)
-            heading = part.heading if of_question else passages[part.numbers[0] - 1].title
-            above = [f"## {literal(heading)}"] if quotes and len(parts) > 1 else []
-            for piece in (*above, *quotes):
-                yield between + piece
-                between = "\n\n"
+            is_own_question = part.heading in question
+            about = "" if is_own_question else question
+            quotes = await self._quoter.select_quotes(part.heading, part.numbers, passages, seen, about=about)
+            heading = part.heading if is_own_question else passages[part.numbers[0] - 1].title
+            heading_lines = [f"## {literal(heading)}"] if quotes and len(parts) > 1 else []
+            for piece in (*heading_lines, *quotes):
+                yield separator + piece
+                separator = "\n\n"
 
-    def _chosen(self, question: str, passages: Sequence[Passage]) -> list[Sentence]:
-        return list(self._quoter.chosen(question, passages))
+    def _select(self, question: str, passages: Sequence[Passage]) -> list[Sentence]:
+        return list(self._quoter.select(question, passages))
 
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the names of the question that no passage has: see `ExtractiveReasoner`."""

@@ -12,9 +12,9 @@ from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.replies import one_line
 from rag.reasoning.research import (
-    MOST_NEW,
-    MOST_STEPS,
-    SUMMARY,
+    MAX_NEW_STEPS,
+    MAX_STEPS,
+    MAX_SUMMARY,
     Action,
     Aspect,
     AspectKind,
@@ -30,7 +30,7 @@ from rag.reasoning.research import (
 )
 from rag.types import Passage
 
-_LONGEST: Final = 400  # characters of a sub-question or query
+_MAX_CHARACTERS: Final = 400  # characters of a sub-question or query
 
 
 class StepReply(BaseModel):
@@ -108,8 +108,8 @@ class ChatResearcher:
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
         """Plan aspects and first steps; `titles` are those of the library's pages."""
         reply = await self._chat.filled(PlanReply, requests.plan(self._chat.texts, question, titles))
-        aspects = [Aspect(f"a{n}", _short(one.text), one.kind) for n, one in enumerate(reply.aspects, 1)]
-        return Plan(tuple(aspects), _steps(reply.steps, MOST_STEPS), _short(reply.unclear))
+        aspects = [Aspect(f"a{n}", _short(aspect.text), aspect.kind) for n, aspect in enumerate(reply.aspects, 1)]
+        return Plan(tuple(aspects), _steps(reply.steps, MAX_STEPS), _short(reply.unclear))
 
     async def word(self, task: Task) -> Query:
         """Return the query for a step, with the kind of search and the reason."""
@@ -125,11 +125,11 @@ class ChatResearcher:
         aspects = [aspect.text for aspect in task.aspects]
         prompt = requests.distil(self._chat.texts, task.question, task.step.text, aspects, passages)
         reply = await self._chat.filled(ReadReply, prompt)
-        told = [(one.number - 1, one.sentence) for one in reply.sentences if 0 < one.number <= len(passages)]
-        found = ((place, whole_sentences(said, passages[place].text)) for place, said in told)
-        verbatim = tuple(dict.fromkeys((place, said) for place, said in found if said))
+        numbered = [(item.number - 1, item.sentence) for item in reply.sentences if 0 < item.number <= len(passages)]
+        quotes = ((place, whole_sentences(sentence, passages[place].text)) for place, sentence in numbered)
+        verbatim = tuple(dict.fromkeys((place, sentence) for place, sentence in quotes if sentence))
         met = tuple(task.aspects[n - 1].id for n in reply.met if 0 < n <= len(task.aspects))
-        return Reading(verbatim, one_line([reply.summary])[:SUMMARY], met)
+        return Reading(verbatim, one_line([reply.summary])[:MAX_SUMMARY], met)
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
         """Choose the next action after a round; `revisions` are still allowed."""
@@ -142,7 +142,7 @@ class ChatResearcher:
             revisions,
         )
         reply = await self._chat.filled(ChoiceReply, prompt)
-        return Choice(reply.action, _short(reply.justification), _steps(reply.steps, MOST_NEW))
+        return Choice(reply.action, _short(reply.justification), _steps(reply.steps, MAX_NEW_STEPS))
 
     def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
         """Yield the report in pieces, with marks `[n]`, the 1-based indexes in `passages`; nothing without findings."""
@@ -152,25 +152,25 @@ class ChatResearcher:
     async def mend(self, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> list[str]:
         """Correct each of the sentences to what the passages support, with marks; empty if they support none of it."""
         reply = await self._chat.filled(MendReply, requests.mend(self._chat.texts, question, sentences, passages))
-        said = {one.number: one.sentence.strip() for one in reply.sentences}
-        return [said.get(number, "") for number in range(1, len(sentences) + 1)]
+        corrected = {sentence.number: sentence.sentence.strip() for sentence in reply.sentences}
+        return [corrected.get(number, "") for number in range(1, len(sentences) + 1)]
 
 
-def _steps(replies: Sequence[StepReply], most: int) -> tuple[SubQuestion, ...]:
+def _steps(replies: Sequence[StepReply], limit: int) -> tuple[SubQuestion, ...]:
     """Return the steps that have a question, without needs that do not refer to an earlier step."""
-    asked = [one for one in replies if one.question.strip()][:most]
+    steps = [step for step in replies if step.question.strip()][:limit]
     return tuple(
         SubQuestion(
-            _short(one.question),
-            _short(one.justification),
-            one.tool,
-            tuple(_short(word) for word in one.keywords[:8]),
-            one.section,
-            tuple(sorted({n for n in one.needs if 0 < n < number})),
+            _short(step.question),
+            _short(step.justification),
+            step.tool,
+            tuple(_short(word) for word in step.keywords[:8]),
+            step.section,
+            tuple(sorted({n for n in step.needs if 0 < n < number})),
         )
-        for number, one in enumerate(asked, 1)
+        for number, step in enumerate(steps, 1)
     )
 
 
 def _short(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST]
+    return " ".join(text.split())[:_MAX_CHARACTERS]

@@ -12,7 +12,7 @@ from rag.text import mended
 
 _MARK: Final = re.compile(r"\[\d+\]")
 _FIRST_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
-_SELDOM: Final = 100  # a text must grow by this fraction (1/n) before it is parsed again
+_GROWTH: Final = 100  # a text must grow by this fraction (1/n) before it is parsed again
 
 
 class ShownText:
@@ -29,13 +29,13 @@ class ShownText:
         self.text = ""
         self.signed = False
 
-    async def of(self, pieces: AsyncIterator[str]) -> AsyncIterator[str]:
+    async def filter(self, pieces: AsyncIterator[str]) -> AsyncIterator[str]:
         """Yield the visible pieces; a RESET retracts all before it."""
-        reply, seen = "", 0
+        reply, parsed = "", 0
         async for piece in pieces:
             reply += piece
-            if len(reply) - seen >= len(reply) // _SELDOM:
-                seen = len(reply)
+            if len(reply) - parsed >= len(reply) // _GROWTH:
+                parsed = len(reply)
                 for shown in self._next(answer_text(reply, whole=False), whole=False):
                     yield shown
         for shown in self._next(answer_text(reply), whole=True):
@@ -47,7 +47,7 @@ class ShownText:
         if self.signed and whole and not _MARK.search(text):
             text = ""
         if not whole:
-            text = text[: len(text) - max(_ending(text, self._sign), _ending(text, f" {self._tag}"))]
+            text = text[: len(text) - max(_overlap(text, self._sign), _overlap(text, f" {self._tag}"))]
         shown, self.text = self.text, text
         if not text.startswith(shown):
             yield RESET
@@ -56,21 +56,21 @@ class ShownText:
             yield more
 
 
-def _ending(text: str, word: str) -> int:
+def _overlap(text: str, word: str) -> int:
     """Return how many characters at the end of `text` may be the beginning of `word`."""
     return next((size for size in range(min(len(text), len(word)), 0, -1) if text.endswith(word[:size])), 0)
 
 
-async def joined(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
+async def join_halves(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
     """Yield the pieces with split characters rejoined; a first half at the end of a piece waits for the next one."""
-    held = ""
+    half = ""
     async for piece in pieces:
         if not piece:
             continue
-        text, held = held + piece, ""
+        text, half = half + piece, ""
         if _FIRST_HALF.search(text):
-            text, held = text[:-1], text[-1]
+            text, half = text[:-1], text[-1]
         if text:
             yield mended(text)
-    if held:
-        yield mended(held)
+    if half:
+        yield mended(half)

@@ -14,18 +14,18 @@ from rag.ingest.chunking.base import MAXIMUM, Unit, split_units
 from rag.reasoning.quotable import Quotable, quotables
 from rag.text import split_sentences, weigh
 
-LARGEST = 10
+MAX_SECTIONS = 10
 """Maximum sections of each depth in a summary."""
-_LONGEST = 3_500  # characters of a section in one piece: the part of a passage that a model reads
-_SHORTEST = 500
+_MAX_SECTION = 3_500  # characters of a section in one piece: the part of a passage that a model reads
+_MIN_SECTION = 500
 _SENTENCES = 6  # approximate number if there are few parts
-_ALL = 16  # parts up to which all are included
-_FEW = 3  # headings up to which a text is divided evenly
-_SAYS_ENOUGH = 25  # Latin characters' worth
-_SAYS_TOO_MUCH = 600
+_MAX_PARTS = 16  # parts up to which all are included
+_FEW_HEADINGS = 3  # headings up to which a text is divided evenly
+_MIN_WEIGHT = 25  # Latin characters' worth
+_MAX_WEIGHT = 600
 _CANDIDATES = 24  # sentences at the beginning of a page, one of which describes its topic
 _OPENING = 6_000  # characters that contain them
-_OPENS, _ONE_LINE = 45, 240  # Latin characters' worth
+_MIN_LEAD, _MAX_LEAD = 45, 240  # Latin characters' worth
 _ENDS, _CLOSING = (".", "!", "。", "！"), "*_\"'”’」』)）"
 
 
@@ -41,16 +41,16 @@ class Section:
 def sections_of(text: str) -> list[Section]:
     """Return the sections in order: the text under each heading, without empty ones; long ones in pieces, which begin
     with a paragraph if possible."""
-    found: list[Section] = []
+    sections: list[Section] = []
     units: list[Unit] = []
-    enough = max(_SHORTEST, len(text) // (LARGEST + 2))
+    threshold = max(_MIN_SECTION, len(text) // (MAX_SECTIONS + 2))
     for unit in split_units(text, MAXIMUM):
         size = unit.end - units[0].start if units else 0
-        if unit.kind == "heading" or size > _LONGEST or (unit.paragraph and size > enough):
-            found += _section(units)
+        if unit.kind == "heading" or size > _MAX_SECTION or (unit.paragraph and size > threshold):
+            sections += _section(units)
             units = []
         units.append(unit)
-    return [*found, *_section(units)]
+    return [*sections, *_section(units)]
 
 
 def _section(units: Sequence[Unit]) -> list[Section]:
@@ -67,51 +67,51 @@ def told(sections: Sequence[Section]) -> list[list[int]]:
     parts: dict[tuple[str, ...], list[int]] = {}
     for place, section in enumerate(sections):
         parts.setdefault(section.path, []).append(place)
-    if len(parts) <= _FEW:
-        size = -(-len(sections) // (LARGEST + 2)) or 1
-        return [list(range(at, min(at + size, len(sections)))) for at in range(0, len(sections), size)]
-    if len(parts) <= _ALL:
+    if len(parts) <= _FEW_HEADINGS:
+        size = -(-len(sections) // (MAX_SECTIONS + 2)) or 1
+        return [list(range(start, min(start + size, len(sections)))) for start in range(0, len(sections), size)]
+    if len(parts) <= _MAX_PARTS:
         return list(parts.values())
     sizes = {path: sum(sections[n].end - sections[n].start for n in places) for path, places in parts.items()}
-    chosen: set[tuple[str, ...]] = set()
+    selected: set[tuple[str, ...]] = set()
     for depth in range(max(map(len, parts)), 0, -1):
         for group in _largest(sizes, depth):
-            if not any(path[:depth] == group for path in chosen):
-                chosen.add(max((path for path in sizes if path[:depth] == group), key=sizes.__getitem__))
-    return [places for path, places in parts.items() if path in chosen]
+            if not any(path[:depth] == group for path in selected):
+                selected.add(max((path for path in sizes if path[:depth] == group), key=sizes.__getitem__))
+    return [places for path, places in parts.items() if path in selected]
 
 
 def _largest(sizes: Mapping[tuple[str, ...], int], depth: int) -> list[tuple[str, ...]]:
     groups: dict[tuple[str, ...], int] = {}
     for path, size in sizes.items():
         groups[path[:depth]] = groups.get(path[:depth], 0) + size
-    return sorted(groups, key=lambda group: -groups[group])[:LARGEST]
+    return sorted(groups, key=lambda group: -groups[group])[:MAX_SECTIONS]
 
 
 def leading(text: str, count: int) -> list[Quotable]:
     """Return the first informative sentences of a section; if it has none, its first table rows or lines of code."""
-    can = [one for one in quotables(text) if not (one.is_heading or one.is_table_header or one.asks)]
-    sentences = [one for one in can if not one.is_code and all(map(is_statement, one.lines))]
-    whole = [one for one in sentences if _SAYS_ENOUGH <= weigh(one.text) <= _SAYS_TOO_MUCH]
-    return (whole or sentences or can)[:count]
+    candidates = [unit for unit in quotables(text) if not (unit.is_heading or unit.is_table_header or unit.asks)]
+    sentences = [unit for unit in candidates if not unit.is_code and all(map(is_statement, unit.lines))]
+    informative = [unit for unit in sentences if _MIN_WEIGHT <= weigh(unit.text) <= _MAX_WEIGHT]
+    return (informative or sentences or candidates)[:count]
 
 
 def opening_sentence(text: str) -> str:
     """Return the first informative whole sentence of a page, else its first one of any kind, if any."""
-    can = [one.lines[0] for one in leading(text[:_OPENING], _CANDIDATES) if not one.is_code]
-    whole = (line for line in can if _OPENS <= weigh(line) <= _ONE_LINE and line.rstrip(_CLOSING).endswith(_ENDS))
-    return next(whole, can[0] if can else "")
+    lines = [unit.lines[0] for unit in leading(text[:_OPENING], _CANDIDATES) if not unit.is_code]
+    whole = (line for line in lines if _MIN_LEAD <= weigh(line) <= _MAX_LEAD and line.rstrip(_CLOSING).endswith(_ENDS))
+    return next(whole, lines[0] if lines else "")
 
 
 def telling(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
     """Return the sentences that represent each text of one part of a summary with `parts` parts."""
-    left = wanted = -(-_SENTENCES // parts)
-    found: list[list[Quotable]] = []
+    remaining = count = -(-_SENTENCES // parts)
+    sentences: list[list[Quotable]] = []
     for text in texts:
-        most = min(left, -(-wanted // len(texts)))
-        found.append(leading(text, most) if most else [])
-        left -= len(found[-1])
-    return found
+        limit = min(remaining, -(-count // len(texts)))
+        sentences.append(leading(text, limit) if limit else [])
+        remaining -= len(sentences[-1])
+    return sentences
 
 
 def sentences_at(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

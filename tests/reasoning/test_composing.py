@@ -13,10 +13,10 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import (
     Plan,
     Way,
-    distilled,
-    grouped,
+    distil,
+    group_passages,
+    parse_score,
     plan_for,
-    score_of,
     share_that_fits,
 )
 from rag.runs.options import Question, RunOptions
@@ -89,10 +89,13 @@ def test_where_no_passage_answers_none_is_best(runs: Runs) -> None:
 
 
 def test_a_score_is_the_last_line_alone() -> None:
-    assert score_of("It is red. [1]\n**SCORE: 80**") == (80, "It is red. [1]")
-    assert score_of("It is red. [1]\nSCORE: 80/100\n") == (80, "It is red. [1]")
-    assert score_of("SCORE: 5 is what the page says. It is red.") == (1, "SCORE: 5 is what the page says. It is red.")
-    assert score_of("SCORE: 100") == (0, "") == score_of("")
+    assert parse_score("It is red. [1]\n**SCORE: 80**") == (80, "It is red. [1]")
+    assert parse_score("It is red. [1]\nSCORE: 80/100\n") == (80, "It is red. [1]")
+    assert parse_score("SCORE: 5 is what the page says. It is red.") == (
+        1,
+        "SCORE: 5 is what the page says. It is red.",
+    )
+    assert parse_score("SCORE: 100") == (0, "") == parse_score("")
 
 
 def test_passages_go_in_at_once_unless_another_way_is_chosen(runs: Runs) -> None:
@@ -119,9 +122,9 @@ def test_no_request_is_larger_than_the_model_takes(runs: Runs) -> None:
 
 def test_groups_keep_order_and_numbers() -> None:
     numbered = list(enumerate(PASSAGES, 1))
-    groups = grouped(numbered, Plan("refine", 16_000, 2))
+    groups = group_passages(numbered, Plan("refine", 16_000, 2))
     assert [[number for number, _ in group] for group in groups] == [[1, 2], [3, 4]]
-    assert [[number for number, _ in group] for group in grouped(numbered, Plan("refine", 16_000, 9))] == [
+    assert [[number for number, _ in group] for group in group_passages(numbered, Plan("refine", 16_000, 9))] == [
         [1],
         [2],
         [3],
@@ -134,7 +137,7 @@ def test_distilling_keeps_what_bears_on_the_question(runs: Runs) -> None:
     assert len(short) == len(PASSAGES)
     assert sum(len(one.text) for one in short) < 0.3 * sum(len(one.text) for one in PASSAGES)
     assert "The bridge was opened in 1932." in short[1].text
-    assert distilled(PASSAGES, lambda _: 0.0, 1.0) == PASSAGES
+    assert distil(PASSAGES, lambda _: 0.0, 1.0) == PASSAGES
     with ChatServer(rules) as server:
         answer = _ask(runs, server, distill=True)
         assert len(str(server.requests[-1].messages)) < sum(len(one.text) for one in PASSAGES)
@@ -144,7 +147,7 @@ def test_distilling_keeps_what_bears_on_the_question(runs: Runs) -> None:
 
 def test_gaps_are_marked() -> None:
     one = passage(1, "The bridge is red. It rains. It snows. The bridge is long.")
-    (short,) = distilled([one], lambda text: float("bridge" in text), 0.65)
+    (short,) = distil([one], lambda text: float("bridge" in text), 0.65)
     assert short.text == "The bridge is red. … The bridge is long."
 
 

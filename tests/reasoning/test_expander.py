@@ -12,7 +12,7 @@ from rag.errors import ModelError
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.expander import ChatExpander, FeedbackExpander, expander_for, parts
+from rag.reasoning.expander import ChatExpander, FeedbackExpander, expander_for, split_question
 from rag.reasoning.extractive import ExtractiveReasoner
 from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
@@ -126,7 +126,7 @@ def test_without_a_model_phrasings_are_parts_or_keywords() -> None:
     ],
 )
 def test_parts(question: str, expected: list[str]) -> None:
-    assert parts(question) == expected
+    assert split_question(question) == expected
 
 
 def test_the_expander_goes_with_the_reasoner() -> None:

@@ -112,7 +112,7 @@ def test_what_the_question_names_and_the_passages_do_not_is_told(
 
 def test_each_feature_is_a_share_and_an_empty_question_has_none(reasoner: ExtractiveReasoner) -> None:
     for question in ("When was the bridge opened?", "?"):
-        sentences, features = reasoner.told(question, PASSAGES)
+        sentences, features = reasoner.score_sentences(question, PASSAGES)
         assert features.shape == (len(sentences), len(FEATURES))
         assert features.min() >= 0.0
         assert features.max() <= 1.0
@@ -172,9 +172,9 @@ def test_each_page_that_is_named_is_quoted_before_more_of_one(reasoner: Extracti
         replace(passage(1, tolls), title="Grey Harbour"),
         replace(passage(2, "The toll: none. A sack of grain pays.", score=0.3), title="Old Mill"),
     ]
-    found = [one.passage for one in reasoner.chosen("Which toll do Grey Harbour and Old Mill ask?", pages)]
+    found = [one.passage for one in reasoner.select("Which toll do Grey Harbour and Old Mill ask?", pages)]
     assert found[:2] == [0, 1]
-    assert 1 not in [one.passage for one in reasoner.chosen("Which toll do they ask at Grey Harbour?", pages)]
+    assert 1 not in [one.passage for one in reasoner.select("Which toll do they ask at Grey Harbour?", pages)]
 
 
 def test_a_further_sentence_is_about_what_the_question_names(reasoner: ExtractiveReasoner) -> None:

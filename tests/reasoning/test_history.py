@@ -15,10 +15,10 @@ from rag.reasoning.composing import Plan
 from rag.reasoning.history import (
     HISTORY_TOKENS,
     Memory,
+    answer_from_conversation,
     completes,
-    overflowing,
+    count_overflowing,
     questions_before,
-    recalled,
     searched_with,
     summary_by_rules,
 )
@@ -66,12 +66,12 @@ def test_an_answer_in_the_place_of_a_completed_question_is_not_searched_for(runs
 
 
 def test_recent_exchanges_stay_and_at_least_two() -> None:
-    assert overflowing(TALK) == 0
-    surplus = overflowing(LONG)
+    assert count_overflowing(TALK) == 0
+    surplus = count_overflowing(LONG)
     assert 0 < surplus <= len(LONG) - 2
     kept = sum(estimate_tokens(one.answer) for one in LONG[surplus:])
     assert kept <= HISTORY_TOKENS
-    assert overflowing(LONG, 10) == len(LONG) - 2
+    assert count_overflowing(LONG, 10) == len(LONG) - 2
 
 
 def test_a_summary_by_rules_keeps_within_its_tokens() -> None:
@@ -95,15 +95,15 @@ def test_a_summary_by_rules_keeps_within_its_tokens() -> None:
     ],
 )
 def test_questions_about_the_conversation(question: str, parts: list[str]) -> None:
-    reply = recalled(question, TALK)
+    reply = answer_from_conversation(question, TALK)
     assert all(part in reply for part in parts), reply
     assert "[1]" not in reply
 
 
 def test_other_questions_are_no_recall() -> None:
-    assert recalled("When was the first bridge built?", TALK) == ""
-    assert recalled("夜市第一个摊位卖什么？", TALK) == ""
-    assert "just started" in recalled("What did I ask first?", [])
+    assert answer_from_conversation("When was the first bridge built?", TALK) == ""
+    assert answer_from_conversation("夜市第一个摊位卖什么？", TALK) == ""
+    assert "just started" in answer_from_conversation("What did I ask first?", [])
 
 
 def test_what_was_said_needs_no_search_and_is_labelled_so(runs: Runs) -> None:
@@ -126,7 +126,7 @@ def test_a_long_conversation_is_summed_up_once_and_the_model_sees_the_summary(ru
     answer, _ = ask(runs, reasoner, question="Quand le pont est-il ouvert ? Où est le pont ?", history=history)
     assert nodes_of(answer)[:3] == ["enter", "condense", "agent"]
     (_, said) = reasoner.asked[0]
-    assert "Eruption 0 was loud." in said[1] and said[2] == LONG[overflowing(LONG)].question
+    assert "Eruption 0 was loud." in said[1] and said[2] == LONG[count_overflowing(LONG)].question
     assert sum(map(estimate_tokens, said)) < 2 * HISTORY_TOKENS
 
 
@@ -212,9 +212,14 @@ def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
 def test_each_kind_of_memory_shows_what_its_name_says() -> None:
     recent, buffer, summary = Memory(), Memory("buffer", tokens=100_000), Memory("summary")
     window = Memory("window", window=3)
-    assert [one.summed_up(LONG) for one in (recent, buffer, window, summary)] == [overflowing(LONG), 0, 0, len(LONG)]
+    assert [one.summed_up(LONG) for one in (recent, buffer, window, summary)] == [
+        count_overflowing(LONG),
+        0,
+        0,
+        len(LONG),
+    ]
     assert buffer.followed(LONG) == LONG and window.followed(LONG) == LONG[-3:]
     assert window.followed(TALK) == TALK and window.followed([]) == []
     assert [one.question for one in recent.followed(LONG)] == [one.question for one in LONG[-4:]]
     assert all(len(one.answer) <= 600 for one in recent.followed(LONG))
-    assert len(Memory("buffer", tokens=HISTORY_TOKENS).followed(LONG)) == len(LONG) - overflowing(LONG)
+    assert len(Memory("buffer", tokens=HISTORY_TOKENS).followed(LONG)) == len(LONG) - count_overflowing(LONG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_text
+from rag.reasoning.replies import drop_intro, one_line, prose, reply_lines, reply_text
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_the_one_line_that_was_asked_for(reply: str, line: str) -> None:
 
 
 def test_a_list_without_what_leads_into_it() -> None:
-    assert listed(reply_lines("Here are the queries:\n\n1. bridge opening\n2. bridge 1932")) == [
+    assert drop_intro(reply_lines("Here are the queries:\n\n1. bridge opening\n2. bridge 1932")) == [
         "bridge opening",
         "bridge 1932",
     ]
-    assert listed(reply_lines("Only this:")) == ["Only this:"]
+    assert drop_intro(reply_lines("Only this:")) == ["Only this:"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from rag.models.reply_text import without_thoughts
 from rag.reasoning.reasoner import RESET
-from rag.reasoning.stream import ShownText, joined
+from rag.reasoning.stream import ShownText, join_halves
 
 SIGN = "NOT_IN_PAGES"
 
@@ -24,7 +24,7 @@ def _shown(text: str, size: int) -> tuple[str, ShownText]:
 
     async def read() -> str:
         screen = ""
-        async for piece in shown.of(pieces()):
+        async for piece in shown.filter(pieces()):
             assert piece == RESET or RESET not in piece
             screen = "" if piece == RESET else screen + piece
         return screen
@@ -88,7 +88,7 @@ def test_nothing_thought_is_shown_meanwhile() -> None:
             for piece in ("<thi", "nk>secret", " thought</th", "ink>", "In 1953"):
                 yield piece
 
-        return [piece async for piece in shown.of(pieces())]
+        return [piece async for piece in shown.filter(pieces())]
 
     assert asyncio.run(read()) == ["In 1953"]
 
@@ -113,7 +113,7 @@ def _joined(pieces: Sequence[str]) -> list[str]:
             yield piece
 
     async def read() -> list[str]:
-        return [piece async for piece in joined(source())]
+        return [piece async for piece in join_halves(source())]
 
     return asyncio.run(read())
 
