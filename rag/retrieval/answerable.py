@@ -1,8 +1,8 @@
-"""Is the answer there at all? A calibrated probability from what a search returned, without a model call.
+"""The probability that the results of a search answer the question, calibrated, without a model call.
 
-A question names pages and asks something of them. Names are found wherever the page is there; so what counts most is
-what else it says, and whether that stands together on each page that it names, one or several. A logistic regression
-on that; the weights in `calibration.json` come from `python -m benchmarks.calibrate`. See
+A question names pages and asks something about them. Names match as soon as the page is there, so the rest of the
+question counts most, and whether it occurs in one place on each named page. A logistic regression combines this; the
+weights in `calibration.json` come from `python -m benchmarks.calibrate`. See
 docs/decisions/0005-context-and-refusals.md.
 """
 
@@ -21,39 +21,39 @@ from rag.text import detect_language, question_language
 from rag.types import Passage
 
 REFUSE: Final = 0.25
-"""Below this the library is taken not to hold the answer: calibrated so that few answerable questions are."""
+"""Below this, the library counts as having no answer: calibrated to affect few answerable questions."""
 DOUBT: Final = 0.4
-"""Below this an answer carries a caveat."""
+"""Below this, an answer gets a caveat."""
 SURE: Final = 0.9
-"""From here on the search is believed more than a small model that found no answer, and nothing is graded."""
+"""From here on, the search outweighs a small model that finds no answer, and passages are not graded."""
 UNDECIDED: Final = 0.5
 ANSWERED: Final = 0.31
-"""The least probability, of the sentences as read, at which quotes answer: docs/decisions/0012-quoted-answers.md."""
+"""Minimum probability from the reader at which quotes count as an answer: docs/decisions/0012-quoted-answers.md."""
 
 IMPROBABLE: Final = 0.1
-"""Below this, both probabilities taken together, nothing is quoted: docs/decisions/0012-quoted-answers.md."""
+"""Below this combined probability, nothing is quoted: docs/decisions/0012-quoted-answers.md."""
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")
 Page = tuple[Terms, list[Terms]]
-"""The question's terms in a page's title, and in each two neighbouring sentences with what stands above them."""
+"""The question's terms in a page's title, and in each pair of neighbouring sentences with their headings."""
 
 
 def combine_odds(read: float, likely: float) -> float:
-    """Return the probability that the pages answer, from what was `read` and from how `likely` the search makes it.
+    """Return the probability that the pages answer, from those of the reader (`read`) and the search (`likely`).
 
-    Their odds are multiplied, as of two witnesses who don't know of each other.
+    Their odds are multiplied, as for independent evidence.
     """
     both, neither = read * likely, (1.0 - read) * (1.0 - likely)
     return both / (both + neither) if both + neither else UNDECIDED
 
 
 def probability(features: Mapping[str, float], model: str, dense_voted: bool, *, across: bool = False) -> float:
-    """How likely the library holds the answer, 0 to 1.
+    """Return the probability that the library has the answer, 0 to 1.
 
-    `model` is the embedding model's name. Cosines of different models do not compare: one that was not
-    calibrated is believed when it found something, so that it never leads to a refusal. `across` languages a
-    question shares no words with the pages, and its meaning alone counts.
+    `model` is the embedding model's name. Cosines of different models are not comparable: a model without calibration
+    never causes a refusal if it found something. `across` languages, a question shares no words with the pages, and
+    only its meaning counts.
     """
     calibrations = _calibrations()
     if across and dense_voted and f"{model} across" in calibrations:
@@ -65,10 +65,10 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool, *,
 
 
 def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: SparseEncoder) -> dict[str, float]:
-    """What the probability is computed from, of the pages that the question names (`_named`); 0 to 1.
+    """Return the inputs of the probability, for the pages that the question names; 0 to 1.
 
-    asked    the share of what none of their titles says, by IDF, that one window of a page does; their mean
-    covered  the share of all the question that one window of each says together
+    asked    the share of the terms in none of their titles, by IDF, in one window of a page; the mean over pages
+    covered  the share of the whole question in one window of each page, combined
     dense    the best cosine
     """
     mass = sum(idf.values())
@@ -94,7 +94,7 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
 
 
 def _named(pages: Sequence[Page], weigh: Callable[[Terms], float]) -> list[Page]:
-    """The pages whose titles say most of what any title says, one after the other; else that of the best window."""
+    """Return the pages that together have most of the terms in any title; without such, that of the best window."""
     worth = [max(map(weigh, windows)) for _, windows in pages]
     found = named([title for title, _ in pages], weigh, worth)
     return [pages[place] for place in found or [worth.index(max(worth))]]
@@ -112,7 +112,7 @@ def _pages(asked: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> 
 
 
 def is_across(question: str, passages: Sequence[Passage]) -> bool:
-    """Whether the best passage is in another language than the question."""
+    """True if the best passage is in another language than the question."""
     best = max(passages, key=lambda passage: passage.score, default=None)
     return best is not None and detect_language(best.text) not in ("", question_language(question))
 
@@ -123,9 +123,9 @@ def held_by(
     sparse: SparseEncoder,
     idf_of: Callable[[Sequence[int]], Mapping[int, float]],
 ) -> float:
-    """How likely `passages` hold the answer of a question that they were not found for, judged by its words alone.
+    """Return the probability that `passages` answer a question that they were not retrieved for, by its words alone.
 
-    UNDECIDED where none of them is in its language: then the words tell nothing.
+    UNDECIDED if none of them is in its language.
     """
     language = question_language(question)
     if passages and all(detect_language(passage.text) != language for passage in passages):

@@ -1,6 +1,6 @@
-"""From chosen candidates to what an answer is written from: no text twice, and of each what it is worth reading.
+"""The context of an answer, from selected candidates: no text twice, and only the useful part of each.
 
-What was found by a small chunk is read as the section around it: the `parent` chunker's other half.
+A small chunk is replaced by the section around it, which the `parent` chunker records.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
 NEARLY_SAME = 0.9
-"""Share of terms in common from which two texts say the same."""
+"""Share of common terms from which two texts count as the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`passages` in order. `fates` tells of each that is not among them why, by id, and `into` where it went.
+    """`passages` in order. `fates` has the reason for each one dropped, by id, and `into` the passage that replaces it.
 
-    A passage has the text of a run of sentences of what was found, and its id. One that was put together from
-    neighbours goes by the id of the part that was chosen first.
+    The text of a passage is a run of sentences of the candidate with its id. One merged from neighbours has the id of
+    the part that was selected first.
     """
 
     passages: tuple[Passage, ...]
@@ -40,9 +40,9 @@ class Context:
 def assemble(
     chosen: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, k: int, budget: int = BUDGET
 ) -> Context:
-    """Put the context together from passages in order of choice, for the weighted terms that are `asked` for.
+    """Assemble the context from passages in order of selection, for the weighted terms `asked`.
 
-    At most k passages, which fill `budget` characters where there are as many: see `spans`.
+    Returns up to k passages, which fill `budget` characters if there is enough text: see `spans`.
     """
     fates: dict[str, Fate] = {}
     into: dict[str, str] = {}
@@ -78,7 +78,7 @@ def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
         both = len(words & theirs)
         if both < NEARLY_SAME * (len(words) + len(theirs) - both):
             continue
-        # Two rows of figures may share nearly all their words and differ in the one number that is asked for.
+        # Two rows of figures may share nearly all words and differ only in the relevant number.
         if _numbers(passage.text) == _numbers(other.text):
             return other
     return None
@@ -86,7 +86,7 @@ def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
-    """Remembered: each passage is compared with all that were kept before it, and found again by later questions."""
+    """Cached: each passage is compared with all selected before it, and recurs in later searches."""
     return frozenset(terms(text))
 
 
@@ -111,7 +111,7 @@ def touch(one: Passage, other: Passage) -> bool:
 
 
 def joined(better: Passage, other: Passage) -> Passage:
-    """Both as one passage, where nothing but white space lies between them; it goes by the id of `better`."""
+    """Merge two passages with only white space between them; the result has the id of `better`."""
     first, second = (better, other) if better.start < other.start else (other, better)
     section = tuple(a for a, b in zip(first.section, second.section, strict=False) if a == b)
     gap = second.start - first.end
@@ -127,10 +127,9 @@ def joined(better: Passage, other: Passage) -> Passage:
 
 
 def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
-    """`hits` in order, each that has a parent as that, once for each parent: the best child's place, score and ranks.
+    """Replace each hit by its parent, once for each parent, with the best child's place, score, ranks and vector.
 
-    Its text is read from the page, its start and end are the parent's, its id is the parent's own, whichever
-    child it was found by. Its vector stays the child's. A hit without a parent stays as it is.
+    The text comes from the page; start, end and id are the parent's. A hit without a parent stays unchanged.
     """
     return [
         replace(hits[place], passage=passage) for place, passage in _widened([hit.passage for hit in hits], library)
@@ -138,12 +137,12 @@ def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
 
 
 def widened(passages: Sequence[Passage], library: Library) -> list[Passage]:
-    """The same for passages."""
+    """Replace each passage by its parent, once for each parent."""
     return [passage for _, passage in _widened(passages, library)]
 
 
 def _widened(passages: Sequence[Passage], library: Library) -> Iterator[tuple[int, Passage]]:
-    """The places in `passages` that are kept, with what is handed on there."""
+    """Yield the index of the first passage of each parent, with the parent."""
     texts = library.texts([passage.url_hash for passage in passages if passage.parent])
     seen: set[str] = set()
     for place, child in enumerate(passages):
@@ -154,7 +153,7 @@ def _widened(passages: Sequence[Passage], library: Library) -> Iterator[tuple[in
 
 
 def _parent_of(child: Passage, text: str) -> Passage:
-    """The passage around `child`; the child itself where it has none, or where the page has changed since."""
+    """Return the parent of `child`, or the child itself if it has none or the page has changed since."""
     if child.parent is None:
         return child
     start, end = child.parent

@@ -1,7 +1,7 @@
-"""Several libraries searched as one: each by its own retriever, with its own model; what they find is fused by weights.
+"""Search over several libraries: each has its own retriever and model, and weights fuse the results.
 
-Scores of different libraries do not compare: each is relative to the best there. How likely a library holds the answer
-does, and says how much its scores count. Chosen beside reciprocal ranks and plain scores (`benchmarks.several`).
+Scores of different libraries are not comparable: each is relative to the best one there. Probabilities of an answer
+are, and weigh the scores. This did better than reciprocal ranks and plain scores (`benchmarks.several`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
 Worth = Callable[[Retrieval, int, Passage], float]
-"""What a passage counts beside those of other libraries, by what its own found and its place there from 1."""
+"""The score of a passage among all libraries, from its own library's results and its rank there, from 1."""
 
 
 def by_likelihood(found: Retrieval, _: int, passage: Passage) -> float:
@@ -33,10 +33,10 @@ def by_likelihood(found: Retrieval, _: int, passage: Passage) -> float:
 
 @dataclass(frozen=True)
 class EnsembleRetriever:
-    """`retrievers` by the name of their library, that of the conversation first; `weights` are 1 where none is given.
+    """A retriever over several: `retrievers` by library name, that of the conversation first; `weights` default to 1.
 
-    `idf` tells how rare terms are in all of them together. Passages say which library they are from. Of a page that
-    two libraries hold, the text of the one counts that found it better.
+    `idf` is computed over all of them. Passages have the name of their library. If two libraries have a page, only the
+    passages from the better match count.
     """
 
     retrievers: Mapping[str, Retriever]
@@ -47,7 +47,7 @@ class EnsembleRetriever:
     worth: Worth = by_likelihood
 
     def search(self, question: str, *, k: int = K, before: Sequence[str] = (), **how: Any) -> Retrieval:
-        """As `Retriever.search`: at most k passages of all libraries together, in `characters`."""
+        """Search as `Retriever.search`: up to k passages of all libraries together, in `characters`."""
         found = {name: one.search(question, k=k, before=before, **how) for name, one in self.retrievers.items()}
         ranked = _keep_best_library([one for name, each in found.items() for one in self._weighed(name, each)])
         chosen = [one.passage for one in ranked if one.place is not None or one.fate]
@@ -75,7 +75,7 @@ class EnsembleRetriever:
         )
 
     def _weighed(self, name: str, found: Retrieval) -> Iterable[Candidate]:
-        """The candidates of one library with the scores that they have among all."""
+        """Yield the candidates of one library with their scores among all libraries."""
         weight = self.weights.get(name, 1.0)
         for place, one in enumerate(sorted(found.candidates, key=lambda one: -one.passage.score), 1):
             score = weight * self.worth(found, place, one.passage)
@@ -83,7 +83,7 @@ class EnsembleRetriever:
             yield replace(one, passage=replace(one.passage, library=name, score=score, scores=scores))
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Read them again, each from the first library that has it."""
+        """Reload passages by id, each from the first library that has it."""
         read = {
             passage.id: replace(passage, library=name)
             for name, one in reversed(list(self.retrievers.items()))
@@ -92,13 +92,13 @@ class EnsembleRetriever:
         return [read[wanted] for wanted in ids if wanted in read]
 
     def vector(self, question: str) -> NDArray[np.float32]:
-        """The unit vector (d,) of a question, in the first library's model."""
+        """Return the unit vector (d,) of a question, in the first library's model."""
         return next(iter(self.retrievers.values())).vector(question)
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryGroup:
-    """What is read of several libraries as of one; of a page that two hold, that of the first."""
+    """Several libraries read as one; the first one that has a page provides it."""
 
     libraries: Sequence[Library]
 
@@ -115,7 +115,7 @@ class LibraryGroup:
         return list({passage.id: passage for one in self.libraries for passage in one.passages(ids)}.values())
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
-        """Of each term the least: what is common in one library tells little there."""
+        """Return the lowest IDF of each term: a term that is common in one library says little there."""
         each = [one.idf(terms) for one in self.libraries]
         return {term: min(one[term] for one in each) for term in terms}
 
@@ -125,7 +125,7 @@ Reading: TypeAlias = "Library | LibraryGroup"
 
 
 def _keep_best_library(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Best first; of each page those of the library that found it best."""
+    """Sort candidates, best first, and keep those of each page from the library with the best match."""
     ranked = sorted(candidates, key=lambda one: -one.passage.score)
     homes: dict[str, str] = {}
     for one in ranked:
@@ -134,7 +134,7 @@ def _keep_best_library(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _silence(each: Iterable[Retrieval]) -> dict[str, Any]:
-    """The note that a library's embedding model gave no vector."""
+    """Return the note that a library's embedding model failed, if any."""
     noted = [found.notes["meaning"] for found in each if "meaning" in found.notes]
     return {"meaning": noted[0]} if noted else {}
 

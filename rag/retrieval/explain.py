@@ -1,4 +1,4 @@
-"""Why a passage is there, or is not: a search's candidates as rows for a screen or a terminal."""
+"""Explanations of a search: its candidates as rows for a screen or a terminal, with the reason for each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH = 160
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A candidate's rank (from 1) and score in one leg; `query` counts from 1 where several were asked."""
+    """A candidate's rank (from 1) and score in one leg; `query` is the number of the query, from 1."""
 
     rank: int
     score: float
@@ -28,9 +28,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One candidate: its `place` in the context or None, its standing by leg, and what became of it, as a message.
+    """A candidate: its `place` in the context or None, its standing by leg, and the outcome as a message.
 
-    `similarity` (0 to 1) is that to the nearest passage that MMR had picked before it.
+    `similarity` (0 to 1) is that to the nearest passage that MMR picked before it.
     """
 
     passage: Passage
@@ -41,7 +41,7 @@ class Row:
 
 
 def rows_of(found: Retrieval) -> list[Row]:
-    """A row for each candidate: those in the context by their places, then the others in order of score."""
+    """Return a row for each candidate: those in the context by place, then the others by score."""
     places = _places(found.candidates)
     swallowed = Counter(one.into for one in found.candidates if one.fate == "merged" and one.into)
     cut = _cut(found.candidates)
@@ -59,9 +59,9 @@ def rows_of(found: Retrieval) -> list[Row]:
 
 
 def legs_of(rows: Sequence[Row]) -> list[str]:
-    """The legs to show: those that found something, the fusion after them, what reranked it last.
+    """Return the legs to show: those with results, then the fusion, then the reranker.
 
-    With one leg and nothing after it, the fusion only repeats the leg and is left out.
+    With a single leg and no reranker, the fusion only repeats the leg and is omitted.
     """
     seen = {leg for row in rows for leg in row.standings}
     others = sorted(seen.difference(_FIRST_LEGS, _LAST_LEGS))
@@ -70,7 +70,7 @@ def legs_of(rows: Sequence[Row]) -> list[str]:
 
 
 def standings_of(passage: Passage) -> dict[str, Standing]:
-    """By leg. Of the same leg asked for several texts (`dense`, `dense.2`, …) the one that ranked it best."""
+    """Return a passage's standing by leg, the best one if a leg had several queries (`dense`, `dense.2`, …)."""
     best: dict[str, Standing] = {}
     for name, rank in passage.ranks.items():
         leg, _, query = name.partition(".")
@@ -81,13 +81,13 @@ def standings_of(passage: Passage) -> dict[str, Standing]:
 
 
 def _places(candidates: Sequence[Candidate]) -> dict[str, int]:
-    """The place at which each candidate's text stands in the context: its own, or that of what it went into."""
+    """Return each candidate's place in the context: its own, or that of the passage it was merged into."""
     into = {one.passage.id: one.into for one in candidates}
     own = {one.passage.id: one.place for one in candidates if one.place is not None}
     found: dict[str, int] = {}
     for one in candidates:
         at: str | None = one.passage.id
-        for _ in candidates:  # as long as the longest chain; a circle ends too
+        for _ in candidates:  # the longest possible chain, so that cycles end
             if at is None or at in own:
                 break
             at = into.get(at)
@@ -97,7 +97,7 @@ def _places(candidates: Sequence[Candidate]) -> dict[str, int]:
 
 
 def _cut(candidates: Sequence[Candidate]) -> float:
-    """The score from which on a candidate would have been chosen by its score alone."""
+    """Return the minimum score at which a candidate would have been selected by score alone."""
     chosen = sum(one.place is not None or one.fate is not None for one in candidates)
     scores = sorted((one.passage.score for one in candidates), reverse=True)
     return scores[chosen - 1] if 0 < chosen <= len(scores) else float("inf")
@@ -108,7 +108,7 @@ def _became(one: Candidate, places: Mapping[str, int], merged: int, high: bool) 
         return Notice("candidate_kept_with", {"count": merged}) if merged else Notice("candidate_kept")
     if one.fate is not None:
         place = places.get(one.passage.id)
-        if place is None:  # nor of what it went into
+        if place is None:  # the passage it was merged into has none either
             return Notice("candidate_says_less")
         return Notice(f"candidate_{one.fate}", {"place": place})
     if one.repeats is None:
@@ -121,7 +121,7 @@ def _became(one: Candidate, places: Mapping[str, int], merged: int, high: bool) 
 
 
 def explanation(found: Retrieval) -> dict[str, Any]:
-    """A search as plain data: how it was made, and `record_of` each candidate."""
+    """Return a search as plain data: its settings and times, and `record_of` each candidate."""
     return {
         "strategy": found.strategy,
         "legs": list(found.legs),
@@ -132,7 +132,7 @@ def explanation(found: Retrieval) -> dict[str, Any]:
 
 
 def explain_candidates(found: Retrieval) -> str:
-    """A search in English for a terminal: how it was made, and some lines for each candidate."""
+    """Describe a search in English for a terminal: its settings and times, and some lines for each candidate."""
     times = ", ".join(f"{stage} {ms:.0f} ms" for stage, ms in found.ms.items())
     head = f"  {found.strategy} · {' + '.join(found.legs)} · answerable {found.answerable:.2f} · {times}"
     notes = [f"  {name}: {_note(note)}" for name, note in found.notes.items()]
@@ -155,7 +155,7 @@ def _note(note: object) -> str:
 
 
 def record_of(row: Row) -> dict[str, Any]:
-    """A row as plain data; `fate` is the code of what became of it, `other` the place of the passage it tells of."""
+    """Return a row as data; `fate` is the code of its outcome, `other` the place of the passage that it mentions."""
     passage = row.passage
     return {
         "place": row.place,

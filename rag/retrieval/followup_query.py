@@ -1,7 +1,7 @@
-"""A question that follows on others is searched for with their words too, the less the more it says itself.
+"""Queries for follow-ups, which include the words of earlier questions, with less weight the longer the follow-up is.
 
-Nothing in the question is changed, and no list of words tells whether it needs the others. Chosen on CAsT 2021 and on
-questions after a change of subject (benchmarks.followups); see docs/decisions/0010-conversations-and-roles.md.
+The question stays unchanged, and no word list decides whether it needs the others. Tuned on CAsT 2021 and on questions
+after a change of subject (benchmarks.followups); see docs/decisions/0010-conversations-and-roles.md.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rag.models.sparse import SparseEncoder
 from rag.types import SparseVector
 
 HALF_AT: Final = 4.0
-"""Terms of a question beside which the one just before it counts half as much as the question itself, which is 1."""
+"""Number of terms of a question at which the one before it gets half its weight."""
 FADES: Final = 0.5
-"""What each question counts, of the one after it."""
+"""Weight of each earlier question relative to the one after it."""
 TURNS: Final = 4
 
 
 def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
-    """The terms of the question, at 1, and of those `before` it, oldest first. The largest weight of a term counts."""
+    """Return the terms of the question, at 1, and of those `before` it, oldest first; a term has its largest weight."""
     weights = dict.fromkeys(encoder.encode_query(question).indices, 1.0)
     for earlier, weight in _weights_of(before, len(weights)):
         for term in encoder.encode_query(earlier).indices:
@@ -45,9 +45,9 @@ def learned_query(
     encoder: SparseEncoder,
     idf: Callable[[Sequence[int]], Mapping[int, float]],
 ) -> SparseVector:
-    """The learned terms of the question, and of those `before` it, so weighed; the largest weight of a term counts.
+    """Return the learned terms of the question and of those `before` it; a term's largest weight counts.
 
-    They are divided by `idf`, since the engine multiplies by it, and learned weights say how rare a word is already.
+    Weights are divided by `idf`, since the engine multiplies by it, and learned weights already include rarity.
     """
     earlier = _weights_of(before, len(encoder.encode_query(question).indices))
     texts = [(question, 1.0), *earlier]
@@ -62,7 +62,7 @@ def learned_query(
 def dense_query(
     question: str, before: Sequence[str], model: EmbeddingModel, encoder: SparseEncoder
 ) -> NDArray[np.float32]:
-    """The normalised sum of the questions' vectors, (d,), so weighed; those that the model cannot read are left out."""
+    """Return the normalised weighted sum of the questions' vectors, (d,), except those that the model cannot read."""
     vector = model.encode_query(question)
     for earlier, weight in _weights_of(before, len(encoder.encode_query(question).indices)):
         if model.can_read(earlier):
@@ -72,6 +72,6 @@ def dense_query(
 
 
 def _weights_of(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
-    """The last questions, the latest first, with their weights beside a question of so many terms."""
+    """Return the last questions, latest first, with their weights relative to a question with `terms` terms."""
     latest = HALF_AT / (HALF_AT + terms)
     return [(earlier, latest * FADES**turn) for turn, earlier in enumerate(reversed(before[-TURNS:]))]

@@ -1,4 +1,4 @@
-"""A library's search as LangChain's retriever, for programs that are built of LangChain's parts."""
+"""A library's search as a LangChain retriever, for programs that use LangChain."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rag.types import Passage, Retrieval
 
 
 class LibraryRetriever(BaseRetriever):
-    """Finds what a question of the app would find: at most `k` passages, best first.
+    """A retriever with the results of a question in the app: up to `k` passages, best first.
 
-    `search` takes the question and `k`; what it raises (StoreError, ModelError) reaches `on_retriever_error` and
-    the caller. `k` may also be given to `invoke`.
+    `search` takes the question and `k`; its exceptions (StoreError, ModelError) reach `on_retriever_error` and the
+    caller. `k` may also be passed to `invoke`.
     """
 
     search: Callable[[str, int], Retrieval]
@@ -30,7 +30,7 @@ class LibraryRetriever(BaseRetriever):
 
 
 def as_document(passage: Passage) -> Document:
-    """The passage with where it stands: `start` and `end` index its page's text, in code points."""
+    """Convert a passage; `start` and `end` index its page's text, in code points."""
     return Document(
         id=passage.id,
         page_content=passage.text,

@@ -1,4 +1,4 @@
-"""Passages in hand that no index holds: pages read for one question, and what an earlier report was written from."""
+"""Passages outside of any index: pages read for one question, and the sources of an earlier report."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rag.retrieval.context import assemble
 from rag.types import Passage
 
 LEG: Final = "ledger"
-"""Among the `ranks` of a passage: it was found in what an earlier report was written from."""
+"""Key in the `ranks` of a passage that was found among the sources of an earlier report."""
 
 ENOUGH: Final = 0.7
-"""The share of what is asked, beside what titles say, that a place has to say: then a search finds no more of the
-evidence. How likely the answer is there tells too little (docs/quality.md, `benchmarks.ledger`)."""
+"""Minimum share of the question, without title terms, in one place, at which a search adds no evidence. The probability
+of an answer is less reliable here (docs/quality.md, `benchmarks.ledger`)."""
 
 
 def best_of(query: str, passages: Sequence[Passage], sparse: SparseEncoder, k: int) -> list[Passage]:
-    """The best passages, at most k, cut to what is worth reading, scored by the share of the query's terms that each
-    holds; a term weighs the less, the more of the passages hold it."""
+    """Return the best passages, up to k, cut to their useful part and scored by the share of the query's terms in each;
+    terms that fewer passages have weigh more."""
     held = [sparse.terms(f"{one.title}\n{one.text}") for one in passages]
     weights = {term: 1 / (1 + sum(term in sparse.terms(one.text) for one in passages)) for term in sparse.terms(query)}
     scored = [replace(one, score=_share(weights, terms)) for one, terms in zip(passages, held, strict=True)]
@@ -36,16 +36,16 @@ def _share(weights: Mapping[int, float], held: frozenset[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CachedEvidence:
-    """What was found without a search."""
+    """Results that needed no search."""
 
     passages: Sequence[Passage]
 
 
 @dataclass
 class Ledger:
-    """What an earlier report of the conversation was written from, which a question is looked for in first.
+    """The sources of an earlier report in the conversation, which are searched first.
 
-    `read` brings the passages and may block; `idf` tells how rare terms are in the library.
+    `read` returns the passages and may block; `idf` gives that of terms in the library.
     """
 
     read: Callable[[], Sequence[Passage]]
@@ -53,7 +53,7 @@ class Ledger:
     idf: Callable[[Sequence[int]], Mapping[int, float]]
 
     def find(self, question: str, k: int) -> CachedEvidence | None:
-        """The passages, where one place in them says nearly all that is asked; else None."""
+        """Return the passages if one place in them has nearly the whole question; else None."""
         best = best_of(question, self.passages, self.sparse, k)
         idf = self.idf(sorted(self.sparse.encode_query(question).indices))
         if features_of(idf, best, self.sparse)["asked"] < ENOUGH:

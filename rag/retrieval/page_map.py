@@ -1,8 +1,8 @@
-"""A library on a plane: pages with like words lie together, and each group of them has a name.
+"""A map of a library: pages with similar words are near each other, and each group has a name.
 
-Terms are BM25's, weighed by how few pages hold them, as in latent semantic analysis (Deerwester et al. 1990);
-t-SNE (van der Maaten and Hinton 2008) lays what is left of them on the plane, and k-means groups them. No model of
-embeddings is asked, so a library looks alike whichever it is searched with.
+Terms have BM25 weights times inverse document frequency, as in latent semantic analysis (Deerwester et al. 1990); t-SNE
+(van der Maaten and Hinton 2008) projects the reduced vectors to the plane, and k-means groups them. No embedding model
+is used, so the map does not depend on it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 FEWEST: Final = 8
-"""Pages; fewer are told apart sooner by reading their titles."""
+"""Minimum pages for a map; with fewer, the titles are quicker to read."""
 _READ = 8_000  # characters of a page
 _DIMENSIONS, _PERPLEXITY = 50, 30.0
 _SUBJECTS = range(2, 13)
@@ -36,21 +36,21 @@ _NAMED_BY, _TRIED, _SPELT_IN = 2, 12, 5  # words of a name, terms that may be wo
 
 @dataclass(frozen=True, slots=True)
 class PageMap:
-    """Places (x, y) from 0 to 1 by url_hash, the names of the subjects, largest first, and which one a page is of."""
+    """Places (x, y) from 0 to 1 by url_hash, the names of the topics, largest first, and each page's topic by index."""
 
     places: Mapping[str, tuple[float, float]]
     subjects: tuple[str, ...]
     subject_of: Mapping[str, int]
 
     def pages_of(self, subject: str) -> set[str]:
-        """The hashes of a subject's pages; none where there is no such subject."""
+        """Return the hashes of a topic's pages; none if there is no such topic."""
         return {one for one, at in self.subject_of.items() if self.subjects[at] == subject}
 
 
 def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEncoder) -> PageMap | None:
-    """Lay pages on a plane by their titles and `texts`, the same each time; None for fewer than `FEWEST`.
+    """Map pages by their titles and `texts`, deterministically; return None for fewer than `FEWEST`.
 
-    About a second for 100 pages, four for 600.
+    Takes about a second for 100 pages, four for 600.
     """
     if len(pages) < FEWEST:
         return None
@@ -63,8 +63,8 @@ def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEn
     reduced = _project(weights)
     near = min(_PERPLEXITY, (len(pages) - 1) / 3)
     count = min(max(round(math.sqrt(len(pages) / 2)), _SUBJECTS.start), _SUBJECTS.stop - 1)
-    with threadpool_limits(1):  # several threads wait for each other where the machine has more to do
-        start = "pca" if np.ptp(reduced, axis=0).max() > 1e-6 else "random"  # nothing tells alike pages apart
+    with threadpool_limits(1):  # on a busy machine, threads wait for each other
+        start = "pca" if np.ptp(reduced, axis=0).max() > 1e-6 else "random"  # PCA fails if all pages are alike
         plane = TSNE(init=start, perplexity=near, random_state=0).fit_transform(reduced)
         groups = KMeans(count, n_init=4, random_state=0).fit_predict(reduced)
     order = [group for group, _ in Counter(groups.tolist()).most_common()]
@@ -78,19 +78,19 @@ def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEn
 
 
 def _weights(vectors: Sequence[SparseVector]) -> tuple[csr_array, list[int]]:
-    """A unit row for each page, of BM25 weights times inverse document frequency, and the term of each column."""
+    """Return a unit row of BM25 weights times inverse document frequency per page, and the term of each column."""
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.feature_extraction.text import TfidfTransformer
 
     rows: list[dict[int, float]] = [dict(zip(one.indices, one.values, strict=True)) for one in vectors]
-    rows[0] = {0: 0.0, 1: 0.0, **rows[0]}  # two columns at least
+    rows[0] = {0: 0.0, 1: 0.0, **rows[0]}  # at least two columns
     columns = DictVectorizer()
     return csr_array(TfidfTransformer().fit_transform(columns.fit_transform(rows))), columns.feature_names_
 
 
 def _project(weights: csr_array) -> NDArray[np.float64]:
-    """Unit vectors (n, at most 50) of pages."""
+    """Reduce pages to unit vectors (n, up to 50)."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.preprocessing import normalize
 
@@ -102,7 +102,7 @@ def _project(weights: csr_array) -> NDArray[np.float64]:
 def _names(
     weights: csr_array, terms: Sequence[int], groups: Sequence[int], texts: Sequence[str], encoder: SparseEncoder
 ) -> tuple[str, ...]:
-    """For each group the words that weigh more in it than in all pages; no word names two of them."""
+    """Name each group by the words that weigh more in it than in all pages; no word names two groups."""
     names: list[str] = []
     taken: set[int] = set()
     usual = weights.mean(axis=0)
@@ -122,7 +122,7 @@ def _names(
 
 
 def _spelling(term: int, texts: Sequence[str], encoder: SparseEncoder) -> str:
-    """How these texts write a term most often; empty for what is no word, such as a number or a single letter."""
+    """Return the most frequent spelling of a term in these texts; empty if it is no word, such as a number."""
     found: Counter[str] = Counter()
     for text in texts:
         for start, end in sentence_spans(text):
@@ -132,12 +132,12 @@ def _spelling(term: int, texts: Sequence[str], encoder: SparseEncoder) -> str:
 
 
 def _is(word: str, term: int, encoder: SparseEncoder) -> bool:
-    """Whether the word is just this term, and not a single character said twice."""
+    """True if the word is exactly this term, and not a repeated single character."""
     return encoder.terms_of_word(word) == (term,) != encoder.terms_of_word(word[0])
 
 
 def _words(text: str) -> Iterator[str]:
-    """What may be words: Latin ones, and two to four Chinese characters in a row."""
+    """Yield possible words: Latin ones, and two to four Chinese characters in a row."""
     yield from _WORD.findall(text)
     for run in _HAN_RUN.findall(text):
         yield from (run[at : at + size] for size in (2, 3, 4) for at in range(len(run) - size + 1))

@@ -1,7 +1,7 @@
-"""Which pages of a library a text names: by an address or host, a title in quotes, or words of titles and addresses.
+"""Recognition of the pages that a text names, by a link or host, a title in quotes, or words of titles and links.
 
-Words weigh what they are worth among the titles of the library: the inverse document frequency of BM25 (Robertson and
-Zaragoza, “The Probabilistic Relevance Framework”, 2009).
+Words weigh by their inverse document frequency among the titles of the library, as in BM25 (Robertson and Zaragoza,
+“The Probabilistic Relevance Framework”, 2009).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from rag.types import Page, Passage
 from rag.web.url_key import split_url, url_hash
 
 NAMED: Final = 0.2
-"""Titles name pages where together they say this share of the question, each by this share of what they say."""
+"""Minimum share of the question in all titles together, and of that share in each title, for a page to be named."""
 WHOLE: Final = 0.7
-"""The share of a title's terms from which it stands in the question as it is, and not by a word or two."""
+"""Minimum share of a title's terms in the question at which the question has the title, not just a word or two."""
 
 Terms = frozenset[int]
 
 
 def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Sequence[float]) -> list[int]:
-    """The places of the pages whose titles say most of what any title says, one after the other.
+    """Return the indexes of the pages whose titles cover most of the terms in any title, selected greedily.
 
-    titles: the question's terms in each page's title; `weigh` is the share of the question that terms are. Of titles
-    that say as much, the page of more `worth` goes first.
+    titles: the question's terms in each page's title; `weigh` returns the share of the question that terms make up. Of
+    titles that cover as much, the page of higher `worth` comes first.
     """
     names = Terms().union(*titles)
     left, found = names, list[int]()
@@ -46,7 +46,7 @@ def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Seque
 
 
 def named_whole(passages: Sequence[Passage], asked: Mapping[int, float], encoder: SparseEncoder) -> set[str]:
-    """The `url_hash` of each page whose title stands in the question."""
+    """Return the `url_hash` of each page whose title is in the question."""
     best: dict[str, Passage] = {}
     for passage in passages:
         known = best.setdefault(passage.url_hash, passage)
@@ -63,24 +63,24 @@ def named_whole(passages: Sequence[Passage], asked: Mapping[int, float], encoder
 
 
 MOST_PAGES = 3
-"""A name that fits more pages than this tells none of them."""
+"""A name that matches more pages than this names none of them."""
 
 _ENOUGH = 0.5  # of a title's weight, that a single word must carry
-_RUN = 2  # words side by side that are a name wherever they stand
+_RUN = 2  # consecutive words that are a name anywhere
 _HAN_RUN = 3  # pairs of characters, which is four characters
-_LONGEST = 300  # characters of a text that are read for names: those of a wish stand at its beginning
-_NEAR = 200  # pages whose names are taken apart
+_LONGEST = 300  # characters of a text that are searched for names: those of a request are at its beginning
+_NEAR = 200  # pages whose names are tokenised
 _STOP = "."
 
 _LITTLE = frozenset("a an and at for from in of on or our the this to with your".split())
-# What people call pages, wishes and times by: no name consists of these alone.
+# Words for pages, requests and times: no name consists of these alone.
 _FRAME = frozenset(
     "all any anything about article brief changed change content day document each entire every everything give"
     " happened it last latest library line list main make me month my new news overview page past please point read"
     " recap recent say sentence short show since site summaries summarise summarize summary tell that their them these"
     " thi those today two three until updated we web website week what whole write year yesterday you".split()
 )
-# Words of a request, and of the form of a summary: they are not its topic.
+# Words of a request and of a summary's form, which are not its topic.
 _PUT = frozenset(
     "abstract are be bird bit brief briefly bring bullet can collect collected condense condensed could create"
     " describe detail didnt digest do does don dont down dr draw essence essential executive explain eye few get"
@@ -131,7 +131,7 @@ _BREAK = re.compile(r"[,;:?!，。；：？！、\n]|\.(?=\s|$)")
 
 
 class _Run(NamedTuple):
-    """A stretch of the text's tokens, by their places, that stands in the name of one page."""
+    """A run of the text's tokens, by their indexes, that is in the name of one page."""
 
     weight: float
     whole: bool
@@ -141,7 +141,7 @@ class _Run(NamedTuple):
 
 
 class _Names:
-    """What pages are called, as plain strings: most of them are never taken apart."""
+    """The names of pages as plain strings, most of which are never tokenised."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = pages
@@ -149,25 +149,24 @@ class _Names:
         self._joined = "\n".join(self.names)
 
     def holding(self, word: str) -> list[int]:
-        """The places of the pages with these letters in their names."""
+        """Return the indexes of the pages with these letters in their names."""
         return [at for at, name in enumerate(self.names) if word in name] if word in self._joined else []
 
     def weight(self, df: int) -> float:
-        """The inverse document frequency of a word that `df` pages have."""
+        """Return the inverse document frequency of a word that `df` pages have."""
         return log(1 + (len(self.names) - df + 0.5) / (df + 0.5))
 
     def share(self, word: str, name: frozenset[str]) -> float:
-        """How much of a name's weight one word of it carries (0 to 1)."""
+        """Return the share of a name's weight in one word of it (0 to 1)."""
         weights = {one: self.weight(self._joined.count(one)) for one in name}
         return weights[word] / sum(weights.values())
 
 
 def pages_named(text: str, pages: Sequence[Page]) -> list[Page]:
-    """The pages that a message names, the surest first; none where none clearly is, as in "summarise everything".
+    """Return the pages that a message names, surest first; none if it is unclear, as in "summarise everything".
 
-    A page is named by its address, its host, its title in quotes, two words or four Chinese characters of its title or
-    address that stand together, or one word that is most of a title and stands by itself. What fits more than
-    `MOST_PAGES` names none.
+    A page is named by its link, its host, its title in quotes, two consecutive words or four Chinese characters of its
+    title or link, or a separate word that is most of a title. A match with more than `MOST_PAGES` pages names none.
     """
     named: dict[str, Page] = {}
     for address in _ADDRESS.finditer(text):
@@ -218,39 +217,39 @@ def nearest(topic: str, pages: Sequence[Page], found: Sequence[str], most: int =
 
 
 def names_alone(text: str, page: Page) -> bool:
-    """Whether a message says nothing but the page's name beside the words that frame a wish."""
+    """True if a message has only the page's name and words that frame a request."""
     own = {token for name in (page.title, slug(page)) for token in _tokens(name)}
     rest = _QUOTED.sub(" ", _ADDRESS.sub(" ", text))
     return all(not token or token in own or _joins(token, page.title) for token in _tokens(rest))
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a name without little ones, in the singular, roughly."""
+    """Return the words of a name without small ones, roughly in the singular."""
     return frozenset(_singular(word) for word in terms(text) if word not in _LITTLE)
 
 
 def slug(page: Page) -> str:
-    """The last part of the page's address, as words."""
+    """Return the last part of the page's link, as words."""
     path = _SITE.sub("", page.url, 1).partition("?")[0].partition("#")[0]
     last = re.sub(r"\.\w{1,5}$", "", unquote(path.rstrip("/").rpartition("/")[2]))
     return last.replace("-", " ").replace("_", " ").replace(".", " ")
 
 
 def is_whole(name: str, page: Page) -> bool:
-    """Whether these are the words of the page's title, or of its address."""
+    """True if `name` has exactly the words of the page's title, or of its link."""
     own = words(name)
     return bool(own) and own in (words(page.title), words(slug(page)))
 
 
 def on_site(host: str, pages: Sequence[Page]) -> list[Page]:
-    """The pages of a host and of those below it."""
+    """Return the pages of a host and its subdomains."""
     wanted = host.lower().removeprefix("www.")
     hosts = ((page, (split_url(page.url).hostname or "").lower()) for page in pages)
     return [page for page, own in hosts if own == wanted or own.endswith(f".{wanted}")]
 
 
 def _at(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
-    """The page of an address, else, where it is no more than a host, those of the host."""
+    """Return the page of a link, else, for a link without a path, the pages of its host."""
     path = address["path"] or "/"
     path = path.rstrip(".,;:!?'\"" if "(" in path else ".,;:!?'\")")
     keys = {url_hash(f"{scheme}://{address['host']}{path}") for scheme in ("https", "http")}
@@ -259,7 +258,7 @@ def _at(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
 
 
 def _by_words(text: str, pages: Sequence[Page]) -> Iterator[Page]:
-    """The pages of the heaviest runs, one run after another, none of which takes a word that another has."""
+    """Yield the pages of the heaviest runs in turn, which share no words."""
     tokens = [token for part in _BREAK.split(text[:_LONGEST]) for token in (*_tokens(part), _STOP)]
     names = _Names(pages)
     holding = {token: names.holding(token) for token in {*tokens} - {"", _STOP}}
@@ -280,7 +279,7 @@ def _by_words(text: str, pages: Sequence[Page]) -> Iterator[Page]:
 
 
 def _tokens(text: str) -> list[str]:
-    """The words of a text in order, each little or framing one as ""."""
+    """Return the words of a text in order, with "" for each small or framing one."""
     found = (_singular(word) if word not in _LITTLE else "" for word in terms(_ZH_FRAME.sub(" the ", text)))
     return ["" if word in _FRAME else word for word in found]
 
@@ -294,7 +293,7 @@ def _folded(text: str) -> str:
 
 
 def _runs(page: Page, tokens: Sequence[str], weights: Mapping[str, float], names: _Names) -> Iterator[_Run]:
-    """The stretches of the tokens that are words of the page's name; little words between them count neither way."""
+    """Yield the runs of tokens that are words of the page's name; small words between them are ignored."""
     parts = [part for text in (page.title, slug(page)) if (part := frozenset(_tokens(text)) - {""})]
     own, start = frozenset[str]().union(*parts), 0
     for end, token in enumerate(tokens):
@@ -313,7 +312,7 @@ def _runs(page: Page, tokens: Sequence[str], weights: Mapping[str, float], names
 
 
 def _is_most(said: frozenset[str], parts: Sequence[frozenset[str]], names: _Names) -> bool:
-    """Whether so few words are all of a title or of an address, or one that no other page has is most of it."""
+    """True if so few words make up a whole title or link, or one that no other page has makes up most of it."""
     if any(part <= said for part in parts):
         return True
     word, *others = said
@@ -325,5 +324,5 @@ def _is_most(said: frozenset[str], parts: Sequence[frozenset[str]], names: _Name
 
 
 def _joins(token: str, title: str) -> bool:
-    """Whether a pair of characters that no title has joins two words of this one: 差旅政策 in 差旅费用政策."""
+    """True if a pair of characters that no title has joins two words of this one: 差旅政策 in 差旅费用政策."""
     return len(token) == 2 and is_chinese(token) and all(character in title for character in token)

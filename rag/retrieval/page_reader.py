@@ -1,4 +1,4 @@
-"""Whole pages of libraries, for summaries of them, and the summaries that were made."""
+"""Whole pages of libraries, and their stored summaries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PageReader:
-    """A page that several of the libraries have is that of the first. All calls may block, and raise StoreError."""
+    """A reader of pages; the first library that has a page provides it. All calls may block, and raise StoreError."""
 
     def __init__(self, libraries: Sequence[Library], scope: Filters, summaries: SummaryTable) -> None:
         self._libraries = libraries
@@ -24,9 +24,9 @@ class PageReader:
         self._summaries = summaries
 
     def listed(self, *, dated: bool = True) -> Sequence[Page]:
-        """The pages within the scope that take part in answers, newest first, without their text.
+        """Return the pages in scope that are not excluded from answers, newest first, without their text.
 
-        Not `dated`, whenever they were added.
+        Without `dated`, the dates of the scope are ignored.
         """
         found: dict[str, Page] = {}
         for one in self._libraries:
@@ -36,14 +36,14 @@ class PageReader:
         return sorted(found.values(), key=lambda page: page.added_at, reverse=True)
 
     def read(self, url_hash: str) -> Page | None:
-        """The page with its text. Raises StoreError("page_damaged")."""
+        """Return the page with its text. Raises StoreError("page_damaged")."""
         page = self._home(url_hash).page(url_hash)
         if page and page.text_hash != text_hash(page.text):
             raise StoreError("page_damaged", title=page.title or page.url)
         return page
 
     def passages(self, url_hash: str) -> Sequence[Passage]:
-        """With the name of their library, where there are several."""
+        """Return the page's passages, with the name of their library if there are several."""
         home = self._home(url_hash)
         return [replace(one, library=self._named(home)) for one in home.chunks(url_hash)]
 
@@ -51,7 +51,7 @@ class PageReader:
         return self._home(url_hash).versions(url_hash)
 
     def kept(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
-        """The summary of this very text by this writer, or by any, with `made`, when it was."""
+        """Return the stored summary of this text by this writer, or by any, with its time as `made`."""
         home = self._home(page.url_hash)
         found = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
         if found is None:

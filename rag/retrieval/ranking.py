@@ -1,6 +1,6 @@
-"""Putting the rankings of several legs together, and choosing among what was found by maximal marginal relevance.
+"""Fusion of the rankings of several legs, and selection of results by maximal marginal relevance.
 
-A fusion takes the legs' answers, `{leg: {point id: score}}`, and gives `{point id: fused score}`.
+A fusion takes the legs' results, `{leg: {point id: score}}`, and returns `{point id: fused score}`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from rag.store.values import Legs
 
 
 def weighted(legs: Legs, dense_weight: float = 0.5, sparse_weight: float = 0.5) -> dict[str, float]:
-    """A convex combination of scores, each leg's divided by its best (Bruch et al., TOIS 2023). In 0 to 1.
+    """Return a convex combination of scores, each leg's divided by its best (Bruch et al., TOIS 2023). In 0 to 1.
 
-    The weights need not sum to 1: what matters is the one beside the other. Of one leg alone they say nothing.
+    Only the ratio of the weights matters, and a single leg needs none.
 
-    A point that a leg did not return has at most that leg's lowest score there, which it is given for
-    the dense leg; a keyword score that was not returned counts as 0. On every set that was measured
-    this keeps what RRF throws away: how much better the first hit is than the second.
+    A point missing from the dense leg gets that leg's lowest score, its upper bound; a missing keyword score counts
+    as 0. On every set that was measured this keeps what RRF discards: how much better the first hit is than the second.
     """
     found = sorted(set().union(*legs.values()))
     if len(legs) == 1:
@@ -42,9 +41,9 @@ def weighted(legs: Legs, dense_weight: float = 0.5, sparse_weight: float = 0.5) 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One candidate's fate: its place in the selection, or, if it was left out, whom it repeats most.
+    """The outcome for a candidate: its place in the selection, or None.
 
-    `similarity` is that to `repeats`, the nearest candidate that was picked before it.
+    `similarity` is that to `repeats`, the nearest candidate picked before it.
     """
 
     candidate: int
@@ -56,9 +55,9 @@ class Pick:
 def mmr(relevance: Sequence[float], similarity: NDArray[np.float32], k: int, lambda_mult: float) -> list[Pick]:
     """Pick k of n candidates by λ · relevance - (1 - λ) · similarity to the nearest pick.
 
-    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1,
-    whose third power counts: passages on one subject are always somewhat alike, which is no reason to
-    drop one, while near-repetitions stay near 1. (recall@4000 on chroma .919 plain, .926 cubed.)
+    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1, which is cubed:
+    passages on one topic are always somewhat alike, which is no reason to drop one, while near-duplicates stay near 1.
+    (recall@4000 on chroma .919 plain, .926 cubed.)
     Returns n picks: the selected ones in order, then the others by relevance. Ties go to the first.
     """
     n = len(relevance)
@@ -86,10 +85,10 @@ def _pick(candidate: int, place: int | None, whom: NDArray[np.int64], nearest: N
 def pairwise_similarity(
     vectors: Sequence[NDArray[np.float32] | None], terms: Sequence[frozenset[int]]
 ) -> NDArray[np.float32]:
-    """Similarities in 0 to 1, (n, n): cosine where both candidates have a vector, else term overlap.
+    """Return similarities in 0 to 1, (n, n): cosine if both candidates have a vector, else term overlap.
 
-    vectors: n of shape (d,), L2-normalised, or None where the model cannot read the text; such a text
-    overlaps by the share of `terms` in common (Jaccard), with one that has a vector not at all.
+    vectors: n of shape (d,), L2-normalised, or None if the model cannot read the text; two such texts overlap by the
+    share of common `terms` (Jaccard), and not at all with one that has a vector.
     """
     n = len(vectors)
     result = np.zeros((n, n), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""One search: a strategy finds candidates, MMR chooses among them, the context is put together."""
+"""A search: a strategy finds candidates, MMR selects from them, and the context is assembled."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 K, LAMBDA = 10, 0.7
 DEFAULTS = Tuning()
 POOL = 0.75
-"""The share of the candidates that MMR leaves to choose sentences from."""
+"""The share of the candidates that MMR selects for choosing sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The features of `answerable.features_of` for one question, and the legs that voted."""
+    """The features of `answerable.features_of` for one question, and the legs that took part."""
 
     features: dict[str, float]
     legs: tuple[str, ...]
 
 
 class Retriever:
-    """Searches one library. Thread-safe; raises StoreError when the database fails."""
+    """A search over one library. Thread-safe; raises StoreError when the database fails."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class Retriever:
         filters: Filters | None = None,
         before: Sequence[str] = (),
     ) -> Retrieval:
-        """At most k passages of fetch_k candidates, by default as many as are set, or twice k.
+        """Return up to k passages of fetch_k candidates, by default the configured number, or twice k.
 
-        `before` are the questions that this one follows on, oldest first.
+        `before` are the questions before this one, oldest first.
         """
         fetch_k = fetch_k or max(0 if strategy == "classic" else self._tuning.fetch_k, 2 * k)
-        engine = copy(self._engine)  # what fails within a search is noted there
+        engine = copy(self._engine)  # records failures during the search
         request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
         began = time.perf_counter()
         found = STRATEGIES[strategy].find(request, engine)
@@ -109,7 +109,7 @@ class Retriever:
     def _likeliest(
         self, asked: Iterable[tuple[str, dict[int, float]]], passages: Sequence[Passage], legs: Sequence[str]
     ) -> float:
-        """The highest probability that the passages answer one of the questions, each with its terms by IDF."""
+        """Return the highest probability that the passages answer one of the questions, given with their IDF."""
         name, dense = self._engine.model.name, "dense" in legs
         return max(
             probability(
@@ -119,26 +119,26 @@ class Retriever:
         )
 
     def evidence(self, question: str) -> Evidence:
-        """What `answerable` is computed from, for calibration."""
+        """Return the inputs of `answerable`, for calibration."""
         found = self.search(question)
         return Evidence(features_of(self._idf(question), found.passages, self._engine.sparse), found.legs)
 
     def _idf(self, question: str, before: Sequence[str] = ()) -> dict[int, float]:
-        """The terms that are asked for by their IDF, those of earlier questions as far as they count."""
+        """Return the IDF of the question's terms, and the weighted IDF of those of earlier questions."""
         weights = term_weights(question, before, self._engine.sparse)
         return {term: weights[term] * idf for term, idf in self._engine.library.idf(sorted(weights)).items()}
 
     def vector(self, question: str) -> NDArray[np.float32]:
-        """The unit vector (d,) of a question, in the library's model."""
+        """Return the unit vector (d,) of a question, in the library's model."""
         return self._engine.model.encode_query(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Read passages again by id; those that are gone are left out."""
+        """Reload passages by id, without those that no longer exist."""
         return widened(self._engine.library.passages(ids), self._engine.library)
 
 
 def _silence(problem: ModelError | None) -> dict[str, Any]:
-    """The note that the embedding model gave no vector."""
+    """Return the note that the embedding model failed, if it did."""
     return {"meaning": {"code": problem.code, "params": dict(problem.notice.params)}} if problem else {}
 
 

@@ -1,6 +1,6 @@
-"""A search confined to what a person chose beside the question and to what the question itself names.
+"""A search limited to a person's filters and to the part of the library that the question names.
 
-A question names a part of the library: "in the pricing page …", "on docs.example.com", "根据《…》".
+For example "in the pricing page …", "on docs.example.com", "根据《…》".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KIND = (
     "notes|handbook|guide|manual|policy|policies|report|post-mortem|postmortem|faq|readme|changelog|documentation|docs"
     "|tutorial|standard|rules|agreement|contract|minutes|paper"
 )
-_S = r"\s{1,3}"  # bounded: a name may hold spaces, too, and a run of them could be divided in too many ways
+_S = r"\s{1,3}"  # bounded: names may contain spaces too, and a run of them could be split in too many ways
 _O = r"\s{0,3}"
 _NAME = r"[^,.;:?!，。；：？！\"“”]{2,70}?"
 _HOST = r"(?:https?://)?(?P<host>(?:[a-z0-9-]+\.)+[a-z]{2,})/?(?![\w@])"
@@ -40,7 +40,7 @@ _ZH_NAMED = r"[^，,。；？?《》“”「」]"
 _ZH_PAGE = r"(?:这篇文章|这一页|这个页面|页面|网页|网站|文章|文档|一文|页)"
 _ZH_WITHIN = rf"(?:中|里|内|上)?(?:的)?{_O}[，,]?"
 
-# Each with the sure forms first: a host, a name in quotes, a name before a word for a page, one that ends in such.
+# The most reliable forms first: a host, a name in quotes, a name before a word for a page, one that ends in such.
 _FORMS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -56,7 +56,7 @@ _FORMS = tuple(
         rf"{_ZH_IN}[“「]?(?P<zh_named>{_ZH_NAMED}{{3,30}}+)[”」]?{_O}[，,]",
     )
 )
-# A page as the one that speaks; the sentence needs it, so it stays.
+# A page as the subject of the sentence, which needs it, so it stays.
 _SPEAKS = re.compile(
     rf"\b(?:does|do|did){_S}(?:the|our){_S}(?P<page>{_NAME})(?:{_S}(?:{_PAGE})){_S}(?:say|state|mention|explain|list|tell)\b",
     re.IGNORECASE,
@@ -69,10 +69,10 @@ _LEFT_OVER = " \t,，、:：。"
 
 
 class ScopedSearch:
-    """Searches a library, or several, for one question and for the queries that are made of it.
+    """A search over one or several libraries, for one question and the queries derived from it.
 
-    The retriever is made at each search, so that a run begins before the models are loaded; `pages` lists
-    the library and is asked only when a question has the form that names some.
+    The retriever is created at each search, so that a run can begin before the models are loaded; `pages` lists the
+    library, and is called only for questions that may name some.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class ScopedSearch:
         reader: PageReader | None = None,
         **options: Any,
     ) -> None:
-        """`web` searches beyond the library, where that is set up and the person allowed it; `ledger` is what an
-        earlier report was written from, which is looked into first, and `first` names pages that are searched before
-        the others. `reader` gives whole pages to who asks for it."""
+        """`web` searches the web, if it is configured and the person allows it; `ledger` has the sources of an earlier
+        report, which are searched first, and `first` the pages to search before the others. `reader` reads whole
+        pages."""
         self._first = Filters(pages=tuple(first))
         self.web = web
         self.reader = reader
@@ -104,13 +104,13 @@ class ScopedSearch:
     def search(
         self, question: str, before: Sequence[str] = (), *, sections: Sequence[str] = (), **how: Any
     ) -> Retrieval | CachedEvidence:
-        """Search for the question, or for a query made of it, without the words that name the scope.
+        """Search for the question, or for a query derived from it, without the words that name the scope.
 
-        `before` are the questions that it follows on. `sections`, headings to search under, and `how`, options of
-        `Retriever.search`, are for this search alone.
+        `before` are the questions before it. `sections`, headings to search under, and `how`, options of
+        `Retriever.search`, apply only to this search.
 
-        Where the scope that the question names holds nothing, everything is searched, and the notes say so. Where a
-        ledger answers, nothing is.
+        If the named scope has no results, everything is searched, and the notes say so. If the ledger answers, nothing
+        is.
         """
         if held := self.held(question, how.get("k", K)):
             return held
@@ -129,20 +129,20 @@ class ScopedSearch:
         return _add_note(self._find(question, own, before, how), "scope_empty", names)
 
     def held(self, question: str, k: int = K) -> CachedEvidence | None:
-        """What the ledger holds, where it is likely to answer the question."""
+        """Return the ledger's passages if they are likely to answer the question."""
         return self._ledger.find(question, k) if self._ledger else None
 
     def titles(self) -> list[str]:
-        """Those of the pages within the scope that was chosen."""
+        """Return the titles of the pages that match the person's filters."""
         wanted = Filters(self._filters.pages, self._filters.sites)
         return [page.title for page in self._pages() if page.title and wanted.holds(page, dated=False)]
 
     def vector(self, question: str) -> NDArray[np.float32]:
-        """The unit vector (d,) of a question."""
+        """Return the unit vector (d,) of a question."""
         return self._make().vector(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Read them again; those of the ledger as it holds them, the page of which may be in no library."""
+        """Reload passages by id; those of the ledger come from there, since no library may have their page."""
         mine = {one.id: one for one in self._ledger.passages if one.id in ids} if self._ledger else {}
         others = {one.id: one for one in self._make().passages([one for one in ids if one not in mine])}
         return [(mine | others)[one] for one in ids if one in mine or one in others]
@@ -151,7 +151,7 @@ class ScopedSearch:
         return self._make().search(question, filters=filters, before=before, **{**self._options, **how})
 
     def _scope(self, question: str) -> Scope:
-        """What the query names; a query that lost it in rewriting keeps what the question named."""
+        """Return the scope that the query names, or that of the original question if rewriting dropped it."""
         if not may_name_scope(question) and not may_name_scope(self._question):
             return Scope(question, Filters(), ())
         pages = self._pages()
@@ -164,7 +164,7 @@ def _add_note(found: Retrieval, code: str, names: str) -> Retrieval:
 
 
 class Scope(NamedTuple):
-    """`question` without the words that named the scope, the scope itself, and what was matched, for a person."""
+    """A `question` without the words that name the scope, the scope itself, and its names for display."""
 
     question: str
     filters: Filters
@@ -172,15 +172,15 @@ class Scope(NamedTuple):
 
 
 def may_name_scope(question: str) -> bool:
-    """Whether it is worth reading the list of pages at all: most questions have no such form."""
+    """True if the question may name a scope, so that the list of pages is needed; most do not."""
     return next(_mentions(question), None) is not None
 
 
 def read_scope(question: str, pages: Sequence[Page]) -> Scope:
-    """Find the pages or the site that the question confines itself to.
+    """Find the pages or the site that the question is limited to.
 
-    Only what clearly is a page's title, the last part of its address, or a site counts; whatever else
-    stands in such a form ("in the 19th century") stays part of the question, which is never left empty.
+    Only a clear page title, last part of a link, or site counts; other phrases of such a form ("in the 19th century")
+    stay part of the question, which never becomes empty.
     """
     for found in _mentions(question):
         kind, name = next((kind, name) for kind, name in found.groupdict().items() if name)
@@ -197,7 +197,7 @@ def _mentions(question: str) -> Iterator[re.Match[str]]:
 
 
 def _without(question: str, found: re.Match[str]) -> str:
-    """The rest of the question, or all of it where too little is left to search for."""
+    """Return the rest of the question, or all of it if too little remains to search for."""
     before, after = question[: found.start()].rstrip(_LEFT_OVER), question[found.end() :].lstrip(_LEFT_OVER)
     joint = "" if is_chinese(question) or not before or after[:1] in "?!.？！" else " "
     rest = f"{before}{joint}{after}".strip()
@@ -205,7 +205,7 @@ def _without(question: str, found: re.Match[str]) -> str:
 
 
 def _pages_by_title(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
-    """The pages of that name: by their whole title or address, else by a part of it that fits few pages."""
+    """Return the pages of that name, by their whole title or link, else by a part of it that matches few pages."""
     whole = [page for page in pages if is_whole(name, page)]
     if whole:
         return whole if len(whole) <= MOST_PAGES else []
@@ -217,12 +217,12 @@ def _pages_by_title(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
 
 
 def _alone(kind: str) -> int:
-    """How many pages a single word may stand for: one, beside a word for a page; else none."""
+    """Return how many pages a single word may name: one, next to a word for a page; else none."""
     return 0 if kind in ("named", "zh_named") else 1
 
 
 def _is_part(name: str, title: str) -> bool:
-    """Whether the title holds all words of the name; of Chinese, all its characters in their order."""
+    """True if the title has all words of the name; in Chinese, all its characters in order."""
     if not is_chinese(name):
         own = words(name)
         return bool(own) and own <= words(title)
@@ -231,7 +231,7 @@ def _is_part(name: str, title: str) -> bool:
 
 
 def _filters(named: Sequence[Page], pages: Sequence[Page], kind: str) -> Filters:
-    """By site where that says the same: a site may have thousands of pages."""
+    """Return filters for these pages, by site if that is equivalent: a site may have thousands of pages."""
     hashes = tuple(page.url_hash for page in named)
     sites = {page.site for page in named}
     if kind == "host" and all(sites) and sum(page.site in sites for page in pages) == len(hashes):
@@ -244,7 +244,7 @@ def _names(named: Sequence[Page], kind: str, name: str) -> tuple[str, ...]:
 
 
 def site_filters(name: str, pages: Sequence[Page]) -> Filters:
-    """The pages of a site by its name or its host."""
+    """Return filters for the pages of a site, given its name or host."""
     if any(page.site == name for page in pages) or not (found := on_site(name, pages)):
         return Filters(sites=(name,))
     return _filters(found, pages, "host")

@@ -1,9 +1,9 @@
-"""What is read of what was found: the runs of sentences that together say most of what is asked, for their length.
+"""Selection of the runs of sentences in search results that together cover most of the question for their length.
 
-What is searched are chunks; what is shown is chosen apart from that. The value of a set of sentences has diminishing
-returns in each term of the question, so a greedy choice by gain for cost is near the best there is (Lin and Bilmes,
-"A Class of Submodular Functions for Document Summarization", ACL 2011). Each passage gives one run of sentences or
-none. The constants were chosen on half of the questions of nine sets; see docs/decisions/0005-context-and-refusals.md.
+Chunks are searched; the text to show is selected separately. The value of a set of sentences has diminishing returns in
+each term of the question, so a greedy selection by gain per cost is near the optimum (Lin and Bilmes, "A Class of
+Submodular Functions for Document Summarization", ACL 2011). Each passage provides one run of sentences or none. The
+constants were tuned on half of the questions of nine sets; see docs/decisions/0005-context-and-refusals.md.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from rag.text import fenced_blocks, is_chinese, sentence_spans
 from rag.types import Passage
 
 BUDGET = 4000
-"""Characters that the chosen runs fill together, where the passages hold as many."""
+"""Characters that the selected runs fill together, if the passages have enough."""
 DECAY = 0.94
-"""What a term of the question is worth each time more that it is said."""
+"""Factor on a term's value for each repetition."""
 NEAR = 0.6
-"""What a term counts in the sentence beside the one that holds it; one in the headings counts fully."""
+"""Weight of a term in the sentence next to the one that has it; a term in the headings counts fully."""
 PRIOR = 0.25
-"""The value of a sentence of the best passage without any of the question's terms, beside 1 for all of them: people ask
-in words that the page does not use, so that a passage found by its meaning is read even then."""
+"""Value of a sentence of the best passage without any of the question's terms, compared with 1 for all of them: people
+ask in words that the page does not use, and a passage found by meaning should still be read."""
 SCORE_POWER = 1.5
-"""To this power a passage's score, of the best one's, weighs what its sentences say."""
+"""Exponent of a passage's score, relative to the best, as a weight of its sentences."""
 FUSED_POWER = 3.0
-"""The same for the scores of both legs together, which lie nearer each other: no cosine is far from the best."""
+"""The same for fused scores of both legs, which are closer together: no cosine is far from the best."""
 BESIDE_NAMED = 0.6
-"""What a passage counts where the question names pages, and this is of none of them."""
+"""Weight of a passage that is from none of the pages that the question names."""
 COST_POWER = 0.6
-"""A run's cost is its characters to this power (r of Lin and Bilmes); an own place costs OPENING of them more."""
+"""A run's cost is its characters to this power (r of Lin and Bilmes); a new run costs OPENING characters more."""
 OPENING = 300
 
 SHORT = 200
-"""A passage of at most so many characters, Chinese ones counting twice, is read whole or not at all."""
+"""A passage of up to this many characters, Chinese ones counting twice, is read in full or not at all."""
 
 Bounds = tuple[int, int]
 Units = tuple[tuple[int, int, int], ...]  # start, end, the first unit that has to be read with it
@@ -49,10 +49,10 @@ Units = tuple[tuple[int, int, int], ...]  # start, end, the first unit that has 
 
 @dataclass(slots=True)
 class _Pool:
-    """The units of all passages in a row: `terms` (n, m) says how far each holds each of the question's m terms.
+    """The n units of all passages; `terms` (n, m) has the degree to which each has each of the question's m terms.
 
-    `low` and `high` are the first and last unit of the run that taking a unit makes, `opens` whether it is a new one.
-    `before` and `after` are the units beside each in the page, n where there is none among the passages.
+    `low` and `high` are the first and last unit of the run that taking a unit creates, `opens` whether it is new.
+    `before` and `after` are the neighbours of each unit in its page, n if they are in no passage.
     """
 
     of: NDArray[np.int64]
@@ -68,16 +68,16 @@ class _Pool:
 
     def __post_init__(self) -> None:
         self.opens = np.ones(len(self.of), dtype=bool)
-        self.taken = np.zeros(len(self.of) + 1, dtype=bool)  # the last for what is not there
+        self.taken = np.zeros(len(self.of) + 1, dtype=bool)  # the last one for missing neighbours
 
 
 def choose_spans(
     passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, k: int, budget: int = BUDGET
 ) -> list[tuple[int, Bounds]]:
-    """At most k runs of sentences of `passages` (best first, by their scores), in the order in which they were taken.
+    """Return up to k runs of sentences of `passages` (sorted by score), in order of selection.
 
-    asked: the question's terms with their weights. Each is the index of a passage and the bounds of the run in its
-    text. Runs that touch in the page count once.
+    asked: the question's terms with their weights. Each run is the index of a passage and the bounds in its text. Runs
+    that touch in the page count once.
     """
     pool = _pool(passages, asked, sparse)
     if not len(pool.of):
@@ -102,10 +102,10 @@ def choose_spans(
 
 
 def _trust(passages: Sequence[Passage], named: Collection[str]) -> NDArray[np.float64]:
-    """How far each passage's score lets its sentences be believed, (n,), 0 to 1: beside the best of all passages.
+    """Return the weight of each passage's sentences by its score, (n,), 0 to 1, relative to the best of all passages.
 
-    Of pages that are `named` beside the best of its page: one whose name is longer, or rarer, has higher scores,
-    and would leave no room for what is asked of the other.
+    For `named` pages it is relative to the best of the page: a page with a longer or rarer name has higher scores, and
+    would leave no room for the others.
     """
     scores = [max(0.0, passage.score) for passage in passages]
     pages = [passage.url_hash if passage.url_hash in named else "" for passage in passages]
@@ -121,7 +121,7 @@ def _trust(passages: Sequence[Passage], named: Collection[str]) -> NDArray[np.fl
 
 
 def _best(pool: _Pool, gains: NDArray[np.float64], may_open: bool) -> int | None:
-    """The unit that brings most for its cost, with all that has to be read with it; None where none is left."""
+    """Return the unit with the best gain per cost, including the units that it requires; None if none is left."""
     total = np.concatenate(([0.0], np.cumsum(gains * ~pool.taken[:-1])))
     cost = (pool.end[pool.high] - pool.start[pool.low] + OPENING * pool.opens) ** COST_POWER
     rate = (total[pool.high + 1] - total[pool.low]) / cost
@@ -138,7 +138,7 @@ def _touches(pool: _Pool) -> NDArray[np.bool_]:
 
 
 def _take(pool: _Pool, order: dict[int, Bounds], of: int, low: int, high: int) -> None:
-    """Take the units from `low` to `high` of one passage, and make the others of it widen the run to them."""
+    """Take the units from `low` to `high` of a passage, and let its other units extend that run."""
     pool.taken[low : high + 1] = True
     known = order.get(of, (low, high))
     first, last = order[of] = min(low, known[0]), max(high, known[1])
@@ -175,7 +175,7 @@ def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: Spars
 
 
 def _held(units: Sequence[frozenset[int]], above: frozenset[int], columns: Mapping[int, int]) -> NDArray[np.float64]:
-    """How far each unit of a passage holds each term, (units, terms): itself, one beside it, or the headings above."""
+    """Return the weight of each term in each unit, (units, terms): from itself, a neighbour, or the headings."""
     own = np.zeros((len(units) + 2, len(columns)))
     for term, column in columns.items():
         if term in above:
@@ -189,7 +189,7 @@ def _held(units: Sequence[frozenset[int]], above: frozenset[int], columns: Mappi
 def _beside(
     passages: Sequence[Passage], of: Sequence[int], start: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The unit before and the unit after each in the page, n where that is in none of the passages."""
+    """Return the units before and after each one in the page, n if they are in no passage."""
     n = len(of)
     before, after = np.full(n, n), np.full(n, n)
     ordered = sorted(range(n), key=lambda unit: (passages[of[unit]].url_hash, start[unit]))
@@ -203,7 +203,7 @@ def _beside(
 
 @lru_cache(maxsize=4096)
 def units_of(text: str) -> Units:
-    """The sentences of a passage, each block of code as one, each row of a table with the header that it needs."""
+    """Return the sentences of a passage, each code block as one, each table row with the header that it needs."""
     blocks = fenced_blocks(text)
     found: list[tuple[int, int, int]] = []
     header: int | None = None

@@ -1,7 +1,4 @@
-"""Ways of finding passages: each a small file and a row here.
-
-Hands on `STRATEGIES` and the default's name; `tests/retrieval/test_retriever.py` runs every one of them.
-"""
+"""Search strategies: each has a file and a row in `STRATEGIES`; `tests/retrieval/test_retriever.py` runs them all."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ STRATEGIES: dict[str, Strategy] = {
     )
 }
 WRITTEN = frozenset({"hyde", "multi_query"})
-"""The strategies that search with texts which an expander writes."""
+"""The strategies that search with texts from an expander."""
 
 __all__ = [
     "DEFAULT_STRATEGY",

@@ -1,4 +1,4 @@
-"""A supervisor that picks by the question what to search with, and says why."""
+"""A strategy that picks another one by the question, and gives the reason."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rag.retrieval.strategies.multi_query import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
 
 LEANING: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}
-"""What the dense leg counts beside what it counts else. Small steps, since what was measured speaks neither for nor
-against them; see docs/decisions/0004-strategies.md."""
+"""Factors on the weight of the dense leg. They are small, since measurements speak neither for nor against them; see
+docs/decisions/0004-strategies.md."""
 
 _QUOTED = re.compile('"[^"\n]{2,60}"|“[^”\n]{2,60}”|「[^」\n]{2,60}」|『[^』\n]{2,60}』|`[^`\n]{2,60}`')
 _CODE = re.compile(
@@ -39,10 +39,10 @@ _PLAIN = Rerank()
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Many facets: several searches. Names, numbers, codes, quotations: the keywords weigh more. Ideas: the meaning.
+    """Several searches for many facets, more keyword weight for names, numbers, codes and quotations, more dense weight
+    for concepts.
 
-    By rules first; where they do not tell, the expander is asked, and where that cannot tell either, the
-    question is searched for as by default.
+    Rules decide first; if they are undecided, the expander is asked, and if it is too, the default search is used.
     """
 
     name: str = "auto"
@@ -62,7 +62,7 @@ class Auto:
 
 
 def by_rules(question: str) -> tuple[Need, dict[str, Any]]:
-    """What the question asks of a search, and why, as a message's code and values."""
+    """Return the need of the question, and the reason as a message's code and values."""
     if parts := _facets(question):
         return "facets", {"code": "auto_facets", "params": {"parts": parts}}
     if words := _exact(question):
@@ -73,13 +73,13 @@ def by_rules(question: str) -> tuple[Need, dict[str, Any]]:
 
 
 def _facets(question: str) -> int:
-    """How many parts ask something; 0 for a question that asks one thing."""
+    """Return how many parts of the question ask something; 0 if it asks one thing."""
     asking = sum(1 for clause in _CLAUSE.split(question) if clause and ASKS.search(clause))
     return max(asking, 2) if asking > 1 or _LISTS.search(question) else 0
 
 
 def _exact(question: str) -> str:
-    """The quotation, code, number or name of several words that the question holds."""
+    """Return the first quotation, code, number or multi-word name in the question."""
     for pattern in (_QUOTED, _CODE, _NAME):
         if found := pattern.search(question):
             return found[0].strip()

@@ -1,4 +1,4 @@
-"""What a strategy is, and what it asks of the library."""
+"""The protocol of strategies, and the engine through which they search the library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PreRanker = Literal["weighted", "rrf"]
 Need = Literal["exact", "concept", "facets", ""]
-"""What a question asks of a search: its very words, their meaning, or several searches; "" is undecided."""
+"""The kind of search that a question needs: exact words, meaning, or several searches; "" is undecided."""
 
 BOTH = frozenset({"dense", "sparse"})
 PREFETCH = 60
@@ -35,12 +35,11 @@ PREFETCH = 60
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What an operator sets for all searches.
+    """Settings of all searches.
 
-    `dense_weight` and `sparse_weight` are what the legs' scores count, 0 to 1 each; what matters is the one beside
-    the other. `rrf_k` is the constant of reciprocal rank fusion. A model that reads candidates again gets the best
-    `pre_top_k` of them, 0 for all, by `pre_ranker`. `fetch_k` candidates are looked for, and `characters` of what
-    they say are handed on.
+    `dense_weight` and `sparse_weight` weigh the legs' scores, 0 to 1 each; only their ratio matters. `rrf_k` is the
+    constant of reciprocal rank fusion. A reranker gets the best `pre_top_k` candidates, 0 for all, by `pre_ranker`.
+    `fetch_k` candidates are searched for, and up to `characters` of their text are used.
     """
 
     dense_weight: float = 0.75
@@ -60,9 +59,9 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What to find: `k` passages chosen from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR.
+    """A request for `k` passages selected from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR.
 
-    `before` are the questions that this one follows on, oldest first.
+    `before` are the questions before this one, oldest first.
     """
 
     question: str
@@ -76,12 +75,11 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Candidates best first, with scores that can be compared with each other, and what was done to find them.
+    """Candidates, best first, with comparable scores, and details of the search.
 
-    `legs` took part; `notes` is plain data for the panel that explains a search, such as the queries
-    that were asked or why a strategy was picked. With `diversify` MMR chooses among the candidates;
-    `whole` hands them on in this order, each with its whole text. `asked` is the question in other languages, which the
-    passages may answer as well.
+    `legs` took part; `notes` is plain data for the panel that explains a search, such as the queries or the reason for
+    a strategy. With `diversify`, MMR selects from the candidates; `whole` uses them in this order, each in full.
+    `asked` is the question in other languages, which the passages may also answer.
     """
 
     hits: Sequence[Hit]
@@ -93,60 +91,60 @@ class Found:
 
 
 class Strategy(Protocol):
-    """One way of finding candidates. Stateless; one object serves all threads."""
+    """A way to find candidates. Stateless; one object serves all threads."""
 
     @property
     def name(self) -> str:
-        """By which it is asked for."""
+        """The key of the strategy in settings."""
         ...
 
     def find(self, request: SearchRequest, engine: Engine) -> Found: ...
 
 
 class Expander(Protocol):
-    """Texts to search with beside the question. `near` are passages that the question finds by itself.
+    """A source of texts to search with in addition to the question. `near` are the results of the question alone.
 
-    Keeps nothing of a question; one object serves all threads. A call may take seconds. Every method
-    raises ModelError, and nothing else, when the model behind it does not answer.
+    Stateless; one object serves all threads. A call may take seconds. Every method raises ModelError, and nothing else,
+    when the model behind it does not answer.
     """
 
     @property
     def name(self) -> str:
-        """What writes the texts, for the panel that explains a search."""
+        """The name of the model, for the panel that explains a search."""
         ...
 
     @property
     def writes(self) -> bool:
-        """Whether a model writes the texts. Without one there are no translations, and a call costs milliseconds."""
+        """True if a model writes the texts. Without one there are no translations, and a call takes milliseconds."""
         ...
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
-        """A passage such as a page would hold that answers; empty for none."""
+        """Return a hypothetical passage that answers; empty for none."""
         ...
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
-        """Other ways to ask, or the parts of the question; without the question itself."""
+        """Return other ways to ask, or the parts of the question; without the question itself."""
         ...
 
     def translation(self, question: str, language: str) -> str:
-        """The question in `language` (`en`, `zh`); empty where none can be made."""
+        """Translate the question into `language` (`en`, `zh`); empty if that is not possible."""
         ...
 
     def need(self, question: str) -> Need:
-        """What the question asks of a search."""
+        """Return the kind of search that the question needs."""
         ...
 
 
 def fallback_note(expander: Expander, error: ModelError) -> dict[str, Any]:
-    """The note that the expander failed, and that the question was searched for as it stands."""
+    """Return the note that the expander failed, and that the question was searched for unchanged."""
     notice = {"code": error.code, "params": dict(error.notice.params)}
     return {"expander": expander.name, "fell_back": notice}
 
 
 class Engine:
-    """The library seen by a strategy: encodes texts and asks the legs.
+    """A strategy's access to the library, which encodes texts and queries the legs.
 
-    Without an `expander` there are no texts but the question's own; without a `reranker` no weights to rerank with.
+    Without an `expander`, only the question is searched for; without a `reranker`, results are not reranked.
     """
 
     def __init__(
@@ -163,7 +161,7 @@ class Engine:
         self.expander = expander
         self.reranker = reranker
         self.problem: ModelError | None = None
-        """Why the embedding model gave no vector for this search: keywords search then."""
+        """The error of the embedding model in this search, which then uses only keywords."""
 
     def hits(
         self,
@@ -176,11 +174,11 @@ class Engine:
         fuse: Fusion | None = None,
         limit: int = 0,
     ) -> tuple[list[Hit], tuple[str, ...]]:
-        """The best `limit` chunks (by default fetch_k) for `text` (by default the question), and the legs that voted.
+        """Return the best `limit` chunks (default fetch_k) for `text` (default the question), and the legs that voted.
 
-        A leg that cannot read the text, or whose model does not answer, does not vote; where none of `legs` can,
-        keywords do. `vector` (d,), L2-normalised, is what the dense leg is asked instead of the text. `others` are
-        searched in the same round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
+        A leg that cannot read the text, or whose model does not answer, does not vote; if none of `legs` can,
+        keywords do. `vector` (d,), L2-normalised, replaces the text in the dense leg. `others` share the same
+        round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
         """
         limit = limit or max(request.fetch_k, request.k)
         dense, sparse = self.query(text or request.question, legs, request.before)
@@ -211,7 +209,7 @@ class Engine:
         return dense, self._sparse_query(text, before) if "sparse" in legs or dense is None else None
 
     def _sparse_query(self, text: str, before: Sequence[str]) -> SparseVector:
-        """By learned terms where the library's model has them and reads the text, else by words."""
+        """Return learned terms if the library's model has them and reads the text, else words."""
         head = lexical_of(self.model)
         if head is None or not self.model.can_read(text):
             return sparse_query(text, before, self.sparse)
@@ -220,10 +218,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class LegSearch:
-    """Asks `legs` for the question and fuses what they found; MMR may choose among that.
-
-    By their scores, or `by_rank`.
-    """
+    """A search of `legs` for the question, fused by score or `by_rank`; MMR may select from the results."""
 
     name: str
     legs: frozenset[str] = BOTH
@@ -237,17 +232,17 @@ class LegSearch:
 
 
 WEAK = 0.5
-"""Below this share of its terms, weighted by IDF, in any of the first passages, a search found little."""
+"""A search found little if each of the first passages has less than this share of its terms, weighted by IDF."""
 _FIRST = 5
 _SAMPLES = {"en": "The river rises in the mountains and reaches the sea.", "zh": "这条河发源于山中，最后流入大海。"}
 
 
 @dataclass(frozen=True, slots=True)
 class AcrossLanguages:
-    """Any strategy; when it finds little and the pages are in a language of their own, one translated query is added.
+    """Any strategy, with a translated query if it finds little and pages are in another language.
 
-    Asks a model at most once, and not at all when the embedding model reads both languages, when nothing
-    writes translations, or when no page is in another language.
+    Calls a model up to once, and not at all if the embedding model reads both languages, if nothing writes
+    translations, or if no page is in another language.
     """
 
     inner: Strategy
@@ -271,7 +266,7 @@ class AcrossLanguages:
 
 
 def _readers_language(request: SearchRequest, engine: Engine) -> str:
-    """The language to translate into: that of most pages in another than the question's, where that is needed."""
+    """Return the language to translate into: the most frequent other one of the pages, if translation is needed."""
     asked = question_language(request.question)
     counts = {language: _chunks(language, request, engine) for language in _SAMPLES if language != asked}
     target = max(counts, key=lambda language: counts[language])
@@ -286,7 +281,7 @@ def _chunks(language: str, request: SearchRequest, engine: Engine) -> int:
 
 
 def coverage(question: str, hits: Sequence[Hit], engine: Engine) -> float:
-    """The largest share of the question's terms, weighted by IDF, in one of the first passages; 0 to 1."""
+    """Return the largest share of the question's terms, weighted by IDF, in one of the first passages; 0 to 1."""
     weights = engine.library.idf(sorted(engine.sparse.encode_query(question).indices))
     total = sum(weights.values())
     held = [frozenset(engine.sparse.encode_query(_text(hit)).indices) for hit in hits[:_FIRST]]
@@ -301,7 +296,7 @@ def _text(hit: Hit) -> str:
 def _with_translation(
     query: str, language: str, share: float, found: Found, request: SearchRequest, engine: Engine
 ) -> Found:
-    """Both searches' hits; each search weighs by how much of its own question it covered."""
+    """Merge the hits of both searches, each weighted by how much of its own question it covers."""
     hits, legs = engine.hits(request, text=query)
     both = merge_searches([(found.hits, share), (hits, coverage(query, hits, engine))])
     params = {"query": query, "language": language}
@@ -311,7 +306,7 @@ def _with_translation(
 
 
 def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
-    """Hits of several searches by score, the best of each counting its weight; one that was found twice counts once."""
+    """Merge hits of several searches by score, scaled so that the best of each gets its weight, without duplicates."""
     best: dict[str, Hit] = {}
     for hits, weight in searches:
         top = max((hit.passage.score for hit in hits), default=0.0) or 1.0

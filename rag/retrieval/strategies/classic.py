@@ -1,4 +1,4 @@
-"""Retrieval as tutorials do it: MMR over the dense vectors by langchain-qdrant's QdrantVectorStore."""
+"""Retrieval as in tutorials: MMR over the dense vectors by langchain-qdrant's QdrantVectorStore."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from rag.retrieval.strategies.base import Engine, Found, SearchRequest
 
 @dataclass(frozen=True, slots=True)
 class Classic:
-    """Whole passages, chosen by MMR among those nearest in meaning.
-
-    Keywords search where the embedding model cannot read the question.
-    """
+    """Whole passages, selected by MMR from those nearest in meaning; keywords if the model cannot read the question."""
 
     name: str = "classic"
 

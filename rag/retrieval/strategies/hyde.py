@@ -1,4 +1,4 @@
-"""HyDE: the dense leg is asked for what an answer might look like (Gao et al., ACL 2023)."""
+"""HyDE: the dense leg searches for a hypothetical answer (Gao et al., ACL 2023)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fallback
 
 @dataclass(frozen=True, slots=True)
 class Hyde:
-    """The mean of the question's vector and a hypothetical passage's for the dense leg, the question for the keywords.
+    """A search for the mean of the question's vector and a hypothetical passage's, and the question's keywords.
 
-    Without a passage it is the plain search.
+    Without a passage it is a plain search.
     """
 
     name: str = "hyde"
@@ -39,7 +39,7 @@ class Hyde:
 
 
 def _between(question: str, passage: str, engine: Engine) -> NDArray[np.float32]:
-    """The normalised mean of both vectors, (d,); the passage's own where the model cannot read the question."""
+    """Return the normalised mean of both vectors, (d,), or the passage's if the model cannot read the question."""
     vector = engine.model.encode_passages([passage])[0]
     if engine.model.can_read(question):
         vector = vector + engine.model.encode_query(question)

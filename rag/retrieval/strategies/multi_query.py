@@ -12,13 +12,13 @@ from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fallback
 from rag.store.values import Fusion, Legs
 
 MAX_PHRASINGS = 3
-_OTHERS = 0.9  # what is best for another phrasing, of what is best for the question's own words
-_BOTH = 0.5  # of the smaller score on top, where a passage is good for both
+_OTHERS = 0.9  # weight of the other phrasings relative to the question's own words
+_BOTH = 0.5  # share of the smaller score that is added if a passage has both
 
 
 @dataclass(frozen=True, slots=True)
 class MultiQuery:
-    """The question and up to three phrasings or parts of it, each searched for by both legs, then fused."""
+    """A search by both legs for the question and up to three phrasings or parts of it, then fused."""
 
     name: str = "multi_query"
 
@@ -41,7 +41,7 @@ def _search(request: SearchRequest, engine: Engine, others: Sequence[str], name:
 
 
 def distinct(question: str, phrasings: Sequence[str]) -> list[str]:
-    """At most MAX_PHRASINGS of them, none twice, none that is the question."""
+    """Return up to MAX_PHRASINGS phrasings, without duplicates and the question."""
     seen = {_plain(question)}
     kept = []
     for phrasing in phrasings:
@@ -52,9 +52,9 @@ def distinct(question: str, phrasings: Sequence[str]) -> list[str]:
 
 
 def across_phrasings(legs: Legs, weigh: Fusion = weighted) -> dict[str, float]:
-    """Each phrasing's legs fused by score; then a passage has its best score, and more if it is good for several.
+    """Fuse each phrasing's legs by score, then give a passage its best score, and more if it matches several.
 
-    So the best passage of each part of a question stands near the top. In 0 to 1.
+    So the best passage for each part of a question ranks near the top. In 0 to 1.
     """
     groups: dict[str, dict[str, dict[str, float]]] = {}
     for leg, scores in legs.items():

@@ -1,4 +1,4 @@
-"""Candidates of the weighted search, read again beside the question."""
+"""Reranking of the candidates of the weighted search."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from rag.store.values import Hit
 from rag.tracing import span
 
 SECONDS = 6.0
-"""How long a cross-encoder may read; candidates that it does not reach keep their order behind the others."""
+"""Time limit of a cross-encoder; candidates that it does not reach keep their order after the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """By a cross-encoder where one is set; else the fused score decides, and MMR chooses.
+    """A search reranked by a cross-encoder, whose `rerank` score then counts.
 
-    It does too where the cross-encoder cannot be loaded, and the notes say why. A hit's `rerank`
-    score is the one that counts.
+    If none is configured or it cannot be loaded, the fused score and MMR decide, and the notes say why.
     """
 
     name: str = "rerank"
@@ -44,11 +43,11 @@ class Rerank:
 
 
 def _score_again(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
-    """The hits with the reranker's scores, best first, and how many it reached in time."""
+    """Return the hits with the reranker's scores, best first, and how many it reached in time."""
     with span(reranker.name, "rerank", of=len(hits)):
         given = reranker.scores(question, [_whole(hit) for hit in hits], seconds=SECONDS)
     scores = [score for score in given if score is not None]
-    # What was not reached ranks below all that was, in the order it had.
+    # Candidates that it did not reach rank below all others, in their previous order.
     floor = min(scores, default=1.0)
     left = len(hits) - len(scores)
     rest = (floor * (left - place) / (left + 1) for place in range(left))
@@ -56,7 +55,7 @@ def _score_again(question: str, hits: Sequence[Hit], reranker: Reranker) -> tupl
 
 
 def _whole(hit: Hit) -> str:
-    """The passage under its headings, as it was embedded."""
+    """Return the passage under its headings, as embedded."""
     passage = hit.passage
     above = " › ".join(dict.fromkeys(filter(None, (passage.title, *passage.section))))
     return f"{above}\n{passage.text}" if above else passage.text
