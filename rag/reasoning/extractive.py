@@ -28,7 +28,7 @@ from rag.reasoning.composing import distil
 from rag.reasoning.history import answer_from_conversation, call_for, exchanges_of
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.answerable import is_across
-from rag.retrieval.page_names import named_whole
+from rag.retrieval.page_names import find_named
 from rag.text import is_chinese, split_sentences
 from rag.types import Passage
 
@@ -208,7 +208,7 @@ class ExtractiveReasoner:
             and max(self.compute_shares(question, passages), default=0.0) < MIN_SHARE
         ):
             return
-        named_pages = named_whole(passages, self._question_weights(question), self.encoder)
+        named_pages = find_named(passages, self._question_weights(question), self.encoder)
         selected: list[Sentence] = []
         ranked = _by_likelihood(sentences, self._scores(question, passages, sentences, columns))
         for sentence, likelihood in _each_page_first(ranked, passages, named_pages):

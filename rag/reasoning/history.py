@@ -16,7 +16,7 @@ from uuid import uuid4
 from rag.checking.terms import read
 from rag.locales import say
 from rag.reasoning.questions import asks, is_about_conversation
-from rag.retrieval.followup_query import TURNS
+from rag.retrieval.followup_query import MAX_TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese, unmarked
 from rag.types import Exchange, Notice, Step
 
@@ -240,7 +240,7 @@ def _content_terms(text: str) -> set[str]:
 def questions_before(history: Sequence[Exchange]) -> list[str]:
     """Return the last questions to include in a search, in standalone form, oldest first, without asides."""
     questions = [turn.meant for turn in history if not turn.aside and not is_about_conversation(turn.meant)]
-    return [question[:MAX_STANDALONE] for question in questions][-TURNS:]
+    return [question[:MAX_STANDALONE] for question in questions][-MAX_TURNS:]
 
 
 def searched_with(steps: Sequence[Step]) -> list[str]:

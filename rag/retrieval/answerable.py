@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.page_names import Terms, named
+from rag.retrieval.page_names import Terms, select_named
 from rag.text import detect_language, question_language
 from rag.types import Passage
 
@@ -55,7 +55,7 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool, *,
     never causes a refusal if it found something. `across` languages, a question shares no words with the pages, and
     only its meaning counts.
     """
-    calibrations = _calibrations()
+    calibrations = _read_calibrations()
     if across and dense_voted and f"{model} across" in calibrations:
         return _logistic(features, calibrations[f"{model} across"])
     if dense_voted and model in calibrations:
@@ -78,37 +78,37 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
     def weigh(terms: Terms) -> float:
         return sum(idf[term] for term in terms) / mass
 
-    def adds(window: Terms) -> float:
-        return weigh(window & left)
+    def gain(window: Terms) -> float:
+        return weigh(window & uncovered)
 
-    asked_of = _named(_pages(frozenset(idf), passages, sparse), weigh)
-    left: Terms = frozenset(idf)
-    asked = left.difference(*(title for title, _ in asked_of))
+    named_pages = _select_named(_pages(frozenset(idf), passages, sparse), weigh)
+    uncovered: Terms = frozenset(idf)
+    asked = uncovered.difference(*(title for title, _ in named_pages))
     shares = []
-    for _, windows in asked_of:
+    for _, windows in named_pages:
         shares.append(max(weigh(window & asked) for window in windows) / weigh(asked) if weigh(asked) else 1.0)
-        best = max(windows, key=adds)
-        left -= best
+        best = max(windows, key=gain)
+        uncovered -= best
     dense = max(passage.scores.get("dense", 0.0) for passage in passages)
-    return {"asked": sum(shares) / len(shares), "covered": 1.0 - weigh(left), "dense": dense}
+    return {"asked": sum(shares) / len(shares), "covered": 1.0 - weigh(uncovered), "dense": dense}
 
 
-def _named(pages: Sequence[Page], weigh: Callable[[Terms], float]) -> list[Page]:
+def _select_named(pages: Sequence[Page], weigh: Callable[[Terms], float]) -> list[Page]:
     """Return the pages that together have most of the terms in any title; without such, that of the best window."""
     worth = [max(map(weigh, windows)) for _, windows in pages]
-    found = named([title for title, _ in pages], weigh, worth)
-    return [pages[place] for place in found or [worth.index(max(worth))]]
+    places = select_named([title for title, _ in pages], weigh, worth)
+    return [pages[place] for place in places or [worth.index(max(worth))]]
 
 
 def _pages(asked: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> list[Page]:
     by_page: dict[str, list[Passage]] = {}
     for passage in passages:
         by_page.setdefault(passage.url_hash, []).append(passage)
-    found = []
-    for own in by_page.values():
-        windows = [window & asked for passage in own for window in _windows(passage, sparse)]
-        found.append((sparse.terms(own[0].title) & asked, windows))
-    return found
+    pages = []
+    for group in by_page.values():
+        windows = [window & asked for passage in group for window in _windows(passage, sparse)]
+        pages.append((sparse.terms(group[0].title) & asked, windows))
+    return pages
 
 
 def is_across(question: str, passages: Sequence[Passage]) -> bool:
@@ -137,7 +137,7 @@ def held_by(
 def _windows(passage: Passage, sparse: SparseEncoder) -> list[Terms]:
     above = sparse.terms(" ".join((passage.title, *passage.section)))
     sentences = sparse.sentence_terms(passage.text) or (above,)
-    return [above | one | (sentences[i - 1] if i else above) for i, one in enumerate(sentences)]
+    return [above | sentence | (sentences[i - 1] if i else above) for i, sentence in enumerate(sentences)]
 
 
 def _logistic(features: Mapping[str, float], calibration: Mapping[str, float]) -> float:
@@ -146,7 +146,7 @@ def _logistic(features: Mapping[str, float], calibration: Mapping[str, float]) -
 
 
 @cache
-def _calibrations() -> dict[str, dict[str, float]]:
+def _read_calibrations() -> dict[str, dict[str, float]]:
     path = Path(__file__).with_name("calibration.json")
-    found: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    calibrations: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
+    return calibrations

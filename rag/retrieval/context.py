@@ -20,7 +20,7 @@ from rag.types import Fate, Passage
 if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
-NEARLY_SAME = 0.9
+MIN_OVERLAP = 0.9
 """Share of common terms from which two texts count as the same."""
 
 
@@ -48,35 +48,35 @@ def assemble(
     into: dict[str, str] = {}
     distinct: list[Passage] = []
     for passage in chosen:
-        if twin := _twin(passage, distinct):
-            fates[passage.id], into[passage.id] = "same_text", twin.id
+        if duplicate := _find_duplicate(passage, distinct):
+            fates[passage.id], into[passage.id] = "same_text", duplicate.id
         else:
             distinct.append(passage)
-    kept: list[Passage] = []
+    selected: list[Passage] = []
     for number, bounds in choose_spans(distinct, asked, sparse, k, budget):
-        span = _cut(distinct[number], bounds)
-        place = next((i for i, other in enumerate(kept) if touch(span, other)), None)
+        span = _slice(distinct[number], bounds)
+        place = next((i for i, other in enumerate(selected) if touch(span, other)), None)
         if place is None:
-            kept.append(span)
+            selected.append(span)
         else:
-            fates[span.id], into[span.id] = "merged", kept[place].id
-            kept[place] = joined(kept[place], span)
-    known = {passage.id for passage in kept} | fates.keys()
-    fates.update((passage.id, "says_less") for passage in distinct if passage.id not in known)
-    return Context(tuple(kept), fates, into)
+            fates[span.id], into[span.id] = "merged", selected[place].id
+            selected[place] = joined(selected[place], span)
+    seen = {passage.id for passage in selected} | fates.keys()
+    fates.update((passage.id, "says_less") for passage in distinct if passage.id not in seen)
+    return Context(tuple(selected), fates, into)
 
 
-def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
+def _find_duplicate(passage: Passage, others: Sequence[Passage]) -> Passage | None:
     words = _words(passage.text)
     if not words:
         return None
-    least, most = NEARLY_SAME * len(words), len(words) / NEARLY_SAME
-    for other in kept:
-        theirs = _words(other.text)
-        if not least <= len(theirs) <= most:
+    least, most = MIN_OVERLAP * len(words), len(words) / MIN_OVERLAP
+    for other in others:
+        other_words = _words(other.text)
+        if not least <= len(other_words) <= most:
             continue
-        both = len(words & theirs)
-        if both < NEARLY_SAME * (len(words) + len(theirs) - both):
+        common = len(words & other_words)
+        if common < MIN_OVERLAP * (len(words) + len(other_words) - common):
             continue
         # Two rows of figures may share nearly all words and differ only in the relevant number.
         if _numbers(passage.text) == _numbers(other.text):
@@ -94,7 +94,7 @@ def _numbers(text: str) -> list[str]:
     return re.findall(r"\d+", text)
 
 
-def _cut(passage: Passage, bounds: Bounds) -> Passage:
+def _slice(passage: Passage, bounds: Bounds) -> Passage:
     start, end = bounds
     before = passage.text[:start]
     lead = before[len(before.rstrip()) :] if start else passage.lead
@@ -132,16 +132,16 @@ def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
     The text comes from the page; start, end and id are the parent's. A hit without a parent stays unchanged.
     """
     return [
-        replace(hits[place], passage=passage) for place, passage in _widened([hit.passage for hit in hits], library)
+        replace(hits[place], passage=passage) for place, passage in _to_parents([hit.passage for hit in hits], library)
     ]
 
 
-def widened(passages: Sequence[Passage], library: Library) -> list[Passage]:
+def widen(passages: Sequence[Passage], library: Library) -> list[Passage]:
     """Replace each passage by its parent, once for each parent."""
-    return [passage for _, passage in _widened(passages, library)]
+    return [passage for _, passage in _to_parents(passages, library)]
 
 
-def _widened(passages: Sequence[Passage], library: Library) -> Iterator[tuple[int, Passage]]:
+def _to_parents(passages: Sequence[Passage], library: Library) -> Iterator[tuple[int, Passage]]:
     """Yield the index of the first passage of each parent, with the parent."""
     texts = library.texts([passage.url_hash for passage in passages if passage.parent])
     seen: set[str] = set()

@@ -27,8 +27,8 @@ Worth = Callable[[Retrieval, int, Passage], float]
 """The score of a passage among all libraries, from its own library's results and its rank there, from 1."""
 
 
-def by_likelihood(found: Retrieval, _: int, passage: Passage) -> float:
-    return found.answerable * passage.score
+def by_likelihood(result: Retrieval, _: int, passage: Passage) -> float:
+    return result.answerable * passage.score
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class EnsembleRetriever:
 
     def search(self, question: str, *, k: int = K, before: Sequence[str] = (), **how: Any) -> Retrieval:
         """Search as `Retriever.search`: up to k passages of all libraries together, in `characters`."""
-        found = {name: one.search(question, k=k, before=before, **how) for name, one in self.retrievers.items()}
-        ranked = _keep_best_library([one for name, each in found.items() for one in self._weighed(name, each)])
+        results = {name: one.search(question, k=k, before=before, **how) for name, one in self.retrievers.items()}
+        ranked = _keep_best_library([one for name, result in results.items() for one in self._score(name, result)])
         chosen = [one.passage for one in ranked if one.place is not None or one.fate]
         weights = term_weights(question, before, self.sparse)
         asked = {term: weights[term] * idf for term, idf in self.idf(sorted(weights)).items()}
         context = assemble(chosen, asked, self.sparse, k, self.characters)
         places = {one.id: place for place, one in enumerate(context.passages, 1)}
-        likeliest = max(found.values(), key=lambda each: each.answerable)
+        best = max(results.values(), key=lambda result: result.answerable)
         return replace(
-            likeliest,
+            best,
             passages=context.passages,
             candidates=tuple(
                 replace(
@@ -68,28 +68,28 @@ class EnsembleRetriever:
                 )
                 for one in ranked
             ),
-            legs=tuple(dict.fromkeys(leg for each in found.values() for leg in each.legs)),
-            ms=_sum_times(each.ms for each in found.values()),
-            notes={**_silence(found.values()), **likeliest.notes},
-            damaged=tuple(dict.fromkeys(title for each in found.values() for title in each.damaged)),
+            legs=tuple(dict.fromkeys(leg for result in results.values() for leg in result.legs)),
+            ms=_sum_times(result.ms for result in results.values()),
+            notes={**_failure_note(results.values()), **best.notes},
+            damaged=tuple(dict.fromkeys(title for result in results.values() for title in result.damaged)),
         )
 
-    def _weighed(self, name: str, found: Retrieval) -> Iterable[Candidate]:
+    def _score(self, name: str, result: Retrieval) -> Iterable[Candidate]:
         """Yield the candidates of one library with their scores among all libraries."""
         weight = self.weights.get(name, 1.0)
-        for place, one in enumerate(sorted(found.candidates, key=lambda one: -one.passage.score), 1):
-            score = weight * self.worth(found, place, one.passage)
+        for place, one in enumerate(sorted(result.candidates, key=lambda one: -one.passage.score), 1):
+            score = weight * self.worth(result, place, one.passage)
             scores = {**one.passage.scores, "fused": score}
             yield replace(one, passage=replace(one.passage, library=name, score=score, scores=scores))
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Reload passages by id, each from the first library that has it."""
-        read = {
+        by_id = {
             passage.id: replace(passage, library=name)
-            for name, one in reversed(list(self.retrievers.items()))
-            for passage in one.passages(ids)
+            for name, retriever in reversed(list(self.retrievers.items()))
+            for passage in retriever.passages(ids)
         }
-        return [read[wanted] for wanted in ids if wanted in read]
+        return [by_id[key] for key in ids if key in by_id]
 
     def vector(self, question: str) -> NDArray[np.float32]:
         """Return the unit vector (d,) of a question, in the first library's model."""
@@ -103,21 +103,21 @@ class LibraryGroup:
     libraries: Sequence[Library]
 
     def pages(self) -> list[Page]:
-        return [page for one in self.libraries for page in one.pages()]
+        return [page for library in self.libraries for page in library.pages()]
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        return {key: page for one in reversed(self.libraries) for key, page in one.known(url_hashes).items()}
+        return {key: page for library in reversed(self.libraries) for key, page in library.known(url_hashes).items()}
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
-        return {key: text for one in reversed(self.libraries) for key, text in one.texts(url_hashes).items()}
+        return {key: text for library in reversed(self.libraries) for key, text in library.texts(url_hashes).items()}
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        return list({passage.id: passage for one in self.libraries for passage in one.passages(ids)}.values())
+        return list({passage.id: passage for library in self.libraries for passage in library.passages(ids)}.values())
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         """Return the lowest IDF of each term: a term that is common in one library says little there."""
-        each = [one.idf(terms) for one in self.libraries]
-        return {term: min(one[term] for one in each) for term in terms}
+        idfs = [one.idf(terms) for one in self.libraries]
+        return {term: min(one[term] for one in idfs) for term in terms}
 
 
 Reading: TypeAlias = "Library | LibraryGroup"
@@ -126,22 +126,22 @@ Reading: TypeAlias = "Library | LibraryGroup"
 
 def _keep_best_library(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Sort candidates, best first, and keep those of each page from the library with the best match."""
-    ranked = sorted(candidates, key=lambda one: -one.passage.score)
+    ranked = sorted(candidates, key=lambda candidate: -candidate.passage.score)
     homes: dict[str, str] = {}
-    for one in ranked:
-        homes.setdefault(one.passage.url_hash, one.passage.library)
-    return [one for one in ranked if homes[one.passage.url_hash] == one.passage.library]
+    for candidate in ranked:
+        homes.setdefault(candidate.passage.url_hash, candidate.passage.library)
+    return [candidate for candidate in ranked if homes[candidate.passage.url_hash] == candidate.passage.library]
 
 
-def _silence(each: Iterable[Retrieval]) -> dict[str, Any]:
+def _failure_note(results: Iterable[Retrieval]) -> dict[str, Any]:
     """Return the note that a library's embedding model failed, if any."""
-    noted = [found.notes["meaning"] for found in each if "meaning" in found.notes]
-    return {"meaning": noted[0]} if noted else {}
+    notes = [result.notes["meaning"] for result in results if "meaning" in result.notes]
+    return {"meaning": notes[0]} if notes else {}
 
 
-def _sum_times(each: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def _sum_times(times: Iterable[Mapping[str, float]]) -> dict[str, float]:
     total: dict[str, float] = {}
-    for one in each:
-        for stage, ms in one.items():
+    for stages in times:
+        for stage, ms in stages.items():
             total[stage] = round(total.get(stage, 0.0) + ms, 2)
     return total

@@ -40,20 +40,20 @@ class Row:
     similarity: float = 0.0
 
 
-def rows_of(found: Retrieval) -> list[Row]:
+def rows_of(result: Retrieval) -> list[Row]:
     """Return a row for each candidate: those in the context by place, then the others by score."""
-    places = _places(found.candidates)
-    swallowed = Counter(one.into for one in found.candidates if one.fate == "merged" and one.into)
-    cut = _cut(found.candidates)
+    places = _places(result.candidates)
+    merged = Counter(candidate.into for candidate in result.candidates if candidate.fate == "merged" and candidate.into)
+    cutoff = _cutoff(result.candidates)
     rows = [
         Row(
-            one.passage,
-            one.place,
-            standings_of(one.passage),
-            _became(one, places, swallowed[one.passage.id], one.passage.score >= cut),
-            round(one.similarity, 4),
+            candidate.passage,
+            candidate.place,
+            standings_of(candidate.passage),
+            _outcome(candidate, places, merged[candidate.passage.id], candidate.passage.score >= cutoff),
+            round(candidate.similarity, 4),
         )
-        for one in found.candidates
+        for candidate in result.candidates
     ]
     return sorted(rows, key=lambda row: (row.place is None, row.place or 0, -row.passage.score))
 
@@ -63,9 +63,9 @@ def legs_of(rows: Sequence[Row]) -> list[str]:
 
     With a single leg and no reranker, the fusion only repeats the leg and is omitted.
     """
-    seen = {leg for row in rows for leg in row.standings}
-    others = sorted(seen.difference(_FIRST_LEGS, _LAST_LEGS))
-    legs = [leg for leg in (*_FIRST_LEGS, *others, *_LAST_LEGS) if leg in seen]
+    legs_found = {leg for row in rows for leg in row.standings}
+    others = sorted(legs_found.difference(_FIRST_LEGS, _LAST_LEGS))
+    legs = [leg for leg in (*_FIRST_LEGS, *others, *_LAST_LEGS) if leg in legs_found]
     return [leg for leg in legs if leg != FUSED] if len(legs) == 2 else legs
 
 
@@ -82,61 +82,61 @@ def standings_of(passage: Passage) -> dict[str, Standing]:
 
 def _places(candidates: Sequence[Candidate]) -> dict[str, int]:
     """Return each candidate's place in the context: its own, or that of the passage it was merged into."""
-    into = {one.passage.id: one.into for one in candidates}
-    own = {one.passage.id: one.place for one in candidates if one.place is not None}
-    found: dict[str, int] = {}
-    for one in candidates:
-        at: str | None = one.passage.id
+    into = {candidate.passage.id: candidate.into for candidate in candidates}
+    own = {candidate.passage.id: candidate.place for candidate in candidates if candidate.place is not None}
+    places: dict[str, int] = {}
+    for candidate in candidates:
+        at: str | None = candidate.passage.id
         for _ in candidates:  # the longest possible chain, so that cycles end
             if at is None or at in own:
                 break
             at = into.get(at)
         if at in own:
-            found[one.passage.id] = own[at]
-    return found
+            places[candidate.passage.id] = own[at]
+    return places
 
 
-def _cut(candidates: Sequence[Candidate]) -> float:
+def _cutoff(candidates: Sequence[Candidate]) -> float:
     """Return the minimum score at which a candidate would have been selected by score alone."""
-    chosen = sum(one.place is not None or one.fate is not None for one in candidates)
-    scores = sorted((one.passage.score for one in candidates), reverse=True)
-    return scores[chosen - 1] if 0 < chosen <= len(scores) else float("inf")
+    selected = sum(candidate.place is not None or candidate.fate is not None for candidate in candidates)
+    scores = sorted((candidate.passage.score for candidate in candidates), reverse=True)
+    return scores[selected - 1] if 0 < selected <= len(scores) else float("inf")
 
 
-def _became(one: Candidate, places: Mapping[str, int], merged: int, high: bool) -> Notice:
-    if one.place is not None:
+def _outcome(candidate: Candidate, places: Mapping[str, int], merged: int, high: bool) -> Notice:
+    if candidate.place is not None:
         return Notice("candidate_kept_with", {"count": merged}) if merged else Notice("candidate_kept")
-    if one.fate is not None:
-        place = places.get(one.passage.id)
+    if candidate.fate is not None:
+        place = places.get(candidate.passage.id)
         if place is None:  # the passage it was merged into has none either
             return Notice("candidate_says_less")
-        return Notice(f"candidate_{one.fate}", {"place": place})
-    if one.repeats is None:
+        return Notice(f"candidate_{candidate.fate}", {"place": place})
+    if candidate.repeats is None:
         return Notice("candidate_below")
-    place = places.get(one.repeats)
-    alike = {"percent": round(100 * one.similarity), "place": place}
+    place = places.get(candidate.repeats)
+    alike = {"percent": round(100 * candidate.similarity), "place": place}
     if high:
         return Notice("candidate_repeats" if place else "candidate_repeats_other", alike)
     return Notice("candidate_below_near" if place and alike["percent"] else "candidate_below", alike)
 
 
-def explanation(found: Retrieval) -> dict[str, Any]:
+def explanation(result: Retrieval) -> dict[str, Any]:
     """Return a search as plain data: its settings and times, and `record_of` each candidate."""
     return {
-        "strategy": found.strategy,
-        "legs": list(found.legs),
-        "ms": dict(found.ms),
-        "notes": dict(found.notes),
-        "candidates": [record_of(row) for row in rows_of(found)],
+        "strategy": result.strategy,
+        "legs": list(result.legs),
+        "ms": dict(result.ms),
+        "notes": dict(result.notes),
+        "candidates": [record_of(row) for row in rows_of(result)],
     }
 
 
-def explain_candidates(found: Retrieval) -> str:
+def explain_candidates(result: Retrieval) -> str:
     """Describe a search in English for a terminal: its settings and times, and some lines for each candidate."""
-    times = ", ".join(f"{stage} {ms:.0f} ms" for stage, ms in found.ms.items())
-    head = f"  {found.strategy} · {' + '.join(found.legs)} · answerable {found.answerable:.2f} · {times}"
-    notes = [f"  {name}: {_note(note)}" for name, note in found.notes.items()]
-    return "\n".join([f"? {found.question}", head, *notes, *(_paragraph(row) for row in rows_of(found))])
+    times = ", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.ms.items())
+    head = f"  {result.strategy} · {' + '.join(result.legs)} · answerable {result.answerable:.2f} · {times}"
+    notes = [f"  {name}: {_note(note)}" for name, note in result.notes.items()]
+    return "\n".join([f"? {result.question}", head, *notes, *(_paragraph(row) for row in rows_of(result))])
 
 
 def _paragraph(row: Row) -> str:

@@ -17,11 +17,11 @@ from rag.models.lexical import LexicalHead
 from rag.models.sparse import SparseEncoder
 from rag.types import SparseVector
 
-HALF_AT: Final = 4.0
+HALF_WEIGHT_TERMS: Final = 4.0
 """Number of terms of a question at which the one before it gets half its weight."""
-FADES: Final = 0.5
+DECAY: Final = 0.5
 """Weight of each earlier question relative to the one after it."""
-TURNS: Final = 4
+MAX_TURNS: Final = 4
 
 
 def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
@@ -73,5 +73,5 @@ def dense_query(
 
 def _weights_of(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
     """Return the last questions, latest first, with their weights relative to a question with `terms` terms."""
-    latest = HALF_AT / (HALF_AT + terms)
-    return [(earlier, latest * FADES**turn) for turn, earlier in enumerate(reversed(before[-TURNS:]))]
+    latest = HALF_WEIGHT_TERMS / (HALF_WEIGHT_TERMS + terms)
+    return [(earlier, latest * DECAY**turn) for turn, earlier in enumerate(reversed(before[-MAX_TURNS:]))]

@@ -25,8 +25,8 @@ class LibraryRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, **_: Any
     ) -> list[Document]:
-        found = self.search(query, self.k if k is None else k)
-        return [as_document(passage) for passage in found.passages]
+        result = self.search(query, self.k if k is None else k)
+        return [as_document(passage) for passage in result.passages]
 
 
 def as_document(passage: Passage) -> Document:

@@ -15,7 +15,7 @@ from rag.types import Passage
 LEG: Final = "ledger"
 """Key in the `ranks` of a passage that was found among the sources of an earlier report."""
 
-ENOUGH: Final = 0.7
+MIN_COVERAGE: Final = 0.7
 """Minimum share of the question, without title terms, in one place, at which a search adds no evidence. The probability
 of an answer is less reliable here (docs/quality.md, `benchmarks.ledger`)."""
 
@@ -23,15 +23,15 @@ of an answer is less reliable here (docs/quality.md, `benchmarks.ledger`)."""
 def best_of(query: str, passages: Sequence[Passage], sparse: SparseEncoder, k: int) -> list[Passage]:
     """Return the best passages, up to k, cut to their useful part and scored by the share of the query's terms in each;
     terms that fewer passages have weigh more."""
-    held = [sparse.terms(f"{one.title}\n{one.text}") for one in passages]
-    weights = {term: 1 / (1 + sum(term in sparse.terms(one.text) for one in passages)) for term in sparse.terms(query)}
-    scored = [replace(one, score=_share(weights, terms)) for one, terms in zip(passages, held, strict=True)]
-    best = sorted((one for one in scored if one.score > 0), key=lambda one: -one.score)[: 2 * k]
+    term_sets = [sparse.terms(f"{passage.title}\n{passage.text}") for passage in passages]
+    weights = {term: 1 / (1 + sum(term in sparse.terms(p.text) for p in passages)) for term in sparse.terms(query)}
+    scored = [replace(passage, score=_share(weights, own)) for passage, own in zip(passages, term_sets, strict=True)]
+    best = sorted((passage for passage in scored if passage.score > 0), key=lambda passage: -passage.score)[: 2 * k]
     return list(assemble(best, weights, sparse, k).passages)
 
 
-def _share(weights: Mapping[int, float], held: frozenset[int]) -> float:
-    return sum(weight for term, weight in weights.items() if term in held) / (sum(weights.values()) or 1.0)
+def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
+    return sum(weight for term, weight in weights.items() if term in terms) / (sum(weights.values()) or 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class Ledger:
         """Return the passages if one place in them has nearly the whole question; else None."""
         best = best_of(question, self.passages, self.sparse, k)
         idf = self.idf(sorted(self.sparse.encode_query(question).indices))
-        if features_of(idf, best, self.sparse)["asked"] < ENOUGH:
+        if features_of(idf, best, self.sparse)["asked"] < MIN_COVERAGE:
             return None
-        return CachedEvidence([replace(one, ranks={LEG: place}) for place, one in enumerate(best, 1)])
+        return CachedEvidence([replace(passage, ranks={LEG: place}) for place, passage in enumerate(best, 1)])
 
     @cached_property
     def passages(self) -> Sequence[Passage]:

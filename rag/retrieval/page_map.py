@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 FEWEST: Final = 8
 """Minimum pages for a map; with fewer, the titles are quicker to read."""
-_READ = 8_000  # characters of a page
+_MAX_CHARACTERS = 8_000  # characters of a page
 _DIMENSIONS, _PERPLEXITY = 50, 30.0
-_SUBJECTS = range(2, 13)
+_TOPICS = range(2, 13)
 _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]{3,}")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
-_NAMED_BY, _TRIED, _SPELT_IN = 2, 12, 5  # words of a name, terms that may be words, pages that are read for a word
+_NAME_WORDS, _MAX_TERMS, _MAX_TEXTS = 2, 12, 5  # words of a name, terms tried as words, pages searched for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PageMap:
 
     def pages_of(self, subject: str) -> set[str]:
         """Return the hashes of a topic's pages; none if there is no such topic."""
-        return {one for one, at in self.subject_of.items() if self.subjects[at] == subject}
+        return {page for page, index in self.subject_of.items() if self.subjects[index] == subject}
 
 
 def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEncoder) -> PageMap | None:
@@ -58,11 +58,11 @@ def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEn
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    read = [f"{page.title}\n{texts.get(page.url_hash, '')}"[:_READ] for page in pages]
-    weights, terms = _weights([encoder.encode_passage(text) for text in read])
+    contents = [f"{page.title}\n{texts.get(page.url_hash, '')}"[:_MAX_CHARACTERS] for page in pages]
+    weights, terms = _weights([encoder.encode_passage(text) for text in contents])
     reduced = _project(weights)
     near = min(_PERPLEXITY, (len(pages) - 1) / 3)
-    count = min(max(round(math.sqrt(len(pages) / 2)), _SUBJECTS.start), _SUBJECTS.stop - 1)
+    count = min(max(round(math.sqrt(len(pages) / 2)), _TOPICS.start), _TOPICS.stop - 1)
     with threadpool_limits(1):  # on a busy machine, threads wait for each other
         start = "pca" if np.ptp(reduced, axis=0).max() > 1e-6 else "random"  # PCA fails if all pages are alike
         plane = TSNE(init=start, perplexity=near, random_state=0).fit_transform(reduced)
@@ -72,7 +72,7 @@ def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEn
     places = (plane - plane.min(0)) / np.maximum(np.ptp(plane, axis=0), 1e-9)
     return PageMap(
         {page.url_hash: (float(x), float(y)) for page, (x, y) in zip(pages, places, strict=True)},
-        _names(weights, terms, [subject_of[page.url_hash] for page in pages], read, encoder),
+        _names(weights, terms, [subject_of[page.url_hash] for page in pages], contents, encoder),
         subject_of,
     )
 
@@ -83,7 +83,7 @@ def _weights(vectors: Sequence[SparseVector]) -> tuple[csr_array, list[int]]:
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    rows: list[dict[int, float]] = [dict(zip(one.indices, one.values, strict=True)) for one in vectors]
+    rows: list[dict[int, float]] = [dict(zip(vector.indices, vector.values, strict=True)) for vector in vectors]
     rows[0] = {0: 0.0, 1: 0.0, **rows[0]}  # at least two columns
     columns = DictVectorizer()
     return csr_array(TfidfTransformer().fit_transform(columns.fit_transform(rows))), columns.feature_names_
@@ -94,8 +94,8 @@ def _project(weights: csr_array) -> NDArray[np.float64]:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.preprocessing import normalize
 
-    kept = min(_DIMENSIONS, *(size - 1 for size in weights.shape))
-    reduced: NDArray[np.float64] = normalize(TruncatedSVD(kept, random_state=0).fit_transform(weights))
+    dimensions = min(_DIMENSIONS, *(size - 1 for size in weights.shape))
+    reduced: NDArray[np.float64] = normalize(TruncatedSVD(dimensions, random_state=0).fit_transform(weights))
     return reduced
 
 
@@ -104,34 +104,34 @@ def _names(
 ) -> tuple[str, ...]:
     """Name each group by the words that weigh more in it than in all pages; no word names two groups."""
     names: list[str] = []
-    taken: set[int] = set()
-    usual = weights.mean(axis=0)
+    used: set[int] = set()
+    mean = weights.mean(axis=0)
     for group in range(max(groups) + 1):
-        members = [at for at, of in enumerate(groups) if of == group]
-        more = weights[members].mean(axis=0) - usual
+        members = [index for index, own in enumerate(groups) if own == group]
+        excess = weights[members].mean(axis=0) - mean
         words: dict[int, str] = {}
-        for column in np.argsort(-more, kind="stable")[:_TRIED]:
-            holding = [texts[at] for at in members if weights[at, column]][:_SPELT_IN]
-            if terms[column] not in taken and (word := _spelling(terms[column], holding, encoder)):
+        for column in np.argsort(-excess, kind="stable")[:_MAX_TERMS]:
+            examples = [texts[index] for index in members if weights[index, column]][:_MAX_TEXTS]
+            if terms[column] not in used and (word := _spelling(terms[column], examples, encoder)):
                 words[terms[column]] = word
-            if len(words) == _NAMED_BY:
+            if len(words) == _NAME_WORDS:
                 break
-        taken |= words.keys()
+        used |= words.keys()
         names.append(" · ".join(words.values()) or str(group + 1))
     return tuple(names)
 
 
 def _spelling(term: int, texts: Sequence[str], encoder: SparseEncoder) -> str:
     """Return the most frequent spelling of a term in these texts; empty if it is no word, such as a number."""
-    found: Counter[str] = Counter()
+    spellings: Counter[str] = Counter()
     for text in texts:
         for start, end in sentence_spans(text):
             if term in encoder.terms(text[start:end]):
-                found.update(word for word in _words(text[start:end]) if _is(word, term, encoder))
-    return min(found, key=lambda word: (-found[word], word), default="")
+                spellings.update(word for word in _words(text[start:end]) if _is_term(word, term, encoder))
+    return min(spellings, key=lambda word: (-spellings[word], word), default="")
 
 
-def _is(word: str, term: int, encoder: SparseEncoder) -> bool:
+def _is_term(word: str, term: int, encoder: SparseEncoder) -> bool:
     """True if the word is exactly this term, and not a repeated single character."""
     return encoder.terms_of_word(word) == (term,) != encoder.terms_of_word(word[0])
 

@@ -20,59 +20,59 @@ from rag.text import is_chinese, terms
 from rag.types import Page, Passage
 from rag.web.url_key import split_url, url_hash
 
-NAMED: Final = 0.2
+MIN_SHARE: Final = 0.2
 """Minimum share of the question in all titles together, and of that share in each title, for a page to be named."""
-WHOLE: Final = 0.7
+MIN_TITLE_SHARE: Final = 0.7
 """Minimum share of a title's terms in the question at which the question has the title, not just a word or two."""
 
 Terms = frozenset[int]
 
 
-def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Sequence[float]) -> list[int]:
+def select_named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Sequence[float]) -> list[int]:
     """Return the indexes of the pages whose titles cover most of the terms in any title, selected greedily.
 
     titles: the question's terms in each page's title; `weigh` returns the share of the question that terms make up. Of
     titles that cover as much, the page of higher `worth` comes first.
     """
-    names = Terms().union(*titles)
-    left, found = names, list[int]()
-    while left and weigh(names) > NAMED:
-        best = max(range(len(titles)), key=lambda place: (weigh(titles[place] & left), worth[place]))
-        if weigh(titles[best] & left) < NAMED * weigh(names):
+    all_terms = Terms().union(*titles)
+    remaining, places = all_terms, list[int]()
+    while remaining and weigh(all_terms) > MIN_SHARE:
+        best = max(range(len(titles)), key=lambda place: (weigh(titles[place] & remaining), worth[place]))
+        if weigh(titles[best] & remaining) < MIN_SHARE * weigh(all_terms):
             break
-        found.append(best)
-        left -= titles[best]
-    return found
+        places.append(best)
+        remaining -= titles[best]
+    return places
 
 
-def named_whole(passages: Sequence[Passage], asked: Mapping[int, float], encoder: SparseEncoder) -> set[str]:
+def find_named(passages: Sequence[Passage], asked: Mapping[int, float], encoder: SparseEncoder) -> set[str]:
     """Return the `url_hash` of each page whose title is in the question."""
     best: dict[str, Passage] = {}
     for passage in passages:
-        known = best.setdefault(passage.url_hash, passage)
-        best[passage.url_hash] = max(known, passage, key=lambda one: one.score)
+        current = best.setdefault(passage.url_hash, passage)
+        best[passage.url_hash] = max(current, passage, key=lambda item: item.score)
     mass = sum(asked.values()) or 1.0
     titles = [encoder.terms(passage.title) for passage in best.values()]
-    found = named(
+    places = select_named(
         [title & asked.keys() for title in titles],
         lambda terms: sum(asked[term] for term in terms) / mass,
         [passage.score for passage in best.values()],
     )
     hashes = list(best)
-    return {hashes[one] for one in found if len(titles[one] & asked.keys()) >= WHOLE * len(titles[one])}
+    return {hashes[i] for i in places if len(titles[i] & asked.keys()) >= MIN_TITLE_SHARE * len(titles[i])}
 
 
-MOST_PAGES = 3
+MAX_PAGES = 3
 """A name that matches more pages than this names none of them."""
 
-_ENOUGH = 0.5  # of a title's weight, that a single word must carry
+_MIN_WORD_SHARE = 0.5  # of a title's weight, that a single word must carry
 _RUN = 2  # consecutive words that are a name anywhere
 _HAN_RUN = 3  # pairs of characters, which is four characters
-_LONGEST = 300  # characters of a text that are searched for names: those of a request are at its beginning
-_NEAR = 200  # pages whose names are tokenised
+_MAX_CHARACTERS = 300  # characters of a text that are searched for names: those of a request are at its beginning
+_MAX_TOKENISED = 200  # pages whose names are tokenised
 _STOP = "."
 
-_LITTLE = frozenset("a an and at for from in of on or our the this to with your".split())
+_SMALL_WORDS = frozenset("a an and at for from in of on or our the this to with your".split())
 # Words for pages, requests and times: no name consists of these alone.
 _FRAME = frozenset(
     "all any anything about article brief changed change content day document each entire every everything give"
@@ -81,7 +81,7 @@ _FRAME = frozenset(
     " thi those today two three until updated we web website week what whole write year yesterday you".split()
 )
 # Words of a request and of a summary's form, which are not its topic.
-_PUT = frozenset(
+_REQUEST_WORDS = frozenset(
     "abstract are be bird bit brief briefly bring bullet can collect collected condense condensed could create"
     " describe detail didnt digest do does don dont down dr draw essence essential executive explain eye few get"
     " gist have haven havent here highlight hold holds i id idea im important in is it ive just keep key long look"
@@ -90,7 +90,7 @@ _PUT = frozenset(
     " some speed stored stuff sum sumarise sumarize summarised summarized summed synopsis take takeaway thank"
     " thing tl tldr together too topic up us version view walk want way whats will wont word would".split()
 )
-_ZH_PUT = re.compile(
+_ZH_REQUEST = re.compile(
     "概览|总览|综述|综合|提炼|浓缩|压缩|缩写|缩到|缩成?|提要|提纲|大纲|梗概|精华|精简|重点|大意|大致|大概|大体|核心|观点|关键"
     "|信息|简单|简要|简短|快速|长话短说|太长不看|没时间看?|帮忙|麻烦|能不能|列出|汇总|合起来|整理|整体|看看?完?|告诉|我想|想|了解"
     "|一[个份遍]|几[篇页]|那[两几]?[篇页]|[两三]?[篇页]|来个|做个|写一?[个份段]?|给个|各|话|呗|吧|啊|呢|了|都|是|讲|说|有|些|啥|下"
@@ -145,10 +145,10 @@ class _Names:
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = pages
-        self.names = [_folded(f"{page.title} {slug(page)}") for page in pages]
+        self.names = [_normalise(f"{page.title} {slug(page)}") for page in pages]
         self._joined = "\n".join(self.names)
 
-    def holding(self, word: str) -> list[int]:
+    def find(self, word: str) -> list[int]:
         """Return the indexes of the pages with these letters in their names."""
         return [at for at, name in enumerate(self.names) if word in name] if word in self._joined else []
 
@@ -168,18 +168,18 @@ def pages_named(text: str, pages: Sequence[Page]) -> list[Page]:
     A page is named by its link, its host, its title in quotes, two consecutive words or four Chinese characters of its
     title or link, or a separate word that is most of a title. A match with more than `MOST_PAGES` pages names none.
     """
-    named: dict[str, Page] = {}
+    pages_found: dict[str, Page] = {}
     for address in _ADDRESS.finditer(text):
-        named |= {page.url_hash: page for page in _at(address, pages)}
+        pages_found |= {page.url_hash: page for page in _find_by_link(address, pages)}
     rest = _ADDRESS.sub(" , ", text)
-    for quoted in _QUOTED.finditer(rest):
-        whole = [page for page in pages if is_whole(quoted[quoted.lastindex or 0], page)]
-        if whole and len(whole) <= MOST_PAGES:
-            named |= {page.url_hash: page for page in whole}
-            rest = rest.replace(quoted[0], " , ")
-    for page in _by_words(rest, pages):
-        named.setdefault(page.url_hash, page)
-    return list(named.values())
+    for quote in _QUOTED.finditer(rest):
+        matches = [page for page in pages if is_full_name(quote[quote.lastindex or 0], page)]
+        if matches and len(matches) <= MAX_PAGES:
+            pages_found |= {page.url_hash: page for page in matches}
+            rest = rest.replace(quote[0], " , ")
+    for page in _find_by_words(rest, pages):
+        pages_found.setdefault(page.url_hash, page)
+    return list(pages_found.values())
 
 
 def topic_of(text: str) -> str:
@@ -187,17 +187,17 @@ def topic_of(text: str) -> str:
 
     A page of that name need not exist.
     """
-    for quoted in _QUOTED.finditer(text):
-        return quoted[quoted.lastindex or 0]
+    for quote in _QUOTED.finditer(text):
+        return quote[quote.lastindex or 0]
     rest = _MANNER.sub(" , ", _ADDRESS.sub(" , ", text.replace("’", "'")))
     if _ALL.search(rest) and not _ABOUT.search(rest):
         return ""
     if is_chinese(rest):
-        bare = _ALL.sub("", _ZH_PUT.sub("", _ZH_FRAME.sub("", rest)))
-        parts = (part.strip() for part in re.split(r"[\s,;:?!，。；：？！、（）→]+", bare))
+        topic = _ALL.sub("", _ZH_REQUEST.sub("", _ZH_FRAME.sub("", rest)))
+        parts = (part.strip() for part in re.split(r"[\s,;:?!，。；：？！、（）→]+", topic))
         return " ".join(part for part in parts if len(part) > 1 and any(_tokens(part)))
     rest = re.sub(r"'(?:s|m|t|ve|d|re|ll)?\b", "", rest)
-    return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _PUT - {""})
+    return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _REQUEST_WORDS - {""})
 
 
 def pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
@@ -206,26 +206,26 @@ def pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
     return [page for page in pages if wanted and wanted <= words(f"{page.title} {slug(page)} {page.site}")]
 
 
-def nearest(topic: str, pages: Sequence[Page], found: Sequence[str], most: int = 5) -> list[Page]:
+def nearest(topic: str, pages: Sequence[Page], found: Sequence[str], limit: int = 5) -> list[Page]:
     """Return up to `most` pages: those whose names share words with a topic, the most similar first, then the hashes
     in `found`, the results of a search for it."""
-    wanted = words(topic)
-    alike = {page.url_hash: len(wanted & (words(page.title) | words(slug(page)))) for page in pages}
-    known = {page.url_hash: page for page in pages}
-    by_name = [key for key in sorted(alike, key=lambda key: -alike[key]) if alike[key]]
-    return [known[key] for key in dict.fromkeys([*by_name, *found]) if key in known][:most]
+    topic_words = words(topic)
+    similarity = {page.url_hash: len(topic_words & (words(page.title) | words(slug(page)))) for page in pages}
+    by_hash = {page.url_hash: page for page in pages}
+    by_name = [key for key in sorted(similarity, key=lambda key: -similarity[key]) if similarity[key]]
+    return [by_hash[key] for key in dict.fromkeys([*by_name, *found]) if key in by_hash][:limit]
 
 
 def names_alone(text: str, page: Page) -> bool:
     """True if a message has only the page's name and words that frame a request."""
-    own = {token for name in (page.title, slug(page)) for token in _tokens(name)}
+    name_tokens = {token for name in (page.title, slug(page)) for token in _tokens(name)}
     rest = _QUOTED.sub(" ", _ADDRESS.sub(" ", text))
-    return all(not token or token in own or _joins(token, page.title) for token in _tokens(rest))
+    return all(not token or token in name_tokens or _is_joint(token, page.title) for token in _tokens(rest))
 
 
 def words(text: str) -> frozenset[str]:
     """Return the words of a name without small ones, roughly in the singular."""
-    return frozenset(_singular(word) for word in terms(text) if word not in _LITTLE)
+    return frozenset(_singular(word) for word in terms(text) if word not in _SMALL_WORDS)
 
 
 def slug(page: Page) -> str:
@@ -235,10 +235,10 @@ def slug(page: Page) -> str:
     return last.replace("-", " ").replace("_", " ").replace(".", " ")
 
 
-def is_whole(name: str, page: Page) -> bool:
+def is_full_name(name: str, page: Page) -> bool:
     """True if `name` has exactly the words of the page's title, or of its link."""
-    own = words(name)
-    return bool(own) and own in (words(page.title), words(slug(page)))
+    name_words = words(name)
+    return bool(name_words) and name_words in (words(page.title), words(slug(page)))
 
 
 def on_site(host: str, pages: Sequence[Page]) -> list[Page]:
@@ -248,81 +248,81 @@ def on_site(host: str, pages: Sequence[Page]) -> list[Page]:
     return [page for page, own in hosts if own == wanted or own.endswith(f".{wanted}")]
 
 
-def _at(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
+def _find_by_link(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
     """Return the page of a link, else, for a link without a path, the pages of its host."""
     path = address["path"] or "/"
     path = path.rstrip(".,;:!?'\"" if "(" in path else ".,;:!?'\")")
     keys = {url_hash(f"{scheme}://{address['host']}{path}") for scheme in ("https", "http")}
-    found = [page for page in pages if page.url_hash in keys]
-    return found or (on_site(address["host"], pages) if path == "/" else [])
+    matches = [page for page in pages if page.url_hash in keys]
+    return matches or (on_site(address["host"], pages) if path == "/" else [])
 
 
-def _by_words(text: str, pages: Sequence[Page]) -> Iterator[Page]:
+def _find_by_words(text: str, pages: Sequence[Page]) -> Iterator[Page]:
     """Yield the pages of the heaviest runs in turn, which share no words."""
-    tokens = [token for part in _BREAK.split(text[:_LONGEST]) for token in (*_tokens(part), _STOP)]
+    tokens = [token for part in _BREAK.split(text[:_MAX_CHARACTERS]) for token in (*_tokens(part), _STOP)]
     names = _Names(pages)
-    holding = {token: names.holding(token) for token in {*tokens} - {"", _STOP}}
-    weights = {token: names.weight(len(found)) for token, found in holding.items() if found}
+    holding = {token: names.find(token) for token in {*tokens} - {"", _STOP}}
+    weights = {token: names.weight(len(places)) for token, places in holding.items() if places}
     bounds: Counter[int] = Counter()
     for token, weight in weights.items():
         bounds.update(dict.fromkeys(holding[token], weight))
-    near = heapq.nsmallest(_NEAR, bounds, key=lambda at: (-bounds[at], len(names.names[at])))
-    runs = [run for at in near for run in _runs(pages[at], tokens, weights, names)]
+    nearest_pages = heapq.nsmallest(_MAX_TOKENISED, bounds, key=lambda at: (-bounds[at], len(names.names[at])))
+    runs = [run for at in nearest_pages for run in _runs(pages[at], tokens, weights, names)]
     while runs:
-        most = max(run.weight for run in runs)
-        tied = [run for run in runs if run.weight >= most - 1e-9]
-        tied = [run for run in tied if run.whole] or tied
-        if len(tied) <= (MOST_PAGES if tied[0].strong else 1):
-            yield from (run.page for run in tied)
-        taken = frozenset(at for run in tied for at in run.places)
-        runs = [run for run in runs if not run.places & taken]
+        heaviest = max(run.weight for run in runs)
+        best = [run for run in runs if run.weight >= heaviest - 1e-9]
+        best = [run for run in best if run.whole] or best
+        if len(best) <= (MAX_PAGES if best[0].strong else 1):
+            yield from (run.page for run in best)
+        used = frozenset(at for run in best for at in run.places)
+        runs = [run for run in runs if not run.places & used]
 
 
 def _tokens(text: str) -> list[str]:
     """Return the words of a text in order, with "" for each small or framing one."""
-    found = (_singular(word) if word not in _LITTLE else "" for word in terms(_ZH_FRAME.sub(" the ", text)))
-    return ["" if word in _FRAME else word for word in found]
+    tokens = (_singular(word) if word not in _SMALL_WORDS else "" for word in terms(_ZH_FRAME.sub(" the ", text)))
+    return ["" if word in _FRAME else word for word in tokens]
 
 
 def _singular(word: str) -> str:
     return word.removesuffix("s") if len(word) > 3 else word
 
 
-def _folded(text: str) -> str:
+def _normalise(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).lower()
 
 
 def _runs(page: Page, tokens: Sequence[str], weights: Mapping[str, float], names: _Names) -> Iterator[_Run]:
     """Yield the runs of tokens that are words of the page's name; small words between them are ignored."""
     parts = [part for text in (page.title, slug(page)) if (part := frozenset(_tokens(text)) - {""})]
-    own, start = frozenset[str]().union(*parts), 0
+    name_words, start = frozenset[str]().union(*parts), 0
     for end, token in enumerate(tokens):
-        if token in own or not token or _joins(token, page.title):
+        if token in name_words or not token or _is_joint(token, page.title):
             continue
-        places = frozenset(at for at in range(start, end) if tokens[at] in own)
+        places = frozenset(i for i in range(start, end) if tokens[i] in name_words)
         start = end + 1
         if not places:
             continue
-        said = frozenset(tokens[at] for at in places)
+        hits = frozenset(tokens[i] for i in places)
         first, last = min(places), max(places)
-        strong = last - first + 1 >= _HAN_RUN if any(map(is_chinese, said)) else len(said) >= _RUN
-        alone = tokens[first - 1 : first] in ([], [""], [_STOP]) and tokens[last + 1] in ("", _STOP)
-        if strong or (alone and _is_most(said, parts, names)):
-            yield _Run(sum(weights[one] for one in said), any(part <= said for part in parts), strong, places, page)
+        strong = last - first + 1 >= _HAN_RUN if any(map(is_chinese, hits)) else len(hits) >= _RUN
+        is_separate = tokens[first - 1 : first] in ([], [""], [_STOP]) and tokens[last + 1] in ("", _STOP)
+        if strong or (is_separate and _is_most(hits, parts, names)):
+            yield _Run(sum(weights[one] for one in hits), any(part <= hits for part in parts), strong, places, page)
 
 
-def _is_most(said: frozenset[str], parts: Sequence[frozenset[str]], names: _Names) -> bool:
+def _is_most(hits: frozenset[str], parts: Sequence[frozenset[str]], names: _Names) -> bool:
     """True if so few words make up a whole title or link, or one that no other page has makes up most of it."""
-    if any(part <= said for part in parts):
+    if any(part <= hits for part in parts):
         return True
-    word, *others = said
+    word, *others = hits
     return (
         not others
-        and len(names.holding(word)) == 1
-        and max(names.share(word, part) for part in parts if word in part) >= _ENOUGH
+        and len(names.find(word)) == 1
+        and max(names.share(word, part) for part in parts if word in part) >= _MIN_WORD_SHARE
     )
 
 
-def _joins(token: str, title: str) -> bool:
+def _is_joint(token: str, title: str) -> bool:
     """True if a pair of characters that no title has joins two words of this one: 差旅政策 in 差旅费用政策."""
     return len(token) == 2 and is_chinese(token) and all(character in title for character in token)

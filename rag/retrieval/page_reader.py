@@ -28,12 +28,12 @@ class PageReader:
 
         Without `dated`, the dates of the scope are ignored.
         """
-        found: dict[str, Page] = {}
-        for one in self._libraries:
-            aside = one.left_out()
-            pages = (page for page in one.pages() if page.url_hash not in aside)
-            found = {**{page.url_hash: page for page in pages if self._scope.holds(page, dated=dated)}, **found}
-        return sorted(found.values(), key=lambda page: page.added_at, reverse=True)
+        by_hash: dict[str, Page] = {}
+        for library in self._libraries:
+            excluded = library.left_out()
+            pages = (page for page in library.pages() if page.url_hash not in excluded)
+            by_hash = {**{page.url_hash: page for page in pages if self._scope.holds(page, dated=dated)}, **by_hash}
+        return sorted(by_hash.values(), key=lambda page: page.added_at, reverse=True)
 
     def read(self, url_hash: str) -> Page | None:
         """Return the page with its text. Raises StoreError("page_damaged")."""
@@ -45,7 +45,7 @@ class PageReader:
     def passages(self, url_hash: str) -> Sequence[Passage]:
         """Return the page's passages, with the name of their library if there are several."""
         home = self._home(url_hash)
-        return [replace(one, library=self._named(home)) for one in home.chunks(url_hash)]
+        return [replace(one, library=self._library_name(home)) for one in home.chunks(url_hash)]
 
     def versions(self, url_hash: str) -> Sequence[PageVersion]:
         return self._home(url_hash).versions(url_hash)
@@ -53,18 +53,18 @@ class PageReader:
     def kept(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
         """Return the stored summary of this text by this writer, or by any, with its time as `made`."""
         home = self._home(page.url_hash)
-        found = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
-        if found is None:
+        row = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
+        if row is None:
             return None
-        data, of = found["data"], {"library": self._named(home)}
+        data, of = row["data"], {"library": self._library_name(home)}
         data |= {name: [{**one, **of} for one in data.get(name, ())] for name in ("citations", "passages")}
-        return {**data, "made": found["created_at"], "by": found["author"]}
+        return {**data, "made": row["created_at"], "by": row["author"]}
 
     def keep(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> object:
         home = self._home(page.url_hash).name
         return self._summaries.save(home, page.url_hash, page.text_hash, language, by, summary)
 
-    def _named(self, home: Library) -> str:
+    def _library_name(self, home: Library) -> str:
         return home.name if len(self._libraries) > 1 else ""
 
     def _home(self, url_hash: str) -> Library:

@@ -16,7 +16,7 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, is_across, probability
-from rag.retrieval.context import Context, assemble, widened, with_parents
+from rag.retrieval.context import Context, assemble, widen, with_parents
 from rag.retrieval.followup_query import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest, Tuning
@@ -74,40 +74,40 @@ class Retriever:
         fetch_k = fetch_k or max(0 if strategy == "classic" else self._tuning.fetch_k, 2 * k)
         engine = copy(self._engine)  # records failures during the search
         request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
-        began = time.perf_counter()
-        found = STRATEGIES[strategy].find(request, engine)
-        damaged = [hit.passage for hit in found.hits if not hit.passage.text]
-        hits = with_parents([hit for hit in found.hits if hit.passage.text], self._engine.library)
-        searched = time.perf_counter()
+        start = time.perf_counter()
+        result = STRATEGIES[strategy].find(request, engine)
+        damaged = [hit.passage for hit in result.hits if not hit.passage.text]
+        hits = with_parents([hit for hit in result.hits if hit.passage.text], self._engine.library)
+        search_end = time.perf_counter()
         pool = max(k, round(POOL * len(hits)))
-        candidates = _diverse(hits, pool, lambda_mult) if found.diversify else _in_order(hits, pool)
-        picked = [candidate.passage for candidate in candidates if candidate.place is not None]
-        asked = (question, *found.asked)
-        terms = [self._idf(one, before) for one in asked]
-        sought = {term: idf for each in terms for term, idf in each.items()}
-        context = self._context(picked, sought, k, whole=found.whole)
-        chosen = time.perf_counter()
-        likely = self._likeliest(zip(asked, terms, strict=True), context.passages, found.legs)
-        judged = time.perf_counter()
+        candidates = _select_diverse(hits, pool, lambda_mult) if result.diversify else _select_first(hits, pool)
+        selected = [candidate.passage for candidate in candidates if candidate.place is not None]
+        questions = (question, *result.asked)
+        terms = [self._idf(one, before) for one in questions]
+        weights = {term: idf for each in terms for term, idf in each.items()}
+        context = self._context(selected, weights, k, whole=result.whole)
+        choose_end = time.perf_counter()
+        likely = self._max_probability(zip(questions, terms, strict=True), context.passages, result.legs)
+        judge_end = time.perf_counter()
         return Retrieval(
             question,
             strategy,
             context.passages,
-            tuple(_with_fate(candidate, context) for candidate in candidates),
-            found.legs,
-            _milliseconds(search=searched - began, choose=chosen - searched, judge=judged - chosen),
-            {**found.notes, **_silence(engine.problem)},
+            tuple(_add_fate(candidate, context) for candidate in candidates),
+            result.legs,
+            _milliseconds(search=search_end - start, choose=choose_end - search_end, judge=judge_end - choose_end),
+            {**result.notes, **_failure_note(engine.problem)},
             round(likely, 4),
             tuple(dict.fromkeys(one.title or one.url for one in damaged)),
         )
 
-    def _context(self, picked: Sequence[Passage], sought: dict[int, float], k: int, *, whole: bool) -> Context:
+    def _context(self, selected: Sequence[Passage], idf: dict[int, float], k: int, *, whole: bool) -> Context:
         if whole:
-            return Context(tuple(picked[:k]))
-        return assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
+            return Context(tuple(selected[:k]))
+        return assemble(selected, idf, self._engine.sparse, k, self._tuning.characters)
 
-    def _likeliest(
-        self, asked: Iterable[tuple[str, dict[int, float]]], passages: Sequence[Passage], legs: Sequence[str]
+    def _max_probability(
+        self, questions: Iterable[tuple[str, dict[int, float]]], passages: Sequence[Passage], legs: Sequence[str]
     ) -> float:
         """Return the highest probability that the passages answer one of the questions, given with their IDF."""
         name, dense = self._engine.model.name, "dense" in legs
@@ -115,13 +115,13 @@ class Retriever:
             probability(
                 features_of(idf, passages, self._engine.sparse), name, dense, across=is_across(question, passages)
             )
-            for question, idf in asked
+            for question, idf in questions
         )
 
     def evidence(self, question: str) -> Evidence:
         """Return the inputs of `answerable`, for calibration."""
-        found = self.search(question)
-        return Evidence(features_of(self._idf(question), found.passages, self._engine.sparse), found.legs)
+        result = self.search(question)
+        return Evidence(features_of(self._idf(question), result.passages, self._engine.sparse), result.legs)
 
     def _idf(self, question: str, before: Sequence[str] = ()) -> dict[int, float]:
         """Return the IDF of the question's terms, and the weighted IDF of those of earlier questions."""
@@ -134,15 +134,15 @@ class Retriever:
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Reload passages by id, without those that no longer exist."""
-        return widened(self._engine.library.passages(ids), self._engine.library)
+        return widen(self._engine.library.passages(ids), self._engine.library)
 
 
-def _silence(problem: ModelError | None) -> dict[str, Any]:
+def _failure_note(problem: ModelError | None) -> dict[str, Any]:
     """Return the note that the embedding model failed, if it did."""
     return {"meaning": {"code": problem.code, "params": dict(problem.notice.params)}} if problem else {}
 
 
-def _diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:
+def _select_diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:
     if not hits:
         return []
     best = max(hit.passage.score for hit in hits) or 1.0
@@ -159,13 +159,13 @@ def _diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]
     ]
 
 
-def _with_fate(candidate: Candidate, context: Context) -> Candidate:
+def _add_fate(candidate: Candidate, context: Context) -> Candidate:
     places = {passage.id: place for place, passage in enumerate(context.passages, 1)}
-    found = candidate.passage.id
-    return replace(candidate, place=places.get(found), fate=context.fates.get(found), into=context.into.get(found))
+    key = candidate.passage.id
+    return replace(candidate, place=places.get(key), fate=context.fates.get(key), into=context.into.get(key))
 
 
-def _in_order(hits: Sequence[Hit], k: int) -> list[Candidate]:
+def _select_first(hits: Sequence[Hit], k: int) -> list[Candidate]:
     return [Candidate(hit.passage, i if i <= k else None) for i, hit in enumerate(hits, 1)]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ensemble import EnsembleRetriever
 from rag.retrieval.ledger import CachedEvidence, Ledger
-from rag.retrieval.page_names import MOST_PAGES, is_whole, on_site, slug, words
+from rag.retrieval.page_names import MAX_PAGES, is_full_name, on_site, slug, words
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import K, Retriever
 from rag.store.values import Filters
@@ -112,21 +112,21 @@ class ScopedSearch:
         If the named scope has no results, everything is searched, and the notes say so. If the ledger answers, nothing
         is.
         """
-        if held := self.held(question, how.get("k", K)):
-            return held
+        if cached := self.held(question, how.get("k", K)):
+            return cached
         scope = self._scope(question)
-        own = replace(self._filters, sections=tuple(sections)) if sections else self._filters
+        filters = replace(self._filters, sections=tuple(sections)) if sections else self._filters
         if self._first.pages and not scope.names:
-            found = self._find(question, own.within(self._first), before, how)
-            if found.passages and found.answerable >= REFUSE:
-                return _add_note(found, "scope_saved", "")
-        found = self._find(scope.question, own.within(scope.filters), before, how)
+            result = self._find(question, filters.within(self._first), before, how)
+            if result.passages and result.answerable >= REFUSE:
+                return _add_note(result, "scope_saved", "")
+        result = self._find(scope.question, filters.within(scope.filters), before, how)
         if not scope.names:
-            return found
+            return result
         names = ", ".join(scope.names)
-        if found.passages:
-            return _add_note(found, "scope_named", names)
-        return _add_note(self._find(question, own, before, how), "scope_empty", names)
+        if result.passages:
+            return _add_note(result, "scope_named", names)
+        return _add_note(self._find(question, filters, before, how), "scope_empty", names)
 
     def held(self, question: str, k: int = K) -> CachedEvidence | None:
         """Return the ledger's passages if they are likely to answer the question."""
@@ -134,8 +134,8 @@ class ScopedSearch:
 
     def titles(self) -> list[str]:
         """Return the titles of the pages that match the person's filters."""
-        wanted = Filters(self._filters.pages, self._filters.sites)
-        return [page.title for page in self._pages() if page.title and wanted.holds(page, dated=False)]
+        filters = Filters(self._filters.pages, self._filters.sites)
+        return [page.title for page in self._pages() if page.title and filters.holds(page, dated=False)]
 
     def vector(self, question: str) -> NDArray[np.float32]:
         """Return the unit vector (d,) of a question."""
@@ -143,9 +143,9 @@ class ScopedSearch:
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Reload passages by id; those of the ledger come from there, since no library may have their page."""
-        mine = {one.id: one for one in self._ledger.passages if one.id in ids} if self._ledger else {}
-        others = {one.id: one for one in self._make().passages([one for one in ids if one not in mine])}
-        return [(mine | others)[one] for one in ids if one in mine or one in others]
+        cached = {key.id: key for key in self._ledger.passages if key.id in ids} if self._ledger else {}
+        others = {key.id: key for key in self._make().passages([key for key in ids if key not in cached])}
+        return [(cached | others)[key] for key in ids if key in cached or key in others]
 
     def _find(self, question: str, filters: Filters, before: Sequence[str], how: Mapping[str, Any]) -> Retrieval:
         return self._make().search(question, filters=filters, before=before, **{**self._options, **how})
@@ -155,12 +155,12 @@ class ScopedSearch:
         if not may_name_scope(question) and not may_name_scope(self._question):
             return Scope(question, Filters(), ())
         pages = self._pages()
-        own = read_scope(question, pages)
-        return own if own.names else read_scope(self._question, pages)._replace(question=question)
+        scope = read_scope(question, pages)
+        return scope if scope.names else read_scope(self._question, pages)._replace(question=question)
 
 
-def _add_note(found: Retrieval, code: str, names: str) -> Retrieval:
-    return replace(found, notes={**found.notes, "scope": {"code": code, "params": {"names": names}}})
+def _add_note(result: Retrieval, code: str, names: str) -> Retrieval:
+    return replace(result, notes={**result.notes, "scope": {"code": code, "params": {"names": names}}})
 
 
 class Scope(NamedTuple):
@@ -173,7 +173,7 @@ class Scope(NamedTuple):
 
 def may_name_scope(question: str) -> bool:
     """True if the question may name a scope, so that the list of pages is needed; most do not."""
-    return next(_mentions(question), None) is not None
+    return next(_find_mentions(question), None) is not None
 
 
 def read_scope(question: str, pages: Sequence[Page]) -> Scope:
@@ -182,41 +182,41 @@ def read_scope(question: str, pages: Sequence[Page]) -> Scope:
     Only a clear page title, last part of a link, or site counts; other phrases of such a form ("in the 19th century")
     stay part of the question, which never becomes empty.
     """
-    for found in _mentions(question):
-        kind, name = next((kind, name) for kind, name in found.groupdict().items() if name)
-        named = on_site(name, pages) if kind == "host" else _pages_by_title(kind, name, pages)
-        if named:
-            bare = question if found.re is _SPEAKS else _without(question, found)
-            return Scope(bare, _filters(named, pages, kind), _names(named, kind, name))
+    for match in _find_mentions(question):
+        kind, name = next((kind, name) for kind, name in match.groupdict().items() if name)
+        matches = on_site(name, pages) if kind == "host" else _pages_by_title(kind, name, pages)
+        if matches:
+            rest = question if match.re is _SPEAKS else _remove_match(question, match)
+            return Scope(rest, _make_filters(matches, pages, kind), _display_names(matches, kind, name))
     return Scope(question, Filters(), ())
 
 
-def _mentions(question: str) -> Iterator[re.Match[str]]:
+def _find_mentions(question: str) -> Iterator[re.Match[str]]:
     for form in (*_FORMS, _SPEAKS):
         yield from form.finditer(question)
 
 
-def _without(question: str, found: re.Match[str]) -> str:
+def _remove_match(question: str, match: re.Match[str]) -> str:
     """Return the rest of the question, or all of it if too little remains to search for."""
-    before, after = question[: found.start()].rstrip(_LEFT_OVER), question[found.end() :].lstrip(_LEFT_OVER)
-    joint = "" if is_chinese(question) or not before or after[:1] in "?!.？！" else " "
-    rest = f"{before}{joint}{after}".strip()
+    before, after = question[: match.start()].rstrip(_LEFT_OVER), question[match.end() :].lstrip(_LEFT_OVER)
+    separator = "" if is_chinese(question) or not before or after[:1] in "?!.？！" else " "
+    rest = f"{before}{separator}{after}".strip()
     return rest if words(rest) - _ASKING else question
 
 
 def _pages_by_title(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
     """Return the pages of that name, by their whole title or link, else by a part of it that matches few pages."""
-    whole = [page for page in pages if is_whole(name, page)]
+    whole = [page for page in pages if is_full_name(name, page)]
     if whole:
-        return whole if len(whole) <= MOST_PAGES else []
+        return whole if len(whole) <= MAX_PAGES else []
     if kind in ("quoted", "inside"):
         return []
-    some = [page for page in pages if any(_is_part(name, of) for of in (page.title, f"{page.title} {slug(page)}"))]
-    clear = len(name) >= 4 if is_chinese(name) else len(words(name)) >= 2
-    return some if len(some) <= (MOST_PAGES if clear else _alone(kind)) else []
+    hits = [page for page in pages if any(_is_part(name, text) for text in (page.title, f"{page.title} {slug(page)}"))]
+    is_specific = len(name) >= 4 if is_chinese(name) else len(words(name)) >= 2
+    return hits if len(hits) <= (MAX_PAGES if is_specific else _max_pages(kind)) else []
 
 
-def _alone(kind: str) -> int:
+def _max_pages(kind: str) -> int:
     """Return how many pages a single word may name: one, next to a word for a page; else none."""
     return 0 if kind in ("named", "zh_named") else 1
 
@@ -224,27 +224,27 @@ def _alone(kind: str) -> int:
 def _is_part(name: str, title: str) -> bool:
     """True if the title has all words of the name; in Chinese, all its characters in order."""
     if not is_chinese(name):
-        own = words(name)
-        return bool(own) and own <= words(title)
+        name_words = words(name)
+        return bool(name_words) and name_words <= words(title)
     rest = iter(title)
     return len(name) >= 2 and all(character in rest for character in name)
 
 
-def _filters(named: Sequence[Page], pages: Sequence[Page], kind: str) -> Filters:
+def _make_filters(matches: Sequence[Page], pages: Sequence[Page], kind: str) -> Filters:
     """Return filters for these pages, by site if that is equivalent: a site may have thousands of pages."""
-    hashes = tuple(page.url_hash for page in named)
-    sites = {page.site for page in named}
+    hashes = tuple(page.url_hash for page in matches)
+    sites = {page.site for page in matches}
     if kind == "host" and all(sites) and sum(page.site in sites for page in pages) == len(hashes):
         return Filters(sites=tuple(sorted(sites)))
     return Filters(pages=hashes)
 
 
-def _names(named: Sequence[Page], kind: str, name: str) -> tuple[str, ...]:
-    return (name.lower(),) if kind == "host" else tuple(page.title or page.url for page in named)
+def _display_names(matches: Sequence[Page], kind: str, name: str) -> tuple[str, ...]:
+    return (name.lower(),) if kind == "host" else tuple(page.title or page.url for page in matches)
 
 
 def site_filters(name: str, pages: Sequence[Page]) -> Filters:
     """Return filters for the pages of a site, given its name or host."""
-    if any(page.site == name for page in pages) or not (found := on_site(name, pages)):
+    if any(page.site == name for page in pages) or not (matches := on_site(name, pages)):
         return Filters(sites=(name,))
-    return _filters(found, pages, "host")
+    return _make_filters(matches, pages, "host")

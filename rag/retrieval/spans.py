@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.page_names import named_whole
+from rag.retrieval.page_names import find_named
 from rag.text import fenced_blocks, is_chinese, sentence_spans
 from rag.types import Passage
 
@@ -25,7 +25,7 @@ BUDGET = 4000
 """Characters that the selected runs fill together, if the passages have enough."""
 DECAY = 0.94
 """Factor on a term's value for each repetition."""
-NEAR = 0.6
+NEIGHBOUR_WEIGHT = 0.6
 """Weight of a term in the sentence next to the one that has it; a term in the headings counts fully."""
 PRIOR = 0.25
 """Value of a sentence of the best passage without any of the question's terms, compared with 1 for all of them: people
@@ -34,11 +34,11 @@ SCORE_POWER = 1.5
 """Exponent of a passage's score, relative to the best, as a weight of its sentences."""
 FUSED_POWER = 3.0
 """The same for fused scores of both legs, which are closer together: no cosine is far from the best."""
-BESIDE_NAMED = 0.6
+UNNAMED_WEIGHT = 0.6
 """Weight of a passage that is from none of the pages that the question names."""
 COST_POWER = 0.6
 """A run's cost is its characters to this power (r of Lin and Bilmes); a new run costs OPENING characters more."""
-OPENING = 300
+RUN_COST = 300
 
 SHORT = 200
 """A passage of up to this many characters, Chinese ones counting twice, is read in full or not at all."""
@@ -83,56 +83,56 @@ def choose_spans(
     if not len(pool.of):
         return []
     weights = np.array(list(asked.values())) / (sum(asked.values()) or 1.0)
-    trust = _trust(passages, named_whole(passages, asked, sparse))[pool.of]
-    said = np.zeros(len(weights))
+    trust = _trust_passages(passages, find_named(passages, asked, sparse))[pool.of]
+    term_counts = np.zeros(len(weights))
     order: dict[int, Bounds] = {}
-    runs, spent = 0, 0
-    while spent < budget:
-        gains = trust * (PRIOR + pool.terms @ (weights * DECAY**said))
-        unit = _best(pool, gains, runs < k)
+    runs, length = 0, 0
+    while length < budget:
+        gains = trust * (PRIOR + pool.terms @ (weights * DECAY**term_counts))
+        unit = _find_best(pool, gains, runs < k)
         if unit is None:
             break
         low, high = int(pool.low[unit]), int(pool.high[unit])
-        runs += int(pool.opens[unit] and not _touches(pool)[unit])
-        spent += int(pool.end[high] - pool.start[low])
-        said += pool.terms[low : high + 1].sum(axis=0)
+        runs += int(pool.opens[unit] and not _find_touching(pool)[unit])
+        length += int(pool.end[high] - pool.start[low])
+        term_counts += pool.terms[low : high + 1].sum(axis=0)
         _take(pool, order, int(pool.of[unit]), low, high)
     at = [passages[of].start for of in range(len(passages))]
     return [(of, (int(pool.start[a]) - at[of], int(pool.end[b]) - at[of])) for of, (a, b) in order.items()]
 
 
-def _trust(passages: Sequence[Passage], named: Collection[str]) -> NDArray[np.float64]:
+def _trust_passages(passages: Sequence[Passage], named_pages: Collection[str]) -> NDArray[np.float64]:
     """Return the weight of each passage's sentences by its score, (n,), 0 to 1, relative to the best of all passages.
 
     For `named` pages it is relative to the best of the page: a page with a longer or rarer name has higher scores, and
     would leave no room for the others.
     """
     scores = [max(0.0, passage.score) for passage in passages]
-    pages = [passage.url_hash if passage.url_hash in named else "" for passage in passages]
-    best = {page: max(score for score, own in zip(scores, pages, strict=True) if own == page) for page in named}
+    pages = [passage.url_hash if passage.url_hash in named_pages else "" for passage in passages]
+    best = {page: max(score for score, own in zip(scores, pages, strict=True) if own == page) for page in named_pages}
     best[""] = max(scores)
     if best[""] == 0.0:
         return np.ones(len(passages))
     shares = np.array([score / (best[page] or 1.0) for score, page in zip(scores, pages, strict=True)])
     legs = frozenset[str]().union(*(passage.scores for passage in passages))
     fused = legs >= {"dense", "sparse"} and "rerank" not in legs
-    beside = np.array([BESIDE_NAMED if named and not page else 1.0 for page in pages])
-    return beside * shares ** (FUSED_POWER if fused else SCORE_POWER)
+    factors = np.array([UNNAMED_WEIGHT if named_pages and not page else 1.0 for page in pages])
+    return factors * shares ** (FUSED_POWER if fused else SCORE_POWER)
 
 
-def _best(pool: _Pool, gains: NDArray[np.float64], may_open: bool) -> int | None:
+def _find_best(pool: _Pool, gains: NDArray[np.float64], may_open: bool) -> int | None:
     """Return the unit with the best gain per cost, including the units that it requires; None if none is left."""
     total = np.concatenate(([0.0], np.cumsum(gains * ~pool.taken[:-1])))
-    cost = (pool.end[pool.high] - pool.start[pool.low] + OPENING * pool.opens) ** COST_POWER
+    cost = (pool.end[pool.high] - pool.start[pool.low] + RUN_COST * pool.opens) ** COST_POWER
     rate = (total[pool.high + 1] - total[pool.low]) / cost
     rate[pool.taken[:-1]] = -1.0
     if not may_open:
-        rate[pool.opens & ~_touches(pool)] = -1.0
+        rate[pool.opens & ~_find_touching(pool)] = -1.0
     unit = int(rate.argmax())
     return unit if rate[unit] > 0.0 else None
 
 
-def _touches(pool: _Pool) -> NDArray[np.bool_]:
+def _find_touching(pool: _Pool) -> NDArray[np.bool_]:
     touching: NDArray[np.bool_] = pool.taken[pool.before] | pool.taken[pool.after]
     return touching
 
@@ -140,8 +140,8 @@ def _touches(pool: _Pool) -> NDArray[np.bool_]:
 def _take(pool: _Pool, order: dict[int, Bounds], of: int, low: int, high: int) -> None:
     """Take the units from `low` to `high` of a passage, and let its other units extend that run."""
     pool.taken[low : high + 1] = True
-    known = order.get(of, (low, high))
-    first, last = order[of] = min(low, known[0]), max(high, known[1])
+    run = order.get(of, (low, high))
+    first, last = order[of] = min(low, run[0]), max(high, run[1])
     begin, end = np.searchsorted(pool.of, [of, of + 1])
     pool.opens[begin:end] = False
     pool.low[begin:first] = np.minimum(pool.low[begin:first], np.arange(begin, first))
@@ -167,37 +167,37 @@ def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: Spars
         first += [base if short else base + unit[2] for unit in units]
         last += [base + (len(units) - 1 if short else place) for place in range(len(units))]
         above = sparse.terms(" ".join((passage.title, *passage.section)))
-        rows.append(_held(sparse.terms_within(passage.text, tuple(unit[:2] for unit in units)), above, columns))
-    before, after = _beside(passages, of, start)
+        rows.append(_weights(sparse.terms_within(passage.text, tuple(unit[:2] for unit in units)), above, columns))
+    before, after = _find_neighbours(passages, of, start)
     terms = np.concatenate(rows) if rows else np.zeros((0, len(columns)))
-    numbers, starts, ends, firsts, lasts = (np.array(one, dtype=np.int64) for one in (of, start, end, first, last))
+    numbers, starts, ends, firsts, lasts = (np.array(row, dtype=np.int64) for row in (of, start, end, first, last))
     return _Pool(numbers, starts, ends, terms, firsts, lasts, before, after)
 
 
-def _held(units: Sequence[frozenset[int]], above: frozenset[int], columns: Mapping[int, int]) -> NDArray[np.float64]:
+def _weights(units: Sequence[frozenset[int]], above: frozenset[int], columns: Mapping[int, int]) -> NDArray[np.float64]:
     """Return the weight of each term in each unit, (units, terms): from itself, a neighbour, or the headings."""
-    own = np.zeros((len(units) + 2, len(columns)))
+    direct = np.zeros((len(units) + 2, len(columns)))
     for term, column in columns.items():
         if term in above:
-            own[:, column] = 1.0
+            direct[:, column] = 1.0
         else:
-            own[[number for number, terms in enumerate(units, 1) if term in terms], column] = 1.0
-    held: NDArray[np.float64] = np.maximum(own[1:-1], NEAR * np.maximum(own[:-2], own[2:]))
-    return held
+            direct[[number for number, terms in enumerate(units, 1) if term in terms], column] = 1.0
+    weights: NDArray[np.float64] = np.maximum(direct[1:-1], NEIGHBOUR_WEIGHT * np.maximum(direct[:-2], direct[2:]))
+    return weights
 
 
-def _beside(
+def _find_neighbours(
     passages: Sequence[Passage], of: Sequence[int], start: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the units before and after each one in the page, n if they are in no passage."""
     n = len(of)
     before, after = np.full(n, n), np.full(n, n)
     ordered = sorted(range(n), key=lambda unit: (passages[of[unit]].url_hash, start[unit]))
-    for one, other in pairwise(ordered):
-        left, right = passages[of[one]], passages[of[other]]
-        same = of[one] == of[other]
+    for first, second in pairwise(ordered):
+        left, right = passages[of[first]], passages[of[second]]
+        same = of[first] == of[second]
         if same or (left.url_hash == right.url_hash and left.end + len(right.lead) == right.start):
-            after[one], before[other] = other, one
+            after[first], before[second] = second, first
     return before, after
 
 
@@ -205,15 +205,15 @@ def _beside(
 def units_of(text: str) -> Units:
     """Return the sentences of a passage, each code block as one, each table row with the header that it needs."""
     blocks = fenced_blocks(text)
-    found: list[tuple[int, int, int]] = []
+    units: list[tuple[int, int, int]] = []
     header: int | None = None
     for start, end in sentence_spans(text):
         block = next((block for block in blocks if block[0] <= start < block[1]), None)
-        if block and found and found[-1][1] >= start:
+        if block and units and units[-1][1] >= start:
             continue
         if block:
             start, end = start, max(end, block[1])
         is_row = text.startswith("|", start)
-        header = (len(found) if header is None else header) if is_row else None
-        found.append((start, end, len(found) if header is None else header))
-    return tuple(found)
+        header = (len(units) if header is None else header) if is_row else None
+        units.append((start, end, len(units) if header is None else header))
+    return tuple(units)

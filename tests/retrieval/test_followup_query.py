@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.followup_query import HALF_AT, TURNS, dense_query, sparse_query, term_weights
+from rag.retrieval.followup_query import HALF_WEIGHT_TERMS, MAX_TURNS, dense_query, sparse_query, term_weights
 from tests.support.hashed_model import HashedModel
 
 SPARSE = SparseEncoder()
@@ -39,13 +39,13 @@ def test_the_more_a_question_says_itself_the_less_count_those_before_it() -> Non
 
 def test_the_question_just_before_counts_half_beside_so_many_terms() -> None:
     question = "crater lake shore north"
-    assert len(SPARSE.encode_query(question).indices) == HALF_AT
+    assert len(SPARSE.encode_query(question).indices) == HALF_WEIGHT_TERMS
     assert term_weights(question, ["Where is Aso?"], SPARSE)[term("Aso")] == pytest.approx(0.5)
 
 
 def test_what_lies_far_back_is_forgotten() -> None:
     before = ["Where is Aso?", *(f"Why {word}?" for word in ("tea", "bridges", "lamps", "bells"))]
-    assert len(before) == TURNS + 1 and term("Aso") not in term_weights("How?", before, SPARSE)
+    assert len(before) == MAX_TURNS + 1 and term("Aso") not in term_weights("How?", before, SPARSE)
 
 
 def test_the_vector_leans_towards_the_question_before_unless_the_model_cannot_read_it() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.page_names import named_whole
+from rag.retrieval.page_names import find_named
 from rag.types import Passage
 from tests.retrieval.test_context import piece
 
@@ -19,7 +19,7 @@ def page(title: str, *, name: str = "", score: float = 1.0) -> Passage:
 
 def names(question: str, *pages: Passage) -> set[str]:
     asked = dict.fromkeys(SPARSE.encode_query(question).indices, 1.0)
-    found = named_whole(pages, asked, SPARSE)
+    found = find_named(pages, asked, SPARSE)
     return {one.title for one in pages if one.url_hash in found}
 
 
@@ -44,7 +44,7 @@ def test_titles_in_chinese_name_pages_too() -> None:
 def test_of_pages_with_one_title_the_better_one_is_named() -> None:
     pages = page("Mill Lane"), page("Grey Harbour", name="a", score=0.2), page("Grey Harbour", name="b", score=0.9)
     asked = dict.fromkeys(SPARSE.encode_query("Mill Lane or Grey Harbour, which is older?").indices, 1.0)
-    assert named_whole(pages, asked, SPARSE) == {pages[0].url_hash, pages[2].url_hash}
+    assert find_named(pages, asked, SPARSE) == {pages[0].url_hash, pages[2].url_hash}
 
 
 def test_without_passages_none_is_named() -> None:

@@ -11,7 +11,7 @@ from rag.retrieval.strategies.base import Engine, Found, Need, SearchRequest, fa
 from rag.retrieval.strategies.multi_query import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
 
-LEANING: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}
+DENSE_FACTORS: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}
 """Factors on the weight of the dense leg. They are small, since measurements speak neither for nor against them; see
 docs/decisions/0004-strategies.md."""
 
@@ -48,7 +48,7 @@ class Auto:
     name: str = "auto"
 
     def find(self, request: SearchRequest, engine: Engine) -> Found:
-        need, why = by_rules(request.question)
+        need, reason = decide_by_rules(request.question)
         notes: dict[str, Any] = {}
         if not need and engine.expander is not None:
             try:
@@ -56,33 +56,33 @@ class Auto:
             except ModelError as error:
                 notes = fallback_note(engine.expander, error)
             if need:
-                why = {"code": f"auto_{need}_model", "params": {"model": engine.expander.name}}
-        found = _find(need, request, engine)
-        return replace(found, notes={**notes, **found.notes, "why": why})
+                reason = {"code": f"auto_{need}_model", "params": {"model": engine.expander.name}}
+        result = _find(need, request, engine)
+        return replace(result, notes={**notes, **result.notes, "why": reason})
 
 
-def by_rules(question: str) -> tuple[Need, dict[str, Any]]:
+def decide_by_rules(question: str) -> tuple[Need, dict[str, Any]]:
     """Return the need of the question, and the reason as a message's code and values."""
-    if parts := _facets(question):
+    if parts := _count_facets(question):
         return "facets", {"code": "auto_facets", "params": {"parts": parts}}
-    if words := _exact(question):
+    if words := _find_exact(question):
         return "exact", {"code": "auto_exact", "params": {"words": words}}
-    if found := _CONCEPT.search(question):
-        return "concept", {"code": "auto_concept", "params": {"word": found[0].strip()}}
+    if match := _CONCEPT.search(question):
+        return "concept", {"code": "auto_concept", "params": {"word": match[0].strip()}}
     return "", {"code": "auto_plain", "params": {}}
 
 
-def _facets(question: str) -> int:
+def _count_facets(question: str) -> int:
     """Return how many parts of the question ask something; 0 if it asks one thing."""
     asking = sum(1 for clause in _CLAUSE.split(question) if clause and ASKS.search(clause))
     return max(asking, 2) if asking > 1 or _LISTS.search(question) else 0
 
 
-def _exact(question: str) -> str:
+def _find_exact(question: str) -> str:
     """Return the first quotation, code, number or multi-word name in the question."""
     for pattern in (_QUOTED, _CODE, _NAME):
-        if found := pattern.search(question):
-            return found[0].strip()
+        if match := pattern.search(question):
+            return match[0].strip()
     return ""
 
 
@@ -90,5 +90,5 @@ def _find(need: Need, request: SearchRequest, engine: Engine) -> Found:
     if need == "facets":
         return MultiQuery().find(request, engine)
     tuning = request.tuning
-    dense = tuning.dense_weight * LEANING.get(need, 1.0)
+    dense = tuning.dense_weight * DENSE_FACTORS.get(need, 1.0)
     return _PLAIN.find(replace(request, tuning=replace(tuning, dense_weight=dense)), engine)

@@ -15,7 +15,7 @@ from rag.models.lexical import lexical_of
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.followup_query import dense_query, learned_query, sparse_query
-from rag.retrieval.ranking import weighted
+from rag.retrieval.ranking import fuse_by_score
 from rag.retrieval.spans import BUDGET
 from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
 from rag.text import question_language
@@ -50,10 +50,10 @@ class Tuning:
     pre_top_k: int = 0
     characters: int = BUDGET
 
-    def weighted(self, legs: Legs) -> Mapping[str, float]:
-        return weighted(legs, self.dense_weight, self.sparse_weight)
+    def fuse_by_score(self, legs: Legs) -> Mapping[str, float]:
+        return fuse_by_score(legs, self.dense_weight, self.sparse_weight)
 
-    def by_rank(self, legs: Legs) -> Mapping[str, float]:
+    def fuse_by_rank(self, legs: Legs) -> Mapping[str, float]:
         return reciprocal_rank_fusion(legs, self.rrf_k)
 
 
@@ -184,8 +184,8 @@ class Engine:
         dense, sparse = self.query(text or request.question, legs, request.before)
         if vector is not None:
             dense = vector
-        voted = tuple(leg for leg, asked in (("dense", dense), ("sparse", sparse)) if asked is not None)
-        with span("+".join(voted), "leg", queries=1 + len(others)) as done:  # the legs go in one round trip
+        voters = tuple(leg for leg, query in (("dense", dense), ("sparse", sparse)) if query is not None)
+        with span("+".join(voters), "leg", queries=1 + len(others)) as step:  # the legs go in one round trip
             hits = self.library.search(
                 dense=dense,
                 sparse=sparse,
@@ -194,10 +194,10 @@ class Engine:
                 prefetch=max(PREFETCH, limit),
                 with_vectors=True,
                 scope=request.filters,
-                fuse=fuse or request.tuning.weighted,
+                fuse=fuse or request.tuning.fuse_by_score,
             )
-            done.attributes["hits"] = len(hits)
-        return hits, voted
+            step.attributes["hits"] = len(hits)
+        return hits, voters
 
     def query(self, text: str, legs: frozenset[str], before: Sequence[str]) -> Query:
         dense = None
@@ -226,12 +226,12 @@ class LegSearch:
     diversify: bool = False
 
     def find(self, request: SearchRequest, engine: Engine) -> Found:
-        fuse = request.tuning.by_rank if self.by_rank else request.tuning.weighted
+        fuse = request.tuning.fuse_by_rank if self.by_rank else request.tuning.fuse_by_score
         hits, legs = engine.hits(request, legs=self.legs, fuse=fuse)
         return Found(hits, legs, diversify=self.diversify)
 
 
-WEAK = 0.5
+MIN_COVERAGE = 0.5
 """A search found little if each of the first passages has less than this share of its terms, weighted by IDF."""
 _FIRST = 5
 _SAMPLES = {"en": "The river rises in the mountains and reaches the sea.", "zh": "这条河发源于山中，最后流入大海。"}
@@ -252,26 +252,26 @@ class AcrossLanguages:
         return self.inner.name
 
     def find(self, request: SearchRequest, engine: Engine) -> Found:
-        found = self.inner.find(request, engine)
+        result = self.inner.find(request, engine)
         if engine.expander is None or not engine.expander.writes:
-            return found
-        share = coverage(request.question, found.hits, engine)
-        if share >= WEAK or not (language := _readers_language(request, engine)):
-            return found
+            return result
+        share = coverage(request.question, result.hits, engine)
+        if share >= MIN_COVERAGE or not (language := _target_language(request, engine)):
+            return result
         try:
             query = engine.expander.translation(request.question, language)
         except ModelError as error:
-            return replace(found, notes={**found.notes, **fallback_note(engine.expander, error)})
-        return _with_translation(query, language, share, found, request, engine) if query else found
+            return replace(result, notes={**result.notes, **fallback_note(engine.expander, error)})
+        return _add_translation(query, language, share, result, request, engine) if query else result
 
 
-def _readers_language(request: SearchRequest, engine: Engine) -> str:
+def _target_language(request: SearchRequest, engine: Engine) -> str:
     """Return the language to translate into: the most frequent other one of the pages, if translation is needed."""
-    asked = question_language(request.question)
-    counts = {language: _chunks(language, request, engine) for language in _SAMPLES if language != asked}
+    source = question_language(request.question)
+    counts = {language: _chunks(language, request, engine) for language in _SAMPLES if language != source}
     target = max(counts, key=lambda language: counts[language])
-    bridged = engine.model.can_read(request.question) and engine.model.can_read(_SAMPLES[target])
-    return target if counts[target] and not bridged else ""
+    is_readable = engine.model.can_read(request.question) and engine.model.can_read(_SAMPLES[target])
+    return target if counts[target] and not is_readable else ""
 
 
 def _chunks(language: str, request: SearchRequest, engine: Engine) -> int:
@@ -284,8 +284,8 @@ def coverage(question: str, hits: Sequence[Hit], engine: Engine) -> float:
     """Return the largest share of the question's terms, weighted by IDF, in one of the first passages; 0 to 1."""
     weights = engine.library.idf(sorted(engine.sparse.encode_query(question).indices))
     total = sum(weights.values())
-    held = [frozenset(engine.sparse.encode_query(_text(hit)).indices) for hit in hits[:_FIRST]]
-    shares = [sum(weight for term, weight in weights.items() if term in terms) for terms in held]
+    term_sets = [frozenset(engine.sparse.encode_query(_text(hit)).indices) for hit in hits[:_FIRST]]
+    shares = [sum(weight for term, weight in weights.items() if term in terms) for terms in term_sets]
     return max(shares, default=0.0) / total if total else 0.0
 
 
@@ -293,16 +293,16 @@ def _text(hit: Hit) -> str:
     return "\n".join((hit.passage.title, *hit.passage.section, hit.passage.text))
 
 
-def _with_translation(
-    query: str, language: str, share: float, found: Found, request: SearchRequest, engine: Engine
+def _add_translation(
+    query: str, language: str, share: float, result: Found, request: SearchRequest, engine: Engine
 ) -> Found:
     """Merge the hits of both searches, each weighted by how much of its own question it covers."""
     hits, legs = engine.hits(request, text=query)
-    both = merge_searches([(found.hits, share), (hits, coverage(query, hits, engine))])
+    merged = merge_searches([(result.hits, share), (hits, coverage(query, hits, engine))])
     params = {"query": query, "language": language}
-    notes: dict[str, Any] = {**found.notes, "translation": {"code": f"translated_{language}", "params": params}}
-    voted = tuple(dict.fromkeys((*found.legs, *legs)))
-    return Found(both[: max(request.fetch_k, request.k)], voted, notes, found.diversify, asked=(query,))
+    notes: dict[str, Any] = {**result.notes, "translation": {"code": f"translated_{language}", "params": params}}
+    voters = tuple(dict.fromkeys((*result.legs, *legs)))
+    return Found(merged[: max(request.fetch_k, request.k)], voters, notes, result.diversify, asked=(query,))
 
 
 def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
@@ -312,7 +312,7 @@ def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]
         top = max((hit.passage.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
             score = max(weight, 0.01) * hit.passage.score / top
-            known = best.get(hit.passage.id)
-            if known is None or known.passage.score < score:
+            current = best.get(hit.passage.id)
+            if current is None or current.passage.score < score:
                 best[hit.passage.id] = replace(hit, passage=replace(hit.passage, score=score))
     return sorted(best.values(), key=lambda hit: (-hit.passage.score, hit.passage.id))

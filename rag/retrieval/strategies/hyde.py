@@ -32,13 +32,13 @@ class Hyde:
         if not passage or not engine.model.can_read(passage):
             return Found(hits, legs, notes, diversify=True)
         try:
-            hits, legs = engine.hits(request, vector=_between(request.question, passage, engine))
+            hits, legs = engine.hits(request, vector=_mean_vector(request.question, passage, engine))
         except ModelError as error:
             engine.problem = error
         return Found(hits, legs, notes, diversify=True)
 
 
-def _between(question: str, passage: str, engine: Engine) -> NDArray[np.float32]:
+def _mean_vector(question: str, passage: str, engine: Engine) -> NDArray[np.float32]:
     """Return the normalised mean of both vectors, (d,), or the passage's if the model cannot read the question."""
     vector = engine.model.encode_passages([passage])[0]
     if engine.model.can_read(question):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from rag.errors import ModelError
-from rag.retrieval.ranking import weighted
+from rag.retrieval.ranking import fuse_by_score
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fallback_note
 from rag.store.values import Fusion, Legs
 
 MAX_PHRASINGS = 3
-_OTHERS = 0.9  # weight of the other phrasings relative to the question's own words
-_BOTH = 0.5  # share of the smaller score that is added if a passage has both
+_OTHER_WEIGHT = 0.9  # weight of the other phrasings relative to the question's own words
+_BONUS = 0.5  # share of the smaller score that is added if a passage has both
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +27,31 @@ class MultiQuery:
             return _search(request, engine, [])
         near, legs = engine.hits(request)
         try:
-            given = engine.expander.phrasings(request.question, [hit.passage for hit in near])
+            phrasings = engine.expander.phrasings(request.question, [hit.passage for hit in near])
         except ModelError as error:
             return Found(near, legs, fallback_note(engine.expander, error), diversify=True)
-        return _search(request, engine, distinct(request.question, given), engine.expander.name)
+        return _search(request, engine, remove_duplicates(request.question, phrasings), engine.expander.name)
 
 
 def _search(request: SearchRequest, engine: Engine, others: Sequence[str], name: str = "") -> Found:
-    fuse = partial(across_phrasings, weigh=request.tuning.weighted)
+    fuse = partial(fuse_phrasings, weigh=request.tuning.fuse_by_score)
     hits, legs = engine.hits(request, others=others, fuse=fuse)
     notes = {"queries": [request.question, *others], **({"expander": name} if name else {})}
     return Found(hits, legs, notes, diversify=True)
 
 
-def distinct(question: str, phrasings: Sequence[str]) -> list[str]:
+def remove_duplicates(question: str, phrasings: Sequence[str]) -> list[str]:
     """Return up to MAX_PHRASINGS phrasings, without duplicates and the question."""
     seen = {_plain(question)}
-    kept = []
+    result = []
     for phrasing in phrasings:
         if _plain(phrasing) and _plain(phrasing) not in seen:
             seen.add(_plain(phrasing))
-            kept.append(phrasing.strip())
-    return kept[:MAX_PHRASINGS]
+            result.append(phrasing.strip())
+    return result[:MAX_PHRASINGS]
 
 
-def across_phrasings(legs: Legs, weigh: Fusion = weighted) -> dict[str, float]:
+def fuse_phrasings(legs: Legs, weigh: Fusion = fuse_by_score) -> dict[str, float]:
     """Fuse each phrasing's legs by score, then give a passage its best score, and more if it matches several.
 
     So the best passage for each part of a question ranks near the top. In 0 to 1.
@@ -61,11 +61,11 @@ def across_phrasings(legs: Legs, weigh: Fusion = weighted) -> dict[str, float]:
         name, _, number = leg.partition(".")
         groups.setdefault(number, {})[name] = dict(scores)
     fused = {number: weigh(group) for number, group in groups.items()}
-    own = fused.pop("", {})
-    found = set(own).union(*fused.values())
-    others = {point: max((scores.get(point, 0.0) for scores in fused.values()), default=0.0) for point in found}
-    both = {point: (own.get(point, 0.0), _OTHERS * others[point]) for point in found}
-    return {point: (max(scores) + _BOTH * min(scores)) / (1.0 + _BOTH) for point, scores in both.items()}
+    question_scores = fused.pop("", {})
+    points = set(question_scores).union(*fused.values())
+    others = {point: max((scores.get(point, 0.0) for scores in fused.values()), default=0.0) for point in points}
+    pairs = {point: (question_scores.get(point, 0.0), _OTHER_WEIGHT * others[point]) for point in points}
+    return {point: (max(scores) + _BONUS * min(scores)) / (1.0 + _BONUS) for point, scores in pairs.items()}
 
 
 def _plain(text: str) -> str:

@@ -28,30 +28,30 @@ class Rerank:
     def find(self, request: SearchRequest, engine: Engine) -> Found:
         tuning = request.tuning
         by_rank = engine.reranker is not None and tuning.pre_ranker == "rrf"
-        hits, legs = engine.hits(request, fuse=tuning.by_rank if by_rank else tuning.weighted)
+        hits, legs = engine.hits(request, fuse=tuning.fuse_by_rank if by_rank else tuning.fuse_by_score)
         notes: dict[str, Any] = {"reranker": {"code": "rerank_without_weights", "params": {}}}
         if engine.reranker is None:
             return Found(hits, legs, notes, diversify=True)
-        read = hits[: tuning.pre_top_k or len(hits)]
+        candidates = hits[: tuning.pre_top_k or len(hits)]
         try:
-            ranked, reached = _score_again(request.question, read, engine.reranker)
+            ranked, reached = _score_again(request.question, candidates, engine.reranker)
         except ModelError as error:
             notes["fell_back"] = {"code": error.code, "params": dict(error.notice.params)}
             return Found(hits, legs, notes, diversify=True)
-        params = {"model": engine.reranker.name, "reached": reached, "of": len(read)}
+        params = {"model": engine.reranker.name, "reached": reached, "of": len(candidates)}
         return Found(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
 
 
 def _score_again(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
     """Return the hits with the reranker's scores, best first, and how many it reached in time."""
     with span(reranker.name, "rerank", of=len(hits)):
-        given = reranker.scores(question, [_whole(hit) for hit in hits], seconds=SECONDS)
-    scores = [score for score in given if score is not None]
+        scores = reranker.scores(question, [_whole(hit) for hit in hits], seconds=SECONDS)
+    known = [score for score in scores if score is not None]
     # Candidates that it did not reach rank below all others, in their previous order.
-    floor = min(scores, default=1.0)
-    left = len(hits) - len(scores)
-    rest = (floor * (left - place) / (left + 1) for place in range(left))
-    return _sort_by_score(hits, [next(rest) if score is None else score for score in given]), len(scores)
+    floor = min(known, default=1.0)
+    missing = len(hits) - len(known)
+    rest = (floor * (missing - place) / (missing + 1) for place in range(missing))
+    return _sort_by_score(hits, [next(rest) if score is None else score for score in scores]), len(known)
 
 
 def _whole(hit: Hit) -> str:
@@ -68,5 +68,5 @@ def _sort_by_score(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
 
 def _with_score(hit: Hit, score: float, rank: int) -> Hit:
     passage = hit.passage
-    given = {**passage.scores, "rerank": score}
-    return replace(hit, passage=replace(passage, score=score, scores=given, ranks={**passage.ranks, "rerank": rank}))
+    scores = {**passage.scores, "rerank": score}
+    return replace(hit, passage=replace(passage, score=score, scores=scores, ranks={**passage.ranks, "rerank": rank}))

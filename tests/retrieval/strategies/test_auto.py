@@ -7,7 +7,7 @@ import pytest
 from rag.errors import ModelError
 from rag.locales import say
 from rag.retrieval.strategies import Need, SearchRequest
-from rag.retrieval.strategies.auto import Auto, by_rules
+from rag.retrieval.strategies.auto import Auto, decide_by_rules
 from rag.types import Notice
 from tests.retrieval.strategies.conftest import ScriptedExpander
 
@@ -38,7 +38,7 @@ from tests.retrieval.strategies.conftest import ScriptedExpander
     ],
 )
 def test_rules(question: str, need: Need) -> None:
-    found, why = by_rules(question)
+    found, why = decide_by_rules(question)
     assert found == need
     assert say(Notice(**why), "en") != say(Notice(**why), "zh")
 

@@ -6,7 +6,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.retrieval.strategies import SearchRequest
-from rag.retrieval.strategies.multi_query import MAX_PHRASINGS, MultiQuery, across_phrasings, distinct
+from rag.retrieval.strategies.multi_query import MAX_PHRASINGS, MultiQuery, fuse_phrasings, remove_duplicates
 from tests.retrieval.strategies.conftest import ScriptedExpander
 
 
@@ -37,12 +37,12 @@ def test_ranks_tell_which_phrasing_found_a_passage(engine: Any) -> None:
 
 
 def test_the_questions_own_words_count_most() -> None:
-    fused = across_phrasings({"sparse": {"a": 4.0}, "sparse.2": {"b": 9.0}, "sparse.3": {"b": 3.0}})
+    fused = fuse_phrasings({"sparse": {"a": 4.0}, "sparse.2": {"b": 9.0}, "sparse.3": {"b": 3.0}})
     assert fused["a"] > fused["b"] > 0
 
 
 def test_what_both_find_goes_before_what_one_finds() -> None:
-    fused = across_phrasings({"sparse": {"a": 4.0, "b": 4.0}, "sparse.2": {"b": 1.0}})
+    fused = fuse_phrasings({"sparse": {"a": 4.0, "b": 4.0}, "sparse.2": {"b": 1.0}})
     assert fused["b"] > fused["a"]
 
 
@@ -56,7 +56,7 @@ def test_a_leg_that_only_another_phrasing_has_counts(engine: Any) -> None:
 
 def test_phrasings_that_say_the_same_are_dropped() -> None:
     given = ["When?", "when", "  ", "Which year was it?", "the year", "the date", "the day"]
-    kept = distinct("WHEN", given)
+    kept = remove_duplicates("WHEN", given)
     assert kept == ["Which year was it?", "the year", "the date"]
     assert len(kept) == MAX_PHRASINGS
 

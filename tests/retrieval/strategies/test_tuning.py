@@ -11,7 +11,7 @@ from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.chunking import CHUNKERS, get_chunker
 from rag.models.tokens import hash_characters
-from rag.retrieval.ranking import weighted
+from rag.retrieval.ranking import fuse_by_score
 from rag.retrieval.strategies import SearchRequest, Tuning
 from rag.retrieval.strategies.rerank import Rerank
 from rag.store.values import reciprocal_rank_fusion
@@ -31,8 +31,8 @@ def test_every_setting_has_its_place() -> None:
 
 
 def test_what_matters_is_one_weight_beside_the_other() -> None:
-    assert weighted(LEGS, 0.9, 0.3) == pytest.approx(weighted(LEGS, 0.75, 0.25))
-    alone = weighted(LEGS, 0.0, 1.0)
+    assert fuse_by_score(LEGS, 0.9, 0.3) == pytest.approx(fuse_by_score(LEGS, 0.75, 0.25))
+    alone = fuse_by_score(LEGS, 0.0, 1.0)
     assert max(alone, key=alone.__getitem__) == "b"
     with pytest.raises(ConfigError, match="DENSE_WEIGHT"):
         load_settings(None, dense_weight=0, sparse_weight=0)
