@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import DEFAULT_FOLDER, find, load, spread
 from rag.evaluation.statistics import ROUNDS
-from rag.routing.classifier import FIELDS, SIZE, TRAINING, features, keep, likelihoods, read_message
+from rag.routing.classifier import FIELDS, SIZE, TRAINING, features, likelihoods, read_message, save
 from rag.routing.router import Router
 
 _TESTS = Path(__file__).resolve().parent.parent / "tests" / "routing"
@@ -40,7 +40,7 @@ def main() -> int:
     training = _rows(TRAINING)
     if options.fit:
         model = _fitted(training, slice(0, SIZE))
-        keep(model.coef_, model.intercept_, list(model.classes_))
+        save(model.coef_, model.intercept_, list(model.classes_))
     for path in options.files or (_TESTS / "utterances.jsonl", _TESTS / "kept_back.jsonl"):
         report(path.name, _rows(path), training)
     for folder in find(options.data, ()):

@@ -1,1 +1,1 @@
-"""What chat models are told: `texts` holds the standing rules, `requests` puts them together with what is asked."""
+"""Prompts of chat models: `texts` loads the instructions, `requests` combines them with the question and passages."""

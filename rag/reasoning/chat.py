@@ -167,7 +167,7 @@ class ChatReasoner:
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         """Stream an answer. Raises ModelError after the pieces so far if it is incomplete."""
         await learn(self._model)
-        messages, marker = _messages(requests.beside(self.texts, prompt, self._notes)), requests.marker_in(prompt)
+        messages, marker = _messages(requests.add_memory(self.texts, prompt, self._notes)), requests.marker_in(prompt)
         shown, source = ShownText(NOT_IN_PAGES, marker), _Source(limited(self._model, prompt.most), messages, marker)
         with _translate_failures():
             async for piece in shown.filter(join_halves(source.pieces())):

@@ -133,7 +133,7 @@ async def _map_rerank(
 
     async def answer_scored(group: Sequence[Numbered]) -> tuple[int, str]:
         async with gate:
-            source = writer.stream(requests.scored(writer.texts, question, group, deep=plan.deep))
+            source = writer.stream(requests.answer_scored(writer.texts, question, group, deep=plan.deep))
             return parse_score("".join([piece async for piece in source]).rpartition(RESET)[2])
 
     answers = await asyncio.gather(*map(answer_scored, group_passages(numbered, plan)))

@@ -103,7 +103,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The next action; `steps` are up to MOST_NEW, for `revise`."""
+    """The next action; `steps` are up to MAX_NEW_STEPS, for `revise`."""
 
     action: Action
     justification: str = ""

@@ -133,7 +133,7 @@ class ChatResearcher:
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
         """Choose the next action after a round; `revisions` are still allowed."""
-        prompt = requests.go_on(
+        prompt = requests.choose_next(
             self._chat.texts,
             progress.question,
             progress.past,

@@ -166,7 +166,7 @@ def pages_named(text: str, pages: Sequence[Page]) -> list[Page]:
     """Return the pages that a message names, surest first; none if it is unclear, as in "summarise everything".
 
     A page is named by its link, its host, its title in quotes, two consecutive words or four Chinese characters of its
-    title or link, or a separate word that is most of a title. A match with more than `MOST_PAGES` pages names none.
+    title or link, or a separate word that is most of a title. A match with more than `MAX_PAGES` pages names none.
     """
     pages_found: dict[str, Page] = {}
     for address in _ADDRESS.finditer(text):

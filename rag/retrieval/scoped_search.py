@@ -143,8 +143,8 @@ class ScopedSearch:
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Reload passages by id; those of the ledger come from there, since no library may have their page."""
-        cached = {key.id: key for key in self._ledger.passages if key.id in ids} if self._ledger else {}
-        others = {key.id: key for key in self._make().passages([key for key in ids if key not in cached])}
+        cached = {one.id: one for one in self._ledger.passages if one.id in ids} if self._ledger else {}
+        others = {one.id: one for one in self._make().passages([key for key in ids if key not in cached])}
         return [(cached | others)[key] for key in ids if key in cached or key in others]
 
     def _find(self, question: str, filters: Filters, before: Sequence[str], how: Mapping[str, Any]) -> Retrieval:

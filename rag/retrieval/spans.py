@@ -37,7 +37,7 @@ FUSED_POWER = 3.0
 UNNAMED_WEIGHT = 0.6
 """Weight of a passage that is from none of the pages that the question names."""
 COST_POWER = 0.6
-"""A run's cost is its characters to this power (r of Lin and Bilmes); a new run costs OPENING characters more."""
+"""A run's cost is its characters to this power (r of Lin and Bilmes); a new run costs RUN_COST characters more."""
 RUN_COST = 300
 
 SHORT = 200

@@ -1,4 +1,4 @@
-"""Which way a message goes: it is a question, or something is to be saved, summarised, counted, reckoned or looked up.
+"""Routing of messages: questions, and requests to save, summarise, count, calculate or search the web.
 
-`router.Router` decides, first by rules, then by a classifier, and where that is unsure by the fast chat model.
+`router.Router` decides, first by rules, then by a classifier, and if that is unsure by the fast chat model.
 """

@@ -1,12 +1,12 @@
-"""Which route a message is likely to take: a softmax regression over its features, fitted by `benchmarks.routing`.
+"""The likely route of a message: a softmax regression over its features, fitted by `benchmarks.routing`.
 
-What it learned from is `training.jsonl` beside this file. A message that is much like one whose route a person chose
-takes that one.
+The training data is `training.jsonl` next to this file. A message that is similar to one whose route a person chose
+gets that route.
 
-It sees fields of meaning that a message touches, what is left of it, and n-grams of characters, hashed after Weinberger
-et al. (2009). A field is a closed set of words for one thing that this program can do or be asked about. What decides
-is seldom a word and mostly what is left: "how many pages are there?" names nothing beside the library, "how many pages
-may the form have?" does.
+The features are the fields of meaning in a message, the amount of other words, and character n-grams, hashed after
+Weinberger et al. (2009). A field is a closed set of words for one thing that this program can do or be asked about.
+Other words mostly decide: "how many pages are there?" names nothing but the library, "how many pages may the form
+have?" does.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ROUTES: Final[tuple[Route, ...]] = get_args(Route)
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The route of a message, who chose it and why, and how sure (0 to 1) that is."""
+    """The route of a message, who chose it and why, and the confidence (0 to 1)."""
 
     route: Route
     by: RouteBy
@@ -62,7 +62,7 @@ class Routed:
 
 ADDRESS: Final = "\u27e8url\u27e9"
 SITE: Final = "\u27e8site\u27e9"
-"""What stands in a message in the place of an address."""
+"""The placeholders for links in a message."""
 _WORD: Final = re.compile(r"\w")
 _AROUND: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
@@ -71,8 +71,8 @@ _AROUND: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`addresses` as they are to be fetched, `words` what stands around them, and `masked` the text with a sign in
-    the place of each. `attached` says that files came with it.
+    """A message with the `addresses` of its links as they are fetched, the `words` around them, and the text with
+    placeholders for links (`masked`). `attached` is true if it has files.
     """
 
     text: str
@@ -82,24 +82,24 @@ class Message:
     attached: bool = False
 
     @property
-    def only_sites(self) -> bool:
-        """Whether what it names are sites rather than pages of them."""
+    def has_only_sites(self) -> bool:
+        """True if all its links are to sites rather than to pages."""
         return bool(self.addresses) and all(_is_site(address) for address in self.addresses)
 
     @property
-    def wordless(self) -> bool:
+    def is_wordless(self) -> bool:
         return not _WORD.search(self.words)
 
 
 def read_message(text: str, *, attached: bool = False) -> Message:
-    found = located_urls(text)
+    links = located_urls(text)
     words, masked, end = [], [], 0
-    for start, stop, address in found:
+    for start, stop, address in links:
         words.append(text[end:start])
         masked += [text[end:start], f" {SITE if _is_site(address) else ADDRESS} "]
         end = stop
     rest = " ".join(part.strip(_AROUND) for part in (*words, text[end:]))
-    addresses = tuple(dict.fromkeys(address for _, _, address in found))
+    addresses = tuple(dict.fromkeys(address for _, _, address in links))
     return Message(text, addresses, " ".join(rest.split()), "".join((*masked, text[end:])), attached)
 
 
@@ -110,13 +110,13 @@ def _is_site(address: str) -> bool:
 
 TRAINING: Final = Path(__file__).parent / "training.jsonl"
 WEIGHTS: Final = Path(__file__).parent / "weights.npz"
-_ALIKE: Final = 0.8
-"""The cosine from which on two messages count as one wish."""
-_SAVES: Final = ("save", "save_then_ask")
+_MIN_SIMILARITY: Final = 0.8
+"""Minimum cosine at which two messages count as the same request."""
+_SAVE_ROUTES: Final = ("save", "save_then_ask")
 BUCKETS: Final = 1 << 14
-_LONGEST: Final = 400  # characters: a wish is told at the beginning
+_MAX_CHARACTERS: Final = 400  # characters: a request is at the beginning
 _GRAMS: Final = range(1, 5)
-_GRAMS_WEIGH: Final = 4.0
+_GRAMS_WEIGHT: Final = 4.0
 
 _FIELDS: Final = {
     "summary": r"summar\w*|sumar\w*|recap\w*|overview\w*|gist|tl;? ?dr|outline|digest|nutshell|boil (?:it |them )?down"
@@ -185,7 +185,7 @@ def _whole_words(pattern: str) -> re.Pattern[str]:
 
 
 def _chinese_of(pattern: str) -> str:
-    """The Chinese words of a pattern, which stand beside others without a space."""
+    """Return the Chinese words of a pattern, which need no spaces around them."""
     return "|".join(word for word in pattern.split("|") if not re.search(r"[a-z\\]", word)) or "(?!)"
 
 
@@ -200,132 +200,125 @@ NAMES: Final = (
 _PAIRS: Final = tuple(combinations(range(len(NAMES)), 2))
 FIELDS: Final = len(NAMES) + len(_PAIRS)
 SIZE: Final = FIELDS + BUCKETS
-"""How many numbers a message is."""
+"""Length of a message's feature vector."""
 
 
 def fields_of(masked: str) -> list[bool]:
-    """Whether it touches each field."""
-    text = masked[:_LONGEST].lower()
-    touched = [pattern.search(text) is not None for pattern in _PATTERNS.values()]
+    """Return for each field whether the message has it."""
+    text = masked[:_MAX_CHARACTERS].lower()
+    has_field = [pattern.search(text) is not None for pattern in _PATTERNS.values()]
     rest = text.replace(ADDRESS, " ").replace(SITE, " ")
     for name, pattern in _PATTERNS.items():
         rest = pattern.sub(" ", rest) if name not in ("asks",) else rest
     rest = _REST.sub(" ", _PATTERNS["asks"].sub(" ", rest))
-    left = len(_LATIN_WORD.findall(rest)) + len(_HAN.findall(rest)) / 2
+    other_words = len(_LATIN_WORD.findall(rest)) + len(_HAN.findall(rest)) / 2
     size = len(_LATIN_WORD.findall(text)) + len(_HAN.findall(text)) / 2
-    steps = [left == 0, 0 < left <= 1, 1 < left <= 2, 2 < left <= 4, left > 4]
+    steps = [other_words == 0, 0 < other_words <= 1, 1 < other_words <= 2, 2 < other_words <= 4, other_words > 4]
     lengths = [size <= 2, 2 < size <= 6, 12 < size <= 25, size > 25]
-    return [
-        *touched,
-        ADDRESS in text,
-        SITE in text,
-        _begins(text, "search"),
-        *steps,
-        *lengths,
-    ]
+    return [*has_field, ADDRESS in text, SITE in text, _is_at_start(text, "search"), *steps, *lengths]
 
 
-def matched(masked: str, field: str) -> str:
-    """The words of the message that touch the field; empty for a field that has none."""
+def match_words(masked: str, field: str) -> str:
+    """Return the words of the message that match the field; empty if there are none."""
     pattern = _PATTERNS.get(field)
-    bare = masked[:_LONGEST].replace(ADDRESS, " ").replace(SITE, " ")
-    found = pattern.search(bare) if pattern else None
-    return found.group().strip() if found else ""
+    bare = masked[:_MAX_CHARACTERS].replace(ADDRESS, " ").replace(SITE, " ")
+    match = pattern.search(bare) if pattern else None
+    return match.group().strip() if match else ""
 
 
-def only_saves(clause: str) -> bool:
-    """Whether a clause asks for something to be saved, and for nothing else."""
-    touched = dict(zip(NAMES, fields_of(clause), strict=True))
-    return touched["save"] and touched["left_0"] and not touched["asks"]
+def is_save_only(clause: str) -> bool:
+    """True if a clause asks to save something, and for nothing else."""
+    has_field = dict(zip(NAMES, fields_of(clause), strict=True))
+    return has_field["save"] and has_field["left_0"] and not has_field["asks"]
 
 
-def _begins(text: str, field: str) -> bool:
-    found = _PATTERNS[field].search(text)
-    return found is not None and found.start() <= 6
+def _is_at_start(text: str, field: str) -> bool:
+    match = _PATTERNS[field].search(text)
+    return match is not None and match.start() <= 6
 
 
 def features(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The places of the numbers that are not 0, and the numbers: fields, pairs of fields, n-grams."""
-    touched = fields_of(masked)
-    places = [place for place, is_touched in enumerate(touched) if is_touched]
-    places += [len(NAMES) + place for place, (a, b) in enumerate(_PAIRS) if touched[a] and touched[b]]
-    hashed = grams(masked)
-    values = np.array([0.5] * len(places) + [_GRAMS_WEIGH * weight for weight in hashed.values()], np.float32)
-    return np.array([*places, *(FIELDS + place for place in hashed)], np.int32), values
+    """Return the indexes and values of the features that are not 0: fields, pairs of fields, n-grams."""
+    has_field = fields_of(masked)
+    places = [place for place, is_present in enumerate(has_field) if is_present]
+    places += [len(NAMES) + place for place, (a, b) in enumerate(_PAIRS) if has_field[a] and has_field[b]]
+    weights = grams(masked)
+    values = np.array([0.5] * len(places) + [_GRAMS_WEIGHT * weight for weight in weights.values()], np.float32)
+    return np.array([*places, *(FIELDS + place for place in weights)], np.int32), values
 
 
 @lru_cache(maxsize=4096)
 def grams(masked: str) -> Mapping[int, float]:
-    """The buckets of its n-grams, and their weights, 1 + log of how often each occurs, as a unit vector."""
-    weights = {bucket: 1 + log(count) for bucket, count in sorted(Counter(_hashed(masked)).items())}
+    """Return the buckets of the n-grams with their weights, 1 + log of the count, as a unit vector."""
+    weights = {bucket: 1 + log(count) for bucket, count in sorted(Counter(_hash_grams(masked)).items())}
     length = hypot(*weights.values())
     return {bucket: weight / length for bucket, weight in weights.items()}
 
 
-def _hashed(masked: str) -> list[int]:
-    text = f" {' '.join(masked[:_LONGEST].lower().split())} "
+def _hash_grams(masked: str) -> list[int]:
+    text = f" {' '.join(masked[:_MAX_CHARACTERS].lower().split())} "
     grams = (text[at : at + size] for size in _GRAMS for at in range(len(text) - size + 1))
     return [crc32(gram.encode()) % BUCKETS for gram in grams if gram.strip()]
 
 
 def likelihoods(message: Message) -> dict[Route, float]:
-    """How likely each route is, of those that the message can take at all."""
+    """Return the probability of each route, 0 for those that the message cannot take."""
     weights, bias = _weights()
     places, values = features(message.masked)
     scores = weights[:, places].astype(np.float32) @ values + bias
-    possible = np.array([_possible(route, message) for route in ROUTES])
+    possible = np.array([_is_possible(route, message) for route in ROUTES])
     exponents = np.where(possible, np.exp(scores - scores[possible].max()), 0.0)
     return dict(zip(ROUTES, (exponents / exponents.sum()).tolist(), strict=True))
 
 
-def because(message: Message, route: Route) -> list[str]:
-    """The words of the message that speak most for the route, at most three."""
+def explain(message: Message, route: Route) -> list[str]:
+    """Return the words of the message that contribute most to the route, up to three."""
     weights, _ = _weights()
     places, values = features(message.masked)
-    gained = {
+    gains = {
         int(place): float(weights[ROUTES.index(route), place] * value)
         for place, value in zip(places, values, strict=True)
     }
-    fields = [name for place, name in enumerate(NAMES) if gained.get(place, 0.0) > 0]
-    words = [matched(message.masked, name) for name in sorted(fields, key=lambda name: -gained[NAMES.index(name)])]
+    fields = [name for place, name in enumerate(NAMES) if gains.get(place, 0.0) > 0]
+    words = [match_words(message.masked, name) for name in sorted(fields, key=lambda name: -gains[NAMES.index(name)])]
     return list(dict.fromkeys(filter(None, words)))[:3]
 
 
-def chosen_before(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | None:
-    """What a person chose for a message like this one; `rows` are (masked text, route), the latest first."""
-    mine = grams(message.masked)
+def find_choice(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | None:
+    """Return a person's choice for a similar message; `rows` are (masked text, route), latest first."""
+    own_grams = grams(message.masked)
     for text, route in rows:
-        theirs = grams(text)
-        alike = sum(weight * theirs.get(bucket, 0.0) for bucket, weight in mine.items())
-        if alike >= _ALIKE and _possible(route, message):
+        row_grams = grams(text)
+        similarity = sum(weight * row_grams.get(bucket, 0.0) for bucket, weight in own_grams.items())
+        if similarity >= _MIN_SIMILARITY and _is_possible(route, message):
             return route
     return None
 
 
-def _possible(route: Route, message: Message) -> bool:
+def _is_possible(route: Route, message: Message) -> bool:
     """Return whether a route fits the addresses of a message: without any, nothing can be saved."""
     if message.attached:
-        return route in _SAVES
-    if message.addresses and not message.only_sites:
-        return route in (*_SAVES, "remove")
-    return route not in _SAVES or bool(message.addresses)
+        return route in _SAVE_ROUTES
+    if message.addresses and not message.has_only_sites:
+        return route in (*_SAVE_ROUTES, "remove")
+    return route not in _SAVE_ROUTES or bool(message.addresses)
 
 
 @cache
 def _weights() -> tuple[NDArray[np.float16], NDArray[np.float32]]:
-    """(routes, SIZE) and (routes,)."""
-    with np.load(WEIGHTS) as kept:
-        return kept["weights"], kept["bias"]
+    """Load the weights (routes, SIZE) and the bias (routes,)."""
+    with np.load(WEIGHTS) as file:
+        return file["weights"], file["bias"]
 
 
-def fitted_on() -> str:
-    """The MD5 of the training file that the weights were fitted on."""
-    with np.load(WEIGHTS) as kept:
-        return str(kept["training"])
+def training_digest() -> str:
+    """Return the MD5 of the training file for the weights."""
+    with np.load(WEIGHTS) as file:
+        return str(file["training"])
 
 
-def keep(weights: NDArray[np.float64], bias: NDArray[np.float64], routes: Sequence[str], path: Path = WEIGHTS) -> None:
-    """Write what was fitted, its rows in the order of `routes`."""
+def save(weights: NDArray[np.float64], bias: NDArray[np.float64], routes: Sequence[str], path: Path = WEIGHTS) -> None:
+    """Save fitted weights, whose rows are in the order of `routes`."""
     order = [list(routes).index(route) for route in ROUTES]
     assert weights.shape == (len(ROUTES), SIZE)
     halved, offsets = weights[order].astype(np.float16), bias[order].astype(np.float32)

@@ -1,8 +1,8 @@
-"""What a message asks for besides its question: mode, strategy, how saved pages are cut, their language and days; and
-of one that has pages saved first, what is to be saved and what is asked of it then.
+"""Options in a message besides its question: mode, strategy, splitting of saved pages, language and dates; and the two
+parts of a message that saves pages first and then asks about them.
 
-Only what this program calls by name is read, and only where the message says that it is to be used: "in deep mode",
-"用关键词检索", "chunk size 500", "只看英文页面". What was read is taken out of the question.
+Only the program's names for these are recognised, and only with a phrase such as "in deep mode", "用关键词检索",
+"chunk size 500", "只看英文页面". Recognised options are removed from the question.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import date
 from typing import Any, Final
 
 from rag.dates import period_of
-from rag.routing.classifier import only_saves
+from rag.routing.classifier import is_save_only
 
 _MODES: Final = {
     "fast": r"fast|quick|快速|快答",
@@ -56,13 +56,13 @@ _JOINT: Final = re.compile(
 _AROUND: Final = " \t\n,.;:，。；：、"
 _HEAD: Final = re.compile(r"\s*+(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
 _HEAD_END: Final = re.compile(r"[,，.。;；]")
-_PASTED: Final = 300  # characters from which on a text is worth keeping
+_PASTED: Final = 300  # minimum characters of a text to save
 
 
 @dataclass(frozen=True, slots=True)
 class InlineOptions:
-    """`rest` is the text without them; `found` maps mode, strategy, chunker, chunk_size, language, since and until to
-    what was wished for, and `words` to how that was put.
+    """Options of a message. `rest` is the other text; `found` maps mode, strategy, chunker, chunk_size, language, since
+    and until to their values, and `words` to their wording.
     """
 
     rest: str
@@ -71,46 +71,46 @@ class InlineOptions:
 
 
 def read_options(text: str, today: date, *, saves: bool = False, without: Iterable[str] = ()) -> InlineOptions:
-    """What `text` asks for; how pages are cut only where it `saves`. `without` are kinds to leave where they are.
+    """Extract the options of `text`, those for splitting only if it `saves`. `without` are kinds to leave in place.
 
-    A text of nothing but wishes stays whole: it is asked about, then.
+    A text with nothing but options stays whole, as a question about them.
     """
     rest, found, words = text, {}, {}
     for kind, value, start, end in _find_options(text, today, saves):
-        said = text[start:end]
-        if kind in without or kind in found or said not in rest:
+        phrase = text[start:end]
+        if kind in without or kind in found or phrase not in rest:
             continue
-        left = " ".join(rest.replace(said, " ", 1).split()).strip(" ,，;；:：、")
-        if not re.search(r"\w", left):
+        remaining = " ".join(rest.replace(phrase, " ", 1).split()).strip(" ,，;；:：、")
+        if not re.search(r"\w", remaining):
             break
-        rest, found[kind], words[kind] = left, value, said.strip(" ,，。.;；:：")
+        rest, found[kind], words[kind] = remaining, value, phrase.strip(" ,，。.;；:：")
     return InlineOptions(rest, found, words) if found else InlineOptions(text)
 
 
 def _find_options(text: str, today: date, saves: bool) -> Iterator[tuple[str, Any, int, int]]:
-    """(kind, value, start, end) of each in turn."""
-    for mode, named in _MODES.items():
-        yield from _each(
+    """Yield (kind, value, start, end) of each option."""
+    for mode, words in _MODES.items():
+        yield from _find_each(
             "mode",
             mode,
             text,
-            rf"{_USE}(?:{named}) mode{_END}",
-            rf"{_ZH_USE}?(?:{named})模式(?:来?(?:回答|查找?))?{_END}",
+            rf"{_USE}(?:{words}) mode{_END}",
+            rf"{_ZH_USE}?(?:{words})模式(?:来?(?:回答|查找?))?{_END}",
         )
     if saves:
-        yield from _cut(text)
-    for strategy, named in _STRATEGIES.items():
-        english = rf"{_USE}(?:{named})(?: (?:search|retrieval|strategy|matching))(?: only)?{_END}"
-        chinese = rf"{_ZH_USE}(?:{named})(?:检索|搜索|查找|策略|方式|方法)+(?:来?查)?{_END}"
-        yield from _each("strategy", strategy, text, english, chinese)
-    for language, named in _LANGUAGES.items():
-        english = rf"(?:look |search )?{_ONLY}\s?(?:the )?(?:{named}) {_PAGES}{_END}"
-        chinese = rf"(?:请?[只仅][看查搜用在]?|在)(?:{named})的?{_ZH_PAGES}[里中内]?(?:查找?|搜索?|找)?{_END}"
-        yield from _each("language", language, text, english, chinese)
-    yield from _days(text, today)
+        yield from _find_splitting(text)
+    for strategy, words in _STRATEGIES.items():
+        english = rf"{_USE}(?:{words})(?: (?:search|retrieval|strategy|matching))(?: only)?{_END}"
+        chinese = rf"{_ZH_USE}(?:{words})(?:检索|搜索|查找|策略|方式|方法)+(?:来?查)?{_END}"
+        yield from _find_each("strategy", strategy, text, english, chinese)
+    for language, words in _LANGUAGES.items():
+        english = rf"(?:look |search )?{_ONLY}\s?(?:the )?(?:{words}) {_PAGES}{_END}"
+        chinese = rf"(?:请?[只仅][看查搜用在]?|在)(?:{words})的?{_ZH_PAGES}[里中内]?(?:查找?|搜索?|找)?{_END}"
+        yield from _find_each("language", language, text, english, chinese)
+    yield from _find_days(text, today)
 
 
-def _cut(text: str) -> Iterator[tuple[str, Any, int, int]]:
+def _find_splitting(text: str) -> Iterator[tuple[str, Any, int, int]]:
     number = r"(?P<n>\d{2,5})"
     for pattern in (
         rf"(?:(?:with|in|into|using) )?(?:a )?chunks?(?:[- ]size)?(?: (?:of|size))*[:= ]+{number}"
@@ -118,50 +118,50 @@ def _cut(text: str) -> Iterator[tuple[str, Any, int, int]]:
         rf"(?:切片|分块|块|切块)的?(?:大小|长度)?(?:为|是|设为|[用:：=])?\s?{number}(?:个?字符?)?{_END}",
         rf"每[块片段]{number}(?:个?字符?)?{_END}",
     ):
-        for one in re.finditer(pattern, text, re.IGNORECASE):
-            yield "chunk_size", int(one["n"]), one.start(), one.end()
-    for chunker, named in _CHUNKERS.items():
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            yield "chunk_size", int(match["n"]), match.start(), match.end()
+    for chunker, words in _CHUNKERS.items():
         english = (
-            rf"{_USE}?(?:the )?(?:{named}) (?:chunk(?:er|ing)|splitt(?:er|ing)){_END}"
-            rf"|(?:split|chunk|cut) (?:it |them )?(?:{named}){_END}"
+            rf"{_USE}?(?:the )?(?:{words}) (?:chunk(?:er|ing)|splitt(?:er|ing)){_END}"
+            rf"|(?:split|chunk|cut) (?:it |them )?(?:{words}){_END}"
         )
-        chinese = rf"{_ZH_USE}?(?:{named})来?(?:切片|切分|分块|切块|分割)(?:方式|方法)?{_END}"
-        yield from _each("chunker", chunker, text, english, chinese)
+        chinese = rf"{_ZH_USE}?(?:{words})来?(?:切片|切分|分块|切块|分割)(?:方式|方法)?{_END}"
+        yield from _find_each("chunker", chunker, text, english, chinese)
 
 
-def _days(text: str, today: date) -> Iterator[tuple[str, Any, int, int]]:
-    """Only pages by the time they were saved: "in pages saved since May", "只看最近一周保存的网页"."""
+def _find_days(text: str, today: date) -> Iterator[tuple[str, Any, int, int]]:
+    """Yield limits on the time that pages were saved: "in pages saved since May", "只看最近一周保存的网页"."""
     for pattern in (
         rf"{_ONLY}\s?(?:the )?{_PAGES} (?:that (?:were|are) )?(?:saved|added|stored|imported|updated)"
         rf"[^,?.;:]{{2,40}}{_END}",
         rf"[只仅在][看查搜用从]?[^，,。？?；;：:]{{1,16}}(?:保存|收录|添加|导入|更新|存)过?的{_ZH_PAGES}[里中内]?{_END}",
     ):
-        for one in re.finditer(pattern, text, re.IGNORECASE):
-            if period := period_of(one.group(), today):
-                yield "days", (period.since, period.until), one.start(), one.end()
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            if period := period_of(match.group(), today):
+                yield "days", (period.since, period.until), match.start(), match.end()
 
 
-def _each(kind: str, value: str, text: str, *patterns: str) -> Iterator[tuple[str, Any, int, int]]:
+def _find_each(kind: str, value: str, text: str, *patterns: str) -> Iterator[tuple[str, Any, int, int]]:
     for pattern in patterns:
-        for one in re.finditer(rf"(?<![A-Za-z]){pattern}", text, re.IGNORECASE):
-            yield kind, value, one.start(), one.end()
+        for match in re.finditer(rf"(?<![A-Za-z]){pattern}", text, re.IGNORECASE):
+            yield kind, value, match.start(), match.end()
 
 
 def split_pasted(text: str) -> tuple[str, str]:
-    """A wish to save what stands below or behind it, and that text; the whole message and nothing for any other."""
-    first = _HEAD.match(text)
-    body = text[first.end() :].strip() if first else ""
-    if first is None or len(body) < _PASTED or not only_saves(_HEAD_END.split(first["head"])[0]):
+    """Split a request to save pasted text from that text; return any other message whole, with an empty string."""
+    match = _HEAD.match(text)
+    body = text[match.end() :].strip() if match else ""
+    if match is None or len(body) < _PASTED or not is_save_only(_HEAD_END.split(match["head"])[0]):
         return text, ""
-    return first["head"], body
+    return match["head"], body
 
 
 def question_of(rest: str) -> str:
-    """The words from the first clause on that does more than ask for something to be saved."""
+    """Return the words from the first clause that does more than ask to save something."""
     place = 0
     for joint in _JOINT.finditer(rest):
         head = rest[place : joint.start()].strip(_AROUND)
-        if (head and not only_saves(head)) or not rest[joint.end() :].strip(_AROUND):
+        if (head and not is_save_only(head)) or not rest[joint.end() :].strip(_AROUND):
             break
         place = joint.end()
     return rest[place:].strip(_AROUND)

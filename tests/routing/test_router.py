@@ -12,7 +12,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.routing import router
-from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, fitted_on, read_message
+from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, read_message, training_digest
 from rag.routing.router import Router
 from rag.routing.wishes import question_of, read_options
 
@@ -39,7 +39,7 @@ def test_messages_that_somebody_else_wrote_go_their_way(name: str) -> None:
 
 
 def test_the_weights_are_those_of_the_training_file() -> None:
-    assert fitted_on() == digest(TRAINING), "fit them anew: python -m benchmarks.routing --fit"
+    assert training_digest() == digest(TRAINING), "fit them anew: python -m benchmarks.routing --fit"
 
 
 def test_no_message_of_the_tests_was_learned_from() -> None:
