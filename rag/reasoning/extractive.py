@@ -111,7 +111,7 @@ class Sentence:
     in_page: str
 
     @property
-    def written(self) -> str:
+    def marked_text(self) -> str:
         return "\n\n".join(f"{line} [{self.passage + 1}]" for line in self.quoted.lines)
 
     def line(self, passages: Sequence[Passage]) -> Line:
@@ -175,7 +175,7 @@ class ExtractiveReasoner:
         """
         sentences, separator = self.select(question, passages), ""
         while (sentence := await asyncio.to_thread(next, sentences, None)) is not None:
-            yield separator + sentence.written
+            yield separator + sentence.marked_text
             separator = "\n\n"
 
     def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:

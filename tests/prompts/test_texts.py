@@ -30,7 +30,7 @@ def test_a_text_of_ones_own_holds_until_the_original_is_taken_back(tmp_path: Pat
     assert made.own and made.version != before.version and not before.own
     again = PromptTexts(tmp_path / "prompts").text("grade.en")
     assert again == made
-    assert again.filled({"count": 2, "marker": "m", "more": 1}) == "Judge 2 passages between <m>. Write {}.\n"
+    assert again.fill({"count": 2, "marker": "m", "more": 1}) == "Judge 2 passages between <m>. Write {}.\n"
     assert SHIPPED.text("grade.en") == before
     assert texts.restore("grade.en") == texts.text("grade.en") == before
     assert list((tmp_path / "prompts").iterdir()) == []
