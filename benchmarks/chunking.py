@@ -34,7 +34,7 @@ from benchmarks import datasets, machine, report, tokens
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
-from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
+from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.text import weigh
 
@@ -146,7 +146,7 @@ def _ours(name: str, model: EmbeddingModel) -> System:
     def cut(page: dict[str, Any]) -> list[Piece]:
         title = str(page.get("title", ""))
         chunks = chunker.split(page["text"], model.sentence_vectors)
-        return [Piece(chunk.text, chunk.end, embedded_text(title, chunk)) for chunk in chunks]
+        return [Piece(chunk.text, chunk.end, embedding_text(title, chunk)) for chunk in chunks]
 
     return System(name, chunker.maximum, cut)
 

@@ -25,7 +25,7 @@ from rag.errors import IngestError
 from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
 from rag.reading.parser import Parser
 from rag.web.connections import DELAY, LIMIT, HostGates
-from rag.web.fetch import Fetched, Fetcher
+from rag.web.fetch import Fetcher, FetchResult
 from tests.support.site_server import SiteServer
 
 _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
@@ -39,7 +39,7 @@ class Crawl:
     seconds: float = 0.0
     texts: set[str] = field(default_factory=set)
 
-    def settle(self, page: FoundPage, answer: Fetched | IngestError) -> None:
+    def settle(self, page: FoundPage, answer: FetchResult | IngestError) -> None:
         """Note what became of a page: its text is new, known already, or could not be had."""
         if isinstance(answer, IngestError):
             self.fates[page.url] = _FATES.get(answer.code, answer.code)
@@ -67,13 +67,13 @@ def crawl(site: SiteServer, parser: Parser, gates: HostGates, workers: int, dead
     return done
 
 
-def _read(fetcher: Fetcher, parser: Parser, page: FoundPage) -> tuple[Fetched, list[str]]:
+def _read(fetcher: Fetcher, parser: Parser, page: FoundPage) -> tuple[FetchResult, list[str]]:
     fetched = fetcher.fetch(page.url)
     links = parser.run("links", fetched.body, url=fetched.final_url, charset=fetched.charset)["links"]
     return fetched, links
 
 
-def _settled(done: Crawl, page: FoundPage, future: Future[tuple[Fetched, list[str]]]) -> list[str]:
+def _settled(done: Crawl, page: FoundPage, future: Future[tuple[FetchResult, list[str]]]) -> list[str]:
     """Note the page that was read; returns its links."""
     try:
         fetched, links = future.result()

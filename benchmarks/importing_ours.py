@@ -14,7 +14,7 @@ from pathlib import Path
 from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
-from rag.ingest.chunking import embedded_text
+from rag.ingest.chunking import embedding_text
 from rag.ingest.sources import record_sources
 from rag.store.qdrant.library import Library
 from rag.types import Chunk
@@ -36,7 +36,7 @@ def main(pages: str, folder: str) -> None:
 def _encoded_texts(library: Library) -> list[str]:
     """The texts that the import encoded, page by page."""
     return [
-        embedded_text(page.title, Chunk(number, one.text, one.start, one.end, one.section))
+        embedding_text(page.title, Chunk(number, one.text, one.start, one.end, one.section))
         for page in library.pages()
         for number, one in enumerate(library.chunks(page.url_hash))
     ]

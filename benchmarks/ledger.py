@@ -25,8 +25,8 @@ from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import has_all
-from rag.retrieval.answerable import UNDECIDED, held_by
-from rag.retrieval.ledger import Ledger, best_of
+from rag.retrieval.answerable import UNDECIDED, estimate_answerable
+from rag.retrieval.ledger import Ledger, select_best
 from rag.types import Passage
 
 SETS = ("xquad-en", "xquad-zh", "dragon-finance-en", "dragon-finance-zh")
@@ -61,8 +61,8 @@ def ask(app: MeasuredApp, library: str, first: Question, then: Question) -> Aske
     found = app.search(question, library=library, k=_K).passages
     idf = app.library(library).idf
     held = Ledger(lambda: before, sparse, idf).find(question, _K)
-    best = best_of(question, before, sparse, _K)
-    likely = held_by(best, question, sparse, idf) if best else 0.0
+    best = select_best(question, before, sparse, _K)
+    likely = estimate_answerable(best, question, sparse, idf) if best else 0.0
     return Asked(_holds(then, found), _holds(then, best), held is not None, likely > UNDECIDED)
 
 

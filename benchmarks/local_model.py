@@ -37,7 +37,7 @@ from rag.evaluation.evidence import squash
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.models.chat import build_chat_model
-from rag.models.failures import failures
+from rag.models.failures import failure_types
 
 _NAIVE = "Answer the question from these passages, and cite their numbers like [1]."
 _PASSAGES = 5
@@ -133,7 +133,7 @@ def _naive(app: App, settings: Settings, most: int | None) -> Ask:
         try:
             reply = asyncio.run(model.ainvoke(prompt))
             text, tokens = reply.text, (reply.usage_metadata or {}).get("total_tokens", 0)
-        except (ModelError, *failures()) as error:
+        except (ModelError, *failure_types()) as error:
             print(f"naive failed: {type(error).__name__}", file=sys.stderr)
         cited = [int(number) for number in _MARK.findall(text)]
         urls = [passages[n - 1].url for n in cited if 0 < n <= len(passages)]

@@ -33,7 +33,7 @@ from rag.config import load_settings
 from rag.evaluation.evidence import coverings, has_all
 from rag.models.chat import build_chat_model
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.hops import in_turns
+from rag.reasoning.hops import interleave
 from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import Question, RunOptions, TreeOrder
 from rag.types import Passage, RunMode
@@ -70,7 +70,7 @@ class Library:
         """What these searches find, as one list."""
         began = time.perf_counter()
         found = [self.app.search(query, library=self.name, k=_K).passages for query in queries]
-        return Asked(len(queries), _holds(row, in_turns(found)), seconds=time.perf_counter() - began)
+        return Asked(len(queries), _holds(row, interleave(found)), seconds=time.perf_counter() - began)
 
     def by_mode(self, row: Mapping[str, Any], mode: RunMode, most: int, reasoner: Reasoner | None = None) -> Asked:
         """What the answer of a mode is written from, after `most` searches at most; 0 is as many as it likes."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from rag.errors import FetchError
 from rag.reading.sitemap import parse_sitemap
-from rag.web.declared_charset import codec_of, declared_in
+from rag.web.declared_charset import codec_of, find_declaration
 from rag.web.guard import check_url
 from rag.web.robots import parse_rules
 from rag.web.url_key import join_url, split_url, url_key
@@ -101,7 +101,7 @@ def obeyed(row: Row) -> bool:
 
 def declared(row: Row) -> bool:
     """The declaration that counts is the browser's, and what declares none is read as Western European."""
-    return codec_of(declared_in(base64.b64decode(row["html_base64"])) or _FALLBACK) == codec_of(row["encoding"])
+    return codec_of(find_declaration(base64.b64decode(row["html_base64"])) or _FALLBACK) == codec_of(row["encoding"])
 
 
 def listed(row: Row) -> bool:

@@ -29,8 +29,8 @@ from benchmarks.intervals import told
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import has_all
-from rag.reasoning.hops import MAX_SCANNED, RulePlanner, in_turns
-from rag.retrieval.answerable import features_of, held_by
+from rag.reasoning.hops import MAX_SCANNED, RulePlanner, interleave
+from rag.retrieval.answerable import estimate_answerable, features_of
 from rag.types import Passage
 
 _MOST, _K, _ROOM, _FIRST = 6, 20, 4000, 5
@@ -69,7 +69,7 @@ class Roller:
             asked.append(query)
             found.append(searched.passages)
             waiting = waiting or [one.text for one in self._planner.revise(question, asked, found)]
-            read = in_turns(found)
+            read = interleave(found)
             known = (searched.answerable, *self._known(question, asked, found, read, len(waiting)))
             moments.append(Moment(known, has_all(quotes, [one.text for one in read], _ROOM)))
         return moments
@@ -88,8 +88,8 @@ class Roller:
         before = {one.id for passages in found[:-1] for one in passages}
         first = found[-1][:_FIRST]
         yield sum(one.id not in before for one in first) / max(1, len(first))
-        yield held_by(read, question, sparse, self._idf)
-        yield held_by(found[0], question, sparse, self._idf)
+        yield estimate_answerable(read, question, sparse, self._idf)
+        yield estimate_answerable(found[0], question, sparse, self._idf)
         idf = self._idf(sorted(sparse.encode_query(question).indices))
         yield from features_of(idf, read, sparse).values()
         leads = self._planner.leads(question, asked[-1], found[-1][:MAX_SCANNED])

@@ -14,7 +14,7 @@ from benchmarks.ours import MeasuredApp
 from benchmarks.plain import PlainSearch, pieces_of
 from rag.app import Question
 from rag.evaluation.evidence import squash
-from rag.text import split_sentences, unmarked
+from rag.text import split_sentences, strip_citations
 
 _SHORT = 40  # characters: a longer answer is never quoted to the letter
 
@@ -60,5 +60,5 @@ def in_evidence(row: Mapping[str, Any], sentences: Iterable[str]) -> list[bool]:
 
 
 def sentences_of(text: str) -> list[str]:
-    bare = unmarked(text)
+    bare = strip_citations(text)
     return [bare[start:end] for start, end in split_sentences(bare)]

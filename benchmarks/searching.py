@@ -130,13 +130,13 @@ def by_stage(way: Callable[[str, Filters], object], asked: Sequence[Question]) -
     parts: Parts = {
         "other": [(Retriever, "search")],
         "legs": [(Searcher, "_run")],
-        "fusion": [(Tuning, "weighted")],
-        "fetch": [(Searcher, "_read")],
-        "mmr": [(retriever, "_diverse")],
+        "fusion": [(Tuning, "fuse_by_score")],
+        "fetch": [(Searcher, "_read_hits")],
+        "mmr": [(retriever, "_select_diverse")],
         "idf": [(Searcher, "idf")],
         "context": [(retriever, "assemble")],
         "sentences": [(context, "choose_spans")],
-        "is it there": [(Retriever, "_likeliest")],
+        "is it there": [(Retriever, "_max_probability")],
     }
     stages = Stages()
     with stages.patch(parts):

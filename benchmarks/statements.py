@@ -76,7 +76,7 @@ class Judge:
         return [Judgement("unsupported" if self._says_wrong(claim) else "supported") for claim in claims]
 
     def _says_wrong(self, claim: Claim) -> bool:
-        stated = self._check.weighed[claim.place].stated
+        stated = self._check.scored_statements[claim.place].stated
         chance = random.Random(f"{self._case['id']} {claim.place}").random()
         return _is_wrong(self._case, stated.start, stated.stop) == (chance < self._right)
 
@@ -120,7 +120,7 @@ def rules(case: Case) -> list[Row]:
 def judge(case: Case, right: float = 0.95, overrule: Overrule | None = None, of_all: bool = False) -> list[Row]:
     """What the app finds where a model answers that is right in a share of its verdicts; `of_all`: also of quotes."""
     check = _check(case)
-    for weighed in check.weighed if of_all else ():
+    for weighed in check.scored_statements if of_all else ():
         weighed.finding = replace(weighed.finding, reason="")
     asyncio.run(check.consult(Judge(case, check, right), "", 16_000))
     return _rows(check, overrule, [Evidence([t[a:b] for a, b in split_sentences(t)]) for t in case["passages"]])
@@ -214,7 +214,7 @@ def _check(case: Case) -> Check:
 
 def _rows(check: Check, overrule: Overrule | None = None, named: Sequence[Evidence] = ()) -> list[Row]:
     rows: list[Row] = []
-    for weighed in check.weighed:
+    for weighed in check.scored_statements:
         stated, finding = weighed.stated, weighed.finding
         if weighed.counts:
             over = overrule and weighed.by == "model" and overrule(ParsedClaim(extract_claim(stated.bare)), named)

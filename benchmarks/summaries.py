@@ -22,7 +22,7 @@ from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import told as shown
 from rag.evaluation.evidence import squash
-from rag.reasoning.summarising import leading, sections_of, telling, told
+from rag.reasoning.summarising import leading, sections_of, select_parts, select_sentences
 from rag.text import terms
 
 _STRETCH = 12_000  # characters of a long document that are taken for a page
@@ -51,8 +51,8 @@ class Read:
 def read(text: str) -> Read:
     sections = sections_of(text)
     texts = [text[section.start : section.end] for section in sections]
-    parts = told(sections)
-    quotes = [telling([texts[place] for place in places], len(parts)) for places in parts]
+    parts = select_parts(sections)
+    quotes = [select_sentences([texts[place] for place in places], len(parts)) for places in parts]
     said = {
         place: len(own)
         for places, part in zip(parts, quotes, strict=True)

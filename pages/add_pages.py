@@ -20,7 +20,7 @@ from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import SHARE_PARAMS, go, shared_links
 from rag.ui.kit.parts import draw_page_head
-from rag.ui.kit.session import current_library, jobs_of, session, set_param, whose
+from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.serving.uploads import release, upload_limits
 from rag.ui.shell import open_app
@@ -125,7 +125,7 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
         st.caption(label("add_empty", language))
     if add and urls:
         job_id = app.imports.add_urls(
-            urls, library=library, owner=whose(), force=options.force, chunker=options.chunker
+            urls, library=library, owner=person_id(), force=options.force, chunker=options.chunker
         )
         _start(job_id)
     with st.expander(label("bookmarklet", language), icon=":material/bookmark_add:", type="compact"):
@@ -162,7 +162,7 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
     )
     if submitted and uploads:
         files = [(file.name, file.getvalue()) for file in uploads]
-        job_id = app.imports.add_files(files, library=library, owner=whose(), chunker=options.chunker)
+        job_id = app.imports.add_files(files, library=library, owner=person_id(), chunker=options.chunker)
         release(uploads)
         _start(job_id)
     _draw_stored_files(app, library, language)
@@ -182,7 +182,7 @@ def _draw_stored_files(app: App, library: str, language: Language) -> None:
 def _draw_samples(app: App, library: str, options: _Options, language: Language) -> None:
     st.markdown(label("add_samples_lead", language))
     if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
-        _start(app.imports.add_examples(library=library, owner=whose(), chunker=options.chunker))
+        _start(app.imports.add_examples(library=library, owner=person_id(), chunker=options.chunker))
 
 
 def _round() -> int:

@@ -29,7 +29,7 @@ class Person:
     administers: bool = False
 
 
-def person_of(
+def build_person(
     claims: Mapping[str, Any],
     *,
     admins: Sequence[str] = (),
@@ -38,35 +38,35 @@ def person_of(
 ) -> Person:
     """Return the person that the claims describe.
 
-    An address counts as a subject if `refusal` accepts it. `owner` is derived from issuer and subject, the only pair
+    An address counts as a subject if `find_refusal` accepts it. `owner` comes from issuer and subject, the only pair
     that is stable and never reassigned (OpenID Connect Core 1.0, section 5.7); without a subject, from the address.
     """
-    address = address_of(claims)
+    address = extract_email(claims)
     name = " ".join(str(claims.get("name") or address or claims.get("sub") or "").split())
     subject = str(claims.get("sub") or "")
     identity = f"{claims.get('iss') or ''}\n{subject}" if subject else f"address\n{address}"
     owner = hashlib.sha256(identity.encode()).hexdigest()[:32]
     groups = claims.get(groups_claim) or ()
     subjects = {f"group:{group}".lower() for group in ([groups] if isinstance(groups, str) else groups)}
-    if address and not refusal(claims, [address], verified_issuers):
+    if address and not find_refusal(claims, [address], verified_issuers):
         subjects |= {address, f"@{address.partition('@')[2]}"}
-    administers = bool(admins) and not refusal(claims, admins, verified_issuers)
+    administers = bool(admins) and not find_refusal(claims, admins, verified_issuers)
     return Person(owner, name, address, frozenset(subjects), administers)
 
 
-def subject_of(text: str) -> str:
+def parse_subject(text: str) -> str:
     """Normalise a subject of a grant: an address, a domain with a leading @, or a group; empty for anything else."""
     plain = " ".join(text.split()).lower()
     return plain if _SUBJECT.fullmatch(plain) else ""
 
 
-def address_of(claims: Mapping[str, Any]) -> str:
+def extract_email(claims: Mapping[str, Any]) -> str:
     """Return the e-mail address in lower case, or an empty string if it is missing or malformed."""
     address = str(claims.get("email") or "").strip().lower()
     return address if _ADDRESS.fullmatch(address) else ""
 
 
-def refusal(claims: Mapping[str, Any], allowed: Sequence[str], verified_issuers: Sequence[str] = ()) -> Refusal:
+def find_refusal(claims: Mapping[str, Any], allowed: Sequence[str], verified_issuers: Sequence[str] = ()) -> Refusal:
     """Return why access is denied; empty if it is granted.
 
     `allowed` contains addresses (`ann@example.com`), domains (`@example.com`, not subdomains), or `*` for everyone who
@@ -80,7 +80,7 @@ def refusal(claims: Mapping[str, Any], allowed: Sequence[str], verified_issuers:
         return ""
     if not str(claims.get("email") or "").isascii():
         return "foreign_letters"  # some become ASCII in lower case: the Kelvin sign becomes k
-    address = address_of(claims)
+    address = extract_email(claims)
     if not address:
         return "no_address"
     if "email_verified" not in claims and claims.get("iss") not in verified_issuers:

@@ -19,7 +19,7 @@ _UNPACED_TEXTS: Final = 10  # concurrent texts that stream without a pause
 _PAUSE_PER_TEXT, _MAX_TEXT_PAUSE = 0.01, 0.5  # seconds between pieces, per text, and max.: screens poll half as often
 
 
-def paced(rows: Iterable[T], every: int) -> Iterator[T]:
+def throttle(rows: Iterable[T], every: int) -> Iterator[T]:
     """Yield the rows, pausing after each `every` of them so that other threads can run.
 
     The caller uses a third of its time, so whoever draws a page waits for a few rows only.

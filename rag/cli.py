@@ -21,7 +21,7 @@ from rag import __version__
 from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
 from rag.errors import ConfigError, RagError
 from rag.logs import begin_logging
-from rag.text import without_controls, without_surrogates
+from rag.text import replace_surrogates, strip_controls
 from rag.types import RunMode
 
 Command = Callable[[Settings, argparse.Namespace], int]
@@ -74,7 +74,7 @@ def _load_command(name: str) -> Command:
 
 def _print_error(error: RagError, status: int) -> int:
     logging.getLogger(__name__).debug("details", exc_info=error)
-    print(f"error: {without_controls(str(error))}", file=sys.stderr)
+    print(f"error: {strip_controls(str(error))}", file=sys.stderr)
     return status
 
 
@@ -248,7 +248,7 @@ def _add_chunker(parser: argparse.ArgumentParser) -> None:
 
 def _decode(text: str) -> str:
     """Return an argument as text. Terminals send UTF-8 even if the locale is ASCII."""
-    if without_surrogates(text) == text:
+    if replace_surrogates(text) == text:
         return text
     return os.fsencode(text).decode("utf-8", "replace")
 

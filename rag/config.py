@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     @field_validator("trace_headers")
     @classmethod
     def _check_headers(cls, value: SecretStr) -> SecretStr:
-        if not all(re.fullmatch(r"[\w-]+=[\x20-\x7e]+", pair.strip(), re.ASCII) for pair in pairs_in(value)):
+        if not all(re.fullmatch(r"[\w-]+=[\x20-\x7e]+", pair.strip(), re.ASCII) for pair in split_headers(value)):
             raise ValueError("must be NAME=VALUE pairs with commas between")
         return value
 
@@ -219,7 +219,7 @@ class Settings(BaseSettings):
         return bool(self.llm_model)
 
 
-def pairs_in(headers: SecretStr) -> list[str]:
+def split_headers(headers: SecretStr) -> list[str]:
     """Split TRACE_HEADERS into its NAME=VALUE pairs."""
     return list(filter(None, headers.get_secret_value().split(",")))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from rag.quantities.numerals import chinese_number
+from rag.quantities.numerals import parse_chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +105,12 @@ _JOINER: Final = re.compile(r"\s?(?:\b(?:to|until|till|through|and)\b|[-–—~�
 _MAX_CONTEXT: Final = 24
 
 
-def period_of(text: str, today: date, *, ahead: bool = False) -> Period | None:
+def find_period(text: str, today: date, *, ahead: bool = False) -> Period | None:
     """Return the first period that `text` names, or None.
 
     A day without a year is the most recent one, or with `ahead` the next one.
     """
-    moments = [moment for moment in moments_in(text, today, ahead) if moment.start < 20_000]
+    moments = [moment for moment in find_moments(text, today, ahead) if moment.start < 20_000]
     for index, moment in enumerate(moments):
         following = moments[index + 1] if index + 1 < len(moments) else None
         if period := _build_period(text, moment, following):
@@ -140,8 +140,8 @@ def _build_period(text: str, moment: Moment, second: Moment | None) -> Period | 
     return Period(None if side == "until" else moment.first, moment.last, start, end)
 
 
-def moments_in(text: str, today: date, ahead: bool) -> Iterator[Moment]:
-    """Yield every moment that `text` names, including weak ones; arguments as for `period_of`."""
+def find_moments(text: str, today: date, ahead: bool) -> Iterator[Moment]:
+    """Yield every moment that `text` names, including weak ones; arguments as for `find_period`."""
     for match in _MOMENT.finditer(text):
         kind = str(match.lastgroup)
         try:
@@ -160,7 +160,7 @@ def _calendar_range(year: int, month: int = 0) -> tuple[date, date]:
     return date(year, month or 1, 1), date(year, month or 12, monthrange(year, month or 12)[1])
 
 
-def shifted(day: date, duration: str, sign: int) -> date:
+def shift_day(day: date, duration: str, sign: int) -> date:
     """Return `day` moved by a duration ("three weeks"), back if `sign` is -1. Raises ValueError, OverflowError."""
     return _subtract(day, -sign * _read_count(duration.lower()), _read_unit(duration.lower()))
 
@@ -199,7 +199,7 @@ def _read_count(text: str) -> float:
     if digits := re.search(r"\d+", text):
         return int(digits[0])
     if han := re.search("[一二两三四五六七八九十百几半]+", text):
-        return 0.5 if han[0] == "半" else 3 if han[0] == "几" else float(chinese_number(han[0]))
+        return 0.5 if han[0] == "半" else 3 if han[0] == "几" else float(parse_chinese(han[0]))
     words = text.removeprefix("a ").split() if "few" in text or "couple" in text else text.split()
     return next((n for n, names in enumerate(_NUMBERS) for word in words if word in names.split("/")), 1)
 
@@ -277,7 +277,7 @@ def _to_year(text: str, today: date) -> int:
 
 def _to_int(text: str) -> int:
     """Parse a number in digits or Chinese, years digit by digit; 0 for an empty text."""
-    return int(text) if text.isdecimal() else int(chinese_number(text)) if text else 0
+    return int(text) if text.isdecimal() else int(parse_chinese(text)) if text else 0
 
 
 def _read_han_turn(text: str, today: date, ahead: bool) -> tuple[date, date]:

@@ -14,7 +14,7 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.hub import MINILM_STORED
 from rag.models.service_embedding import ServiceEncoder
 from rag.models.verifier import Pair
-from rag.tools.code import can_close
+from rag.tools.code import can_isolate
 from rag.types import Notice
 from rag.web.url_key import split_url
 
@@ -146,7 +146,7 @@ def _check_verifier(app: App) -> Finding:
 def _check_code(app: App) -> Finding:
     if not app.settings.tools_code:
         return Finding("code", True, True, say(Notice("code_off"), "en"))
-    works = can_close()
+    works = can_isolate()
     return Finding("code", works, not works, say(Notice("doctor_code" if works else "code_not_closed"), "en"))
 
 

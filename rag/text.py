@@ -75,12 +75,12 @@ _NARROW_TOKENS = 0.27  # tokens per Latin and per wide character, according to v
 _WIDE_TOKENS = 0.7  # about 0.25-0.3 and 0.6-0.8 with any tokenizer
 
 
-def plain(text: str) -> str:
-    """Return a title or name on one line, without control characters (see `without_controls`)."""
-    return " ".join(without_controls(" ".join(text.split())).split())
+def to_plain_line(text: str) -> str:
+    """Return a title or name on one line, without control characters (see `strip_controls`)."""
+    return " ".join(strip_controls(" ".join(text.split())).split())
 
 
-def without_controls(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Remove control characters, except line ends and tabs, and characters that change the text direction.
 
     The explicit directional formatting characters are those of UAX #9; they can make a name look like another one.
@@ -88,16 +88,16 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-def inert(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """Return a table cell that a spreadsheet takes for text: a possible formula gets a leading apostrophe.
 
-    This follows OWASP ("CSV Injection"); `live` removes the apostrophe.
+    This follows OWASP ("CSV Injection"); `unescape_formula` removes the apostrophe.
     """
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
-def live(cell: str) -> str:
-    """Undo `inert`."""
+def unescape_formula(cell: str) -> str:
+    """Undo `escape_formula`."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
@@ -191,7 +191,7 @@ def fenced_blocks(text: str, start: int = 0, end: int | None = None) -> list[tup
     return [*blocks, (open_fence.start(), stop)] if open_fence else blocks
 
 
-def without_struck(text: str, start: int = 0, end: int | None = None) -> str:
+def strip_struck(text: str, start: int = 0, end: int | None = None) -> str:
     """Return `text[start:end]` without struck-out parts (`~~…~~`), which are visible but no longer valid.
 
     Lines marked `UNSURE` are removed too, since their letters may be wrong.
@@ -209,7 +209,7 @@ def without_struck(text: str, start: int = 0, end: int | None = None) -> str:
     return result + text[at:stop]
 
 
-def struck_told(text: str, template: str) -> str:
+def describe_struck(text: str, template: str) -> str:
     """Return `text` with its struck-out parts inserted into a sentence, `template`, for plain-text readers."""
     return _STRUCK.sub(lambda match: template.format(match[0][2:-2]), text)
 
@@ -343,12 +343,12 @@ def terms(text: str) -> list[str]:
     return words
 
 
-def normal(question: str) -> tuple[str, ...]:
+def unique_terms(question: str) -> tuple[str, ...]:
     """Return the distinct words of a question, sorted."""
     return tuple(sorted(set(terms(question))))
 
 
-def without_surrogates(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate by U+FFFD, since surrogates can be neither stored nor printed."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
@@ -358,12 +358,12 @@ _MARKDOWN_SYNTAX = re.compile(
 )
 
 
-def literal(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return a title or name as one line of Markdown that renders literally."""
     return _MARKDOWN_SYNTAX.sub(r"\\\g<0>", " ".join(text.split()))
 
 
-def unmarked(answer: str) -> str:
+def strip_citations(answer: str) -> str:
     """Return an answer without its citation marks."""
     return _CITATION_MARK.sub("", answer)
 
@@ -372,7 +372,7 @@ _ENDS = re.compile(r"(?:[。！？!?…]|(?<!\d)[.])['\"”’)）」』*_]*$")
 _ENDS_WITH_MARKS = re.compile(r"[。！？!?….]['\"”’)）」』*_]*(?:\s?\[\d{1,3}\])+")
 
 
-def whole_sentences(text: str) -> str:
+def trim_to_sentences(text: str) -> str:
     """Return an interrupted text up to the end of its last whole sentence, row or line, with its citation marks."""
     spans = split_sentences(text)
     if not spans:
@@ -388,7 +388,7 @@ def whole_sentences(text: str) -> str:
 
 def first_sentence(text: str, limit: int = 240) -> str:
     """Return the first sentence of an answer without its marks, up to `limit` characters; "" if there is none."""
-    bare = unmarked(text).strip()
+    bare = strip_citations(text).strip()
     spans = split_sentences(bare)
     return bare[spans[0][0] : spans[0][1]][:limit] if spans else ""
 
@@ -399,7 +399,7 @@ def estimate_tokens(text: str) -> int:
     return ceil((len(text) - wide) * _NARROW_TOKENS + wide * _WIDE_TOKENS)
 
 
-def encodable(text: str) -> str:
+def make_encodable(text: str) -> str:
     """Replace each lone surrogate of `text` by `?`; return the same object if there is none."""
     try:
         text.encode("utf-8")
@@ -408,7 +408,7 @@ def encodable(text: str) -> str:
     return text
 
 
-def mended(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Join the halves of surrogate pairs; a lone half becomes U+FFFD, since files and pages cannot contain it.
 
     A server that splits its chunks by UTF-16 sends some characters in two parts.

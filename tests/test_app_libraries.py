@@ -18,7 +18,7 @@ from rag.errors import StoreError
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import LibraryInfo
-from rag.store.qdrant.transfer import importing
+from rag.store.qdrant.transfer import open_import
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_library_that_is_being_imported_keeps_no_other_waiting(client: EdgeCli
     begun, go = threading.Event(), threading.Event()
 
     def bring_in() -> None:
-        with importing(client, LibraryInfo("slow", "builtin", 384)):
+        with open_import(client, LibraryInfo("slow", "builtin", 384)):
             begun.set()
             assert go.wait(60)
 

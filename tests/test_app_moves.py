@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
     asked = app.converse(Question("How often was the bell of station 9 wound?", ("main",)))
     assert app.wait(asked.run_id, timeout=60).citations
     end = time.monotonic() + 30
-    while not app._database.conversations.past_questions("main", 1):
+    while not app._database.conversations.answers_with_citations("main", 1):
         assert time.monotonic() < end
         time.sleep(0.02)
     app.close()

@@ -11,7 +11,7 @@ import pytest
 from rag.app.page_maps import PageMaps
 from rag.errors import StoreAwayError
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.page_map import FEWEST
+from rag.retrieval.page_map import MIN_PAGES
 from rag.store.qdrant.library import Library
 from rag.types import Page
 from tests.store.support import draft
@@ -46,7 +46,7 @@ def maps(library: Texts) -> Iterator[PageMaps]:
     made.close()
 
 
-def pages(number: int = FEWEST) -> list[Page]:
+def pages(number: int = MIN_PAGES) -> list[Page]:
     return [draft(f"page-{n}", site=f"s{n % 2}.example").page for n in range(number)]
 
 
@@ -60,9 +60,9 @@ def test_it_is_made_once_for_the_same_pages(maps: PageMaps, library: Texts) -> N
 
 def test_a_page_that_came_went_or_changed_makes_it_anew(maps: PageMaps, library: Texts) -> None:
     first = maps.of("main", pages()).result(60)
-    more = pages(FEWEST + 1)
+    more = pages(MIN_PAGES + 1)
     second = maps.of("main", more).result(60)
-    assert second is not first and second is not None and len(second.places) == FEWEST + 1
+    assert second is not first and second is not None and len(second.places) == MIN_PAGES + 1
     maps.of("main", [replace(more[0], text_hash="another"), *more[1:]]).result(60)
     maps.of("other", more).result(60)
     assert len(library.asked) == 4
@@ -77,4 +77,4 @@ def test_what_the_database_could_not_tell_is_asked_again(maps: PageMaps, library
 
 
 def test_of_too_few_pages_there_is_none(maps: PageMaps) -> None:
-    assert maps.of("main", pages(FEWEST - 1)).result(60) is None
+    assert maps.of("main", pages(MIN_PAGES - 1)).result(60) is None

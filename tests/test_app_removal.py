@@ -12,7 +12,7 @@ from rag.app import App
 from rag.config import Settings, load_settings
 from rag.ingest.sources import web_source
 from rag.store.qdrant.records import LIBRARIES, RESTORE_PERIOD, library_id
-from rag.store.sql.evaluation_table import KeptRow
+from rag.store.sql.evaluation_table import StoredRow
 from tests.store.support import save_turn
 
 
@@ -40,7 +40,7 @@ def filled(app: App) -> str:
     app._database.cases.put(set_id, [("q", {"question": "Why?"})])
     run_id = app._database.evaluations.create(name, "ann", "run", set_id, [], 1, {})
     app._database.evaluations.set_state(run_id, "paused", ["running"])
-    app._database.evaluations.add_row(run_id, KeptRow("fast", "q", {}, {}))
+    app._database.evaluations.add_row(run_id, StoredRow("fast", "q", {}, {}))
     app._database.labels.add(name, "ann", [("l", "supported", {})])
     return name
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rag.access import Person, person_of, subject_of
+from rag.access import Person, build_person, parse_subject
 from rag.app import App, Question, RunOptions
 from rag.app.roles import EVERYONE, ROLES, RULES, Roles, Rule, role_of
 from rag.app.transfer import Transfers
@@ -34,7 +34,7 @@ ISSUER = "https://id.example"
 
 def signed_in(address: str, *groups: str, admins: tuple[str, ...] = ()) -> Person:
     claims = {"iss": ISSUER, "sub": address, "email": address, "email_verified": True, "groups": list(groups)}
-    return person_of(claims, admins=admins)
+    return build_person(claims, admins=admins)
 
 
 ANN, BOB = signed_in("ann@example.com"), signed_in("bob@team.example", "Editors")
@@ -67,7 +67,7 @@ def test_roles_add_up(given: dict[str, Role], person: Person | None, role: Role)
 
 def test_an_address_that_nobody_verified_means_nobody() -> None:
     claims = {"iss": ISSUER, "sub": "7", "email": "ann@example.com", "email_verified": False, "groups": "staff"}
-    person = person_of(claims, admins=("ann@example.com",))
+    person = build_person(claims, admins=("ann@example.com",))
     assert person.subjects == {"group:staff"} and not person.administers
 
 
@@ -84,7 +84,7 @@ def test_an_address_that_nobody_verified_means_nobody() -> None:
     ],
 )
 def test_what_a_grant_may_name(text: str, subject: str) -> None:
-    assert subject_of(text) == subject
+    assert parse_subject(text) == subject
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_each_method_needs_its_role(
     monkeypatch.setattr(Schedules, "library_of", lambda self, schedule_id: "team")
     monkeypatch.setattr(Transfers, "library_of", lambda self, transfer_id: "new")
     monkeypatch.setattr(Sets, "set_of", lambda self, set_id: SimpleNamespace(library="team"))
-    monkeypatch.setattr(Conversations, "linked_libraries", lambda self, link: ["team"])
+    monkeypatch.setattr(Conversations, "list_link_libraries", lambda self, link: ["team"])
     app._database.grants.put("team", EVERYONE, "none", "")
     app._database.grants.put("team", "bob@team.example", role, "")
     theirs = app.for_person(BOB)
@@ -265,7 +265,7 @@ def test_a_link_needs_every_library_that_its_answers_come_from(app: App) -> None
     answer = Answer("Which colour?", "fast", "answered", "It is red. [1]", (source,))
     kept = app.conversations.put(Question("Which colour?", (near, far)), answer, ANN.owner, "", {})
     link = app.conversations.share(kept.conversation_id, ANN.owner)
-    assert app.conversations.linked_libraries(link) == sorted({near, far})
+    assert app.conversations.list_link_libraries(link) == sorted({near, far})
     with pytest.raises(RagError):
         app.for_person(BOB).conversations.linked(link)
 

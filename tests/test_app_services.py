@@ -143,7 +143,7 @@ def asked(tmp_path: Path) -> Path:
             run = app.converse(Question(f"How often was the {thing} of station {number} wound?", ("main",))).run_id
             assert app.wait(run, timeout=60).citations
         deadline = time.monotonic() + 30
-        while len(app._database.conversations.past_questions("main", 50)) < len(PAGES):
+        while len(app._database.conversations.answers_with_citations("main", 50)) < len(PAGES):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     return tmp_path

@@ -46,7 +46,7 @@ def test_it_goes_on_in_an_app_that_was_started_later(tmp_path: Path) -> None:
         _waiting(before, asked.turn_id)
     with closing(_app(tmp_path)) as after:
         after.conversations.recover()
-        assert after.conversations.question(asked.turn_id, "ann") == ASKED.limited(after.settings)
+        assert after.conversations.question(asked.turn_id, "ann") == ASKED.with_defaults(after.settings)
         replied: Any = asked
         for said in ("Yes.", "Quite."):
             turn = _waiting(after, asked.turn_id)

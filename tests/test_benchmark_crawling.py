@@ -13,7 +13,7 @@ from rag.ingest.discovery import FoundPage
 from rag.reading.parser import Parser
 from rag.types import because
 from rag.web.connections import HostGates
-from rag.web.fetch import Fetched
+from rag.web.fetch import FetchResult
 from tests.support.site_server import SiteServer
 
 
@@ -60,8 +60,8 @@ def error(code: str) -> FetchError:
     return FetchError(code, url="", status=500, seconds=1, **because("server_fault", status=500))
 
 
-def fetched(url: str, body: bytes) -> Fetched:
-    return Fetched(url, url, 200, "text/html", None, body, (), 0.0)
+def fetched(url: str, body: bytes) -> FetchResult:
+    return FetchResult(url, url, 200, "text/html", None, body, (), 0.0)
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from rag.cli import _build_parser, _load_command, main
 from rag.commands.output import put, text_of
 from rag.ingest.sources import Source
-from rag.text import split_sentences, without_controls
+from rag.text import split_sentences, strip_controls
 from tests.support.tiny_model import build_tiny_verifier
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -295,7 +295,7 @@ def test_a_list_of_addresses_has_no_limit(tmp_path: Path, monkeypatch: pytest.Mo
         taken.extend(source.url for source in sources)
         return 0
 
-    monkeypatch.setattr("rag.commands.pages._take_in", take_in)
+    monkeypatch.setattr("rag.commands.pages._ingest", take_in)
     urls = [f"https://a.example/{'x' * 2000}/{number}" for number in range(900)]
     (tmp_path / "list.txt").write_text("\n".join(urls))
     assert main(["--data-dir", str(tmp_path / "data"), "ingest", "--from-file", str(tmp_path / "list.txt")]) == 0
@@ -353,7 +353,7 @@ def test_a_terminal_gets_no_orders(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "ab[2J\n\tc\n"
     put(argparse.Namespace(json=True), row, "")
     shown = capsys.readouterr().out
-    assert shown == without_controls(shown)
+    assert shown == strip_controls(shown)
     assert json.loads(shown) == row
 
 

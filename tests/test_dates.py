@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from rag.dates import period_of
-from rag.quantities.numerals import chinese_number
+from rag.dates import find_period
+from rag.quantities.numerals import parse_chinese
 
 TODAY = date(2026, 11, 23)  # a Monday
 
@@ -48,7 +48,7 @@ TODAY = date(2026, 11, 23)  # a Monday
     ],
 )
 def test_periods(text: str, since: str, until: str, named: str) -> None:
-    found = period_of(text, TODAY)
+    found = find_period(text, TODAY)
     assert found
     days = [day.isoformat() if day else "" for day in (found.since, found.until)]
     assert (*days, text[found.start : found.end]) == (since, until, named)
@@ -71,14 +71,14 @@ def test_periods(text: str, since: str, until: str, named: str) -> None:
     ],
 )
 def test_no_period(text: str) -> None:
-    assert period_of(text, TODAY) is None
+    assert find_period(text, TODAY) is None
 
 
 @pytest.mark.parametrize(
     ("text", "day"), [("until 25 December", "2026-12-25"), ("下周五", "2026-12-04"), ("到3月1日还有几天", "2027-03-01")]
 )
 def test_ahead(text: str, day: str) -> None:
-    found = period_of(text, TODAY, ahead=True)
+    found = find_period(text, TODAY, ahead=True)
     assert found and found.until and found.until.isoformat() == day
 
 
@@ -94,4 +94,4 @@ def test_ahead(text: str, day: str) -> None:
     ],
 )
 def test_chinese_numbers(said: str, number: int) -> None:
-    assert chinese_number(said) == number
+    assert parse_chinese(said) == number

@@ -79,7 +79,7 @@ def test_leave_holds_for_one_conversation_and_its_ledger_answers_what_follows(tm
         app.wait(converse(app, first.conversation_id).run_id, 120)
         assert server.count("/search") == 2
         branch = app.conversations.branch(first.conversation_id, first.turn_id)
-        lets = [app.conversations.lets_web(one) for one in (first.conversation_id, branch, "")]
+        lets = [app.conversations.allows_web(one) for one in (first.conversation_id, branch, "")]
         assert lets == [True, False, False]
         asked = converse(app)
         turn = waiting(app, asked)

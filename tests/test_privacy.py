@@ -51,7 +51,7 @@ from rag.prompts.texts import PromptTexts
 from rag.runs.options import Question
 from rag.runs.serialization import compress_searches, to_json
 from rag.store.sql.conversation_table import Change
-from rag.store.sql.evaluation_table import KeptRow
+from rag.store.sql.evaluation_table import StoredRow
 from rag.store.sql.job_table import NewItem
 from rag.tracing import Span
 from rag.types import Answer, Citation, Notice, Retrieval
@@ -113,7 +113,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         "ask": BEGINS,
     },
     "conversations": {
-        **dict.fromkeys(("close", "recover", "forget_memories", "linked_libraries"), PROGRAM),
+        **dict.fromkeys(("close", "recover", "forget_memories", "list_link_libraries"), PROGRAM),
         "linked": "for whoever was given its link, and reads its libraries: see tests/test_app_roles.py",
     },
     "remembered": {"close": PROGRAM, "add": BEGINS},
@@ -205,7 +205,7 @@ class World:
         table.finish_turn(turn, to_json(answer), searches=compress_searches([Retrieval(SECRET, "mmr", (), (), ())]))
         app._database.spans.save(turn, [Span(SECRET, "node")])
         self.ids["waits"] = table.begin_turn("waiting", "main", "ann", SECRET, extra=extra)
-        table.put_aside(self.ids["waits"], {"asks": [{"id": "w", "asks": {"ask": SECRET}}], "spent": {}})
+        table.suspend_turn(self.ids["waits"], {"asks": [{"id": "w", "asks": {"ask": SECRET}}], "spent": {}})
         app.conversations.branch("hers", turn, "ann")
         app.feedback.give(turn, 1, owner="ann", comment=SECRET, correction=SECRET)
         self.ids["note"] = app.remembered.add("ann", SECRET, lasting=True)
@@ -223,7 +223,7 @@ class World:
         for setting in ("fast", "deep"):
             answer = to_json(Answer(SECRET, "fast", "answered", SECRET))
             database.evaluations.add_row(
-                run_id, KeptRow(setting, "q", {"calls": 1.0}, {"answer": answer, "first_token": None})
+                run_id, StoredRow(setting, "q", {"calls": 1.0}, {"answer": answer, "first_token": None})
             )
         for name, verdict in (("waiting", ""), ("labelled", "supported")):
             kept = asdict(Label(name, SECRET, SECRET, (SECRET,), "supported", "model"))

@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from rag.text import (
+    describe_struck,
     detect_language,
+    escape_markdown,
     fenced_blocks,
     is_chinese,
-    literal,
-    mended,
-    plain,
+    join_surrogates,
     question_language,
+    replace_surrogates,
     split_sentences,
-    struck_told,
+    strip_controls,
+    strip_struck,
     terms,
-    whole_sentences,
-    without_controls,
-    without_struck,
-    without_surrogates,
+    to_plain_line,
+    trim_to_sentences,
 )
 
 
@@ -183,13 +183,13 @@ def test_the_language_of_a_page_is_told_by_its_letters_alone() -> None:
 
 
 def test_what_a_terminal_or_a_list_would_obey_goes() -> None:
-    assert plain("\x1b]0;title\x07 a\u202egpj\u2066 b\x9b2J\n c\t\ufeff") == "]0;title agpj b2J c"
-    assert plain("家\u200d族 नमस्\u200dते 👩\u200d🚀") == "家\u200d族 नमस्\u200dते 👩\u200d🚀"
-    assert without_controls("one\n\ttwo\r\x1b[0m") == "one\n\ttwo[0m"
+    assert to_plain_line("\x1b]0;title\x07 a\u202egpj\u2066 b\x9b2J\n c\t\ufeff") == "]0;title agpj b2J c"
+    assert to_plain_line("家\u200d族 नमस्\u200dते 👩\u200d🚀") == "家\u200d族 नमस्\u200dते 👩\u200d🚀"
+    assert strip_controls("one\n\ttwo\r\x1b[0m") == "one\n\ttwo[0m"
 
 
 def test_without_surrogates() -> None:
-    assert without_surrogates("a\ud83db\udc00 😀") == "a\ufffdb\ufffd 😀"
+    assert replace_surrogates("a\ud83db\udc00 😀") == "a\ufffdb\ufffd 😀"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_without_surrogates() -> None:
     ],
 )
 def test_halves_of_characters_are_joined(text: str, expected: str) -> None:
-    assert mended(text) == expected
+    assert join_surrogates(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -218,13 +218,13 @@ def test_halves_of_characters_are_joined(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_struck_out_is_taken_away(text: str, valid: str) -> None:
-    assert without_struck(text) == valid
+    assert strip_struck(text) == valid
 
 
 def test_a_part_of_what_is_struck_out() -> None:
     text = "~~One is shut. Two is shut.~~ Three is open."
-    assert [without_struck(text, a, b).strip() for a, b in split_sentences(text)] == ["", "", "Three is open."]
-    assert struck_told("A ~~b~~ c", "(not: {})") == "A (not: b) c"
+    assert [strip_struck(text, a, b).strip() for a, b in split_sentences(text)] == ["", "", "Three is open."]
+    assert describe_struck("A ~~b~~ c", "(not: {})") == "A (not: b) c"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_part_of_what_is_struck_out() -> None:
     ],
 )
 def test_what_broke_off_ends_with_a_whole_sentence(written: str, whole: str) -> None:
-    assert whole_sentences(written) == whole
+    assert trim_to_sentences(written) == whole
 
 
 @pytest.mark.parametrize(
@@ -253,5 +253,5 @@ def test_what_broke_off_ends_with_a_whole_sentence(written: str, whole: str) -> 
 )
 def test_a_literal_title_is_read_as_it_stands(title: str) -> None:
     for before in ("", "## ", "- "):
-        shown = MarkdownIt().render(before + literal(title))
+        shown = MarkdownIt().render(before + escape_markdown(title))
         assert html.unescape(re.sub(r"</?(?:p|h2|ul|li)>|\n", "", shown)) == title

@@ -52,22 +52,22 @@ from rag.ingest.loader import Source
 from rag.locales import say
 from rag.models.sampling import with_sampling
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.expander import expander_for
+from rag.reasoning.expander import make_expander
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
-from rag.retrieval.answerable import held_by
+from rag.retrieval.answerable import estimate_answerable
 from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup, Reading
 from rag.retrieval.ledger import Ledger
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
-from rag.retrieval.strategies import WRITTEN, Tuning
+from rag.retrieval.strategies import EXPANDED, Tuning
 from rag.routing.classifier import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs
-from rag.store.private import keep_private
-from rag.store.qdrant.client import Server, connect, look, rest, wait_for_database
+from rag.store.private import restrict_to_owner
+from rag.store.qdrant.client import Server, check_server, connect, unload_idle, wait_for_database
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.registry import list_libraries
 from rag.store.qdrant.server import inspect
@@ -226,7 +226,7 @@ class App:
 
         A library's record is deleted last, so that the remains of a kill are found through it.
         """
-        rest(self._client, _IDLE_SECONDS)
+        unload_idle(self._client, _IDLE_SECONDS)
         self.libraries.drop_unused()
         for name in self.libraries.over():
             self.conversations.forget_memories(name)
@@ -248,7 +248,7 @@ class App:
 
         Raises ModelError for a misconfigured chat model.
         """
-        question = question.limited(self.settings)
+        question = question.with_defaults(self.settings)
         reasoner = reasoner or self.reasoner(question.libraries, chat, question.options.sampling)
         quoter = self.quoter(question.libraries)
         retriever = self._search_for(question, reasoner)
@@ -285,9 +285,9 @@ class App:
         if files:
             job = self.imports.add_files(files, library=question.library, owner=person)
             question = replace(question, options=replace(question.options, saving=job))
-        if question.options.web == "ask" and self.conversations.lets_web(conversation_id, owner):
+        if question.options.web == "ask" and self.conversations.allows_web(conversation_id, owner):
             question = replace(question, options=replace(question.options, web="allowed"))
-        request = self._request(question.limited(self.settings), owner, chat, conversation_id, person or owner)
+        request = self._request(question.with_defaults(self.settings), owner, chat, conversation_id, person or owner)
         request = replace(
             request,
             conversation_id=conversation_id,
@@ -377,7 +377,7 @@ class App:
         """
         strategy = strategy or self.settings.strategy
         libraries, run_options = (library, *others), RunOptions(strategy=strategy, weights=weights)
-        reasoner = self.reasoner(libraries, chat) if strategy in WRITTEN else self.quoter(libraries)
+        reasoner = self.reasoner(libraries, chat) if strategy in EXPANDED else self.quoter(libraries)
         query = Question(question, libraries, scope=filters or Filters(), options=run_options)
         result = self._search_for(query, reasoner, **options).search(question, before)
         assert isinstance(result, Retrieval), "only a conversation has a ledger"
@@ -392,7 +392,7 @@ class App:
         return self._retriever(working, self.models.of_library(working.embedding_model), reasoner)
 
     def _retriever(self, library: Library, model: EmbeddingModel, reasoner: Reasoner | None) -> Retriever:
-        expander = expander_for(reasoner or self.quoter(library.name))
+        expander = make_expander(reasoner or self.quoter(library.name))
         options: dict[str, Any] = {"reranker": self.models.reranker, "tuning": tuning_of(self.settings)}
         return Retriever(library, model, self.models.sparse, expander=expander, **options)
 
@@ -419,7 +419,7 @@ class App:
         """
         working = self.libraries.working(library)
         model, tuning = self.models.of_library(working.embedding_model), tuning_of(self.settings)
-        past = self._database.conversations.past_questions(library, MAX_QUESTIONS)
+        past = self._database.conversations.answers_with_citations(library, MAX_QUESTIONS)
         return compare(
             self.models.reranking,
             lambda reranker: Retriever(working, model, self.models.sparse, reranker=reranker, tuning=tuning),
@@ -461,7 +461,7 @@ class App:
 
     def away(self) -> Notice | None:
         """Check the database again. Return a notice if it doesn't respond, else None."""
-        return look(self._client)
+        return check_server(self._client)
 
     def inspect_server(self) -> Iterator[tuple[bool, Notice]]:
         """Return the server's diagnostics, each with its health; nothing for the embedded engine."""
@@ -490,7 +490,7 @@ class App:
             quoter=self.quoter(question.libraries),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
-            likely=lambda text, passages: held_by(passages, text, self.models.sparse, library.idf),
+            likely=lambda text, passages: estimate_answerable(passages, text, self.models.sparse, library.idf),
             kept=partial(self.evaluation.score_shown, question.library) if scored else None,
         )
 
@@ -556,7 +556,7 @@ def _create_folder(folder: Path) -> None:
         probe = folder / ".writable"
         probe.touch()
         probe.unlink()
-        keep_private(folder)
+        restrict_to_owner(folder)
     except OSError as error:
         raise ConfigError("data_dir_unwritable", path=folder) from error
 

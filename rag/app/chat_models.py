@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
-from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, served_models
+from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, list_models
 from rag.models.pace import Pace, pace_of
 from rag.prompts.texts import PromptTexts
 from rag.types import Notice
@@ -140,7 +140,7 @@ class ChatModels:
     def served(self, options: ChatOptions) -> list[str]:
         """Return the models that the service lists, whatever `options.model`. Raises ModelError in the form's words."""
         request = replace(options, model=options.model or "any")
-        names = _reword_failures(lambda: BACKGROUND.wait(served_models(self.chat(request))), options)
+        names = _reword_failures(lambda: BACKGROUND.wait(list_models(self.chat(request))), options)
         if not names:
             raise ModelError("connect_no_list", address=_address_of(options))
         return names

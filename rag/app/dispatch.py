@@ -10,11 +10,11 @@ from datetime import date
 from typing import Any, Final, cast
 
 from rag.app.imports import Imports
-from rag.dates import period_of
+from rag.dates import find_period
 from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
-from rag.retrieval.page_names import nearest, pages_named
+from rag.retrieval.page_names import find_named_pages, find_nearest
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.routing.classifier import ROUTES, Route, Routed, read_message
@@ -142,7 +142,7 @@ class Dispatcher:
         """Return the question with its route, and with the wishes of the message."""
         values, scope = wishes.found, question.scope
         since, until = values.get("days", (None, None))
-        if routed.route == "what_changed" and (period := period_of(question.text, date.today())):
+        if routed.route == "what_changed" and (period := find_period(question.text, date.today())):
             since, until = period.since, period.until
         scope = replace(
             scope,
@@ -184,10 +184,10 @@ def _pages_to_remove(run: Run) -> dict[str, Any]:
     """Return the pages that a message names, to be removed once the user confirms; else the nearest ones."""
     reader, text = run.cache.retriever.reader, run.question.text
     listed = list(reader.listed(dated=False)) if reader else []
-    if pages := pages_named(text, listed):
+    if pages := find_named_pages(text, listed):
         return {"remove": [_page_row(page, reader) for page in pages]}
     nearby = [passage.url_hash for passage in run.cache.search(text)] if listed else []
-    return {"near": [_page_row(page, reader) for page in nearest(text, listed, nearby)]}
+    return {"near": [_page_row(page, reader) for page in find_nearest(text, listed, nearby)]}
 
 
 def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:

@@ -14,8 +14,8 @@ from rag.config import Settings
 from rag.dates import now
 from rag.errors import ModelError, ModelMismatchError, StoreAwayError, StoreError
 from rag.models.embedding import EmbeddingModel
-from rag.models.hub import BUILTIN, builtin_model, is_shipped, stored_name
-from rag.models.service_embedding import ServiceEncoder, is_same, served
+from rag.models.hub import BUILTIN, builtin_model, is_shipped, name_in_library
+from rag.models.service_embedding import ServiceEncoder, is_same, service_name
 from rag.store.qdrant.client import Connection
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.moving import Encode, Move, drop_unused_chunks
@@ -25,7 +25,7 @@ from rag.store.qdrant.registry import (
     check_title,
     create_library,
     free_name,
-    is_over,
+    is_expired,
     library_info,
     library_infos,
     note_fingerprint,
@@ -37,7 +37,7 @@ from rag.store.qdrant.registry import (
 from rag.store.qdrant.transfer import export_library, import_library
 
 _SHIPPED_DIMENSION = 384
-_SEEN_SECONDS = 1.0
+_CACHE_SECONDS = 1.0
 """Every drawing of a screen requests the list several times; reading it was 7% of the work for 50 people."""
 
 
@@ -66,7 +66,7 @@ class Libraries:
             with suppress(StoreAwayError):
                 self._infos = library_infos(self._client)
                 if changes == self._changes:  # else the list may be outdated
-                    self._infos_until = time.monotonic() + _SEEN_SECONDS
+                    self._infos_until = time.monotonic() + _CACHE_SECONDS
         infos = {first: LibraryInfo(first, "", 0), **{info.name: info for info in self._infos}}
         return sorted(infos.values(), key=lambda info: (info.shown.casefold(), info.name))
 
@@ -76,7 +76,7 @@ class Libraries:
 
     def removed(self) -> list[LibraryInfo]:
         """Return the deleted libraries that can be restored, the latest first."""
-        infos = (info for info in library_infos(self._client, removed=True) if not is_over(info))
+        infos = (info for info in library_infos(self._client, removed=True) if not is_expired(info))
         return sorted(infos, key=lambda info: info.removed_at, reverse=True)
 
     def check(self, name: str) -> None:
@@ -122,7 +122,7 @@ class Libraries:
 
     def over(self) -> list[str]:
         """Return the names of the deleted libraries that can no longer be restored."""
-        return [info.name for info in library_infos(self._client, removed=True) if is_over(info)]
+        return [info.name for info in library_infos(self._client, removed=True) if is_expired(info)]
 
     def purge(self, name: str) -> None:
         """Delete the pages of a library that can no longer be restored."""
@@ -165,7 +165,7 @@ class Libraries:
         if info is not None:
             return info.embedding_model, info.dimension
         if self._settings.embedding_model == BUILTIN:
-            return stored_name(builtin_model()), _SHIPPED_DIMENSION  # known without loading it
+            return name_in_library(builtin_model()), _SHIPPED_DIMENSION  # known without loading it
         return self._models.embedding.name, self._models.embedding.dimension
 
     def working(self, name: str) -> Library:
@@ -247,7 +247,7 @@ class Libraries:
     def drop_unused(self) -> None:
         """Delete what moves left: unfinished sets of chunks that nobody works on, and those kept long enough."""
         for info in library_infos(self._client):
-            until = info.back_until
+            until = info.revertible_until
             drop_unused_chunks(self._client, info, over=until is not None and datetime.now(UTC) >= until)
 
     def export(self, name: str, path: Path, on_progress: Callable[[int, int], object]) -> dict[str, int]:
@@ -279,8 +279,8 @@ class Libraries:
     def _name_of(self, setting: str) -> str:
         """Return the name by which libraries know the model that EMBEDDING_MODEL calls `setting`."""
         if self._settings.embedding_base_url and setting == self._settings.embedding_model:
-            return served(setting)
-        return stored_name(builtin_model() if setting == BUILTIN else setting)
+            return service_name(setting)
+        return name_in_library(builtin_model() if setting == BUILTIN else setting)
 
 
 def _dimension(model: EmbeddingModel, made_with: tuple[str, int]) -> int:

@@ -14,7 +14,7 @@ from rag.errors import ModelError
 from rag.models import e5
 from rag.models.answer_reader import AnswerReader
 from rag.models.embedding import EmbeddingModel, SentenceModel, load_embedding_model
-from rag.models.hub import BUILTIN, builtin_model, find_model, stored_model, stored_name
+from rag.models.hub import BUILTIN, builtin_model, find_model, model_of_library, name_in_library
 from rag.models.reranker import Reranker
 from rag.models.service import Service
 from rag.models.service_embedding import ServiceEncoder
@@ -58,7 +58,7 @@ class Models:
             return self.embedding
         with self._lock:
             if name not in self._others:
-                self._others[name] = self._load(stored_model(name))
+                self._others[name] = self._load(model_of_library(name))
             return self._others[name]
 
     def _service_model(self) -> EmbeddingModel | None:
@@ -71,7 +71,7 @@ class Models:
             Service(settings.embedding_base_url, key, "EMBEDDING_BASE_URL"),
             settings.embedding_model,
             seconds=settings.embedding_timeout,
-            static=lambda texts: self.of_library(stored_name(builtin_model())).sentence_vectors(texts),
+            static=lambda texts: self.of_library(name_in_library(builtin_model())).sentence_vectors(texts),
         )
 
     def _load(self, name: str) -> EmbeddingModel:
@@ -86,7 +86,7 @@ class Models:
     def sentences(self) -> SentenceModel:
         """Built-in model for comparing sentences with questions, whichever model searches, so that scores have one
         scale."""
-        return SentenceModel(lambda: self.of_library(stored_name(builtin_model())))
+        return SentenceModel(lambda: self.of_library(name_in_library(builtin_model())))
 
     @cached_property
     def reader(self) -> AnswerReader | None:

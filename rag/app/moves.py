@@ -14,7 +14,7 @@ from typing import Any, Literal
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.errors import RagError, StoreError
-from rag.ingest.chunking.base import embedded_text
+from rag.ingest.chunking.base import embedding_text
 from rag.models.embedding import EmbeddingModel
 from rag.models.lexical import lexical_of
 from rag.retrieval.retriever import Retriever
@@ -77,7 +77,7 @@ class Moves:
     def go_back(self, library: str) -> LibraryMove:
         """Move the library back to its previous model. Raises StoreError when it is too late."""
         info = self._libraries.info(library)
-        if not info.previous_model or (info.back_until and datetime.now(UTC) >= info.back_until):
+        if not info.previous_model or (info.revertible_until and datetime.now(UTC) >= info.revertible_until):
             raise StoreError("move_no_way_back", library=info.shown)
         return self.begin(library, info.previous_model)
 
@@ -136,7 +136,7 @@ class Moves:
         """Ask past questions of the new set, and count those that find a cited passage."""
         retriever = Retriever(target, model, self._models.sparse)
         count = hits = 0
-        for answer in self._conversations.past_questions(target.name, _QUESTIONS):
+        for answer in self._conversations.answers_with_citations(target.name, _QUESTIONS):
             if self._closed.is_set():
                 return
             cited = _valid_citations(answer["citations"], target)
@@ -156,7 +156,7 @@ def encode(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
     chunks = [Chunk(0, one.text, one.start, one.end, tuple(one.section), one.header) for one in passages]
     readable = [bool(one.text) and model.can_read(one.text) for one in passages]
     rows = zip(passages, chunks, readable, strict=True)
-    texts = [embedded_text(passage.title, chunk) for passage, chunk, is_readable in rows if is_readable]
+    texts = [embedding_text(passage.title, chunk) for passage, chunk, is_readable in rows if is_readable]
     vectors = iter(model.encode_passages(texts) if texts else ())
     head = lexical_of(model)
     learned = iter(head.encode(texts) if head else ())

@@ -17,7 +17,7 @@ from rag.locales import Language, say
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.summarising import opening_sentence
-from rag.retrieval.answerable import held_by
+from rag.retrieval.answerable import estimate_answerable
 from rag.store.qdrant.library import Library
 from rag.types import Answer, Notice, Page, Passage
 
@@ -95,6 +95,6 @@ class Overviews:
         text = "\n".join(f"{page.title}: {sentence}" for page, sentence in rows)
 
         def likely(question: str, evidence: Sequence[Passage]) -> float:
-            return held_by(evidence, question, self._models.sparse, library.idf)
+            return estimate_answerable(evidence, question, self._models.sparse, library.idf)
 
         return questions_about(Answer(about, "fast", "answered", text, passages=tuple(passages)), reasoner, likely)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final
 
-from rag.access import Person, subject_of
+from rag.access import Person, parse_subject
 from rag.errors import RagError, StoreError
 from rag.store.sql.grant_table import Action, AuditEntry, Grant, GrantTable, Role
 
@@ -76,7 +76,7 @@ class Roles:
     def grant(self, library: str, subject: str, role: Role) -> None:
         """Give a role to everyone whom `subject` names. Raises RagError("subject_unknown") if it can name nobody."""
         self.check(library, "owner")
-        name = subject if subject == EVERYONE else subject_of(subject)
+        name = subject if subject == EVERYONE else parse_subject(subject)
         if not name:
             raise RagError("subject_unknown")
         if role != "owner":
@@ -165,7 +165,7 @@ def _of_schedule(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _of_link(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return list(service.linked_libraries(arguments["link"]))
+    return list(service.list_link_libraries(arguments["link"]))
 
 
 def _of_set(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:

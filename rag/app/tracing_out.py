@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
 
 from rag import __version__
-from rag.config import Settings, pairs_in
+from rag.config import Settings, split_headers
 from rag.errors import ModelError
 from rag.models.service import post
 from rag.runs.run import Run
-from rag.text import encodable
+from rag.text import make_encodable
 from rag.tracing import Span
 from rag.types import Answer, Notice
 
@@ -84,7 +84,7 @@ class TracesOut:
 
     def __init__(self, settings: Settings) -> None:
         self._url, self._level = settings.trace_url, settings.trace_content
-        pairs = (pair.strip().partition("=") for pair in pairs_in(settings.trace_headers))
+        pairs = (pair.strip().partition("=") for pair in split_headers(settings.trace_headers))
         self._headers = {name: unquote(value) for name, _, value in pairs}
         self._provider = "openai"
         if not settings.llm_base_url and ":" in settings.llm_model:
@@ -258,7 +258,7 @@ def _add(attributes: Any, values: Mapping[str, Any]) -> None:
             field = {bool: "bool_value", int: "int_value", float: "double_value"}[type(value)]
             setattr(target, field, value)
         else:
-            target.string_value = encodable(str(value))
+            target.string_value = make_encodable(str(value))
 
 
 def settle_langsmith(allowed: bool) -> Notice | None:

@@ -15,7 +15,7 @@ from rag.ingest.chunking import Chunker
 from rag.ingest.loader import Reader
 from rag.ingest.sources import web_source
 from rag.retrieval.ensemble import Reading
-from rag.retrieval.ledger import best_of
+from rag.retrieval.ledger import select_best
 from rag.runs.serialization import from_json
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
@@ -47,7 +47,7 @@ class WebPassages:
             pages = [page for page in readers.map(self._read, (hit.url for hit in hits)) if page]
         fetched_at = now()
         passages = [passage for page in pages for passage in self._passages(page, fetched_at)]
-        return best_of(query, passages, self._sparse, PASSAGES)
+        return select_best(query, passages, self._sparse, PASSAGES)
 
     def _read(self, url: str) -> Page | None:
         try:

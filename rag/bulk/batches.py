@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from rag.errors import ConfigError, IngestError
 from rag.ingest.loader import Source
-from rag.ingest.sources import RecordBounds, record_lines, record_sources, too_large, web_source
+from rag.ingest.sources import RecordBounds, make_size_error, record_lines, record_sources, web_source
 from rag.web.guard import is_web_address
 from rag.web.media import byte_limit, parse_content_type
 
@@ -158,5 +158,5 @@ def _archived_source(record: Any) -> Source:
     limit = byte_limit(parse_content_type(content_type)[0])
     body = record.content_stream().read(limit + 1)
     if len(body) > limit:
-        return Source(url, url, "import", broken=too_large(url, limit))
+        return Source(url, url, "import", broken=make_size_error(url, limit))
     return Source(url, url, "import", data=body, content_type=content_type)

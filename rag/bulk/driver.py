@@ -50,7 +50,7 @@ def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run)
             row = _batch_result(batches[place], outcome)
             lease.finish(place, row, outcome.results)
             yield from (*outcome.results, row)
-            if not lease.goes_on():
+            if not lease.can_continue():
                 return
         lease.end()
 

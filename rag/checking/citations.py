@@ -15,8 +15,16 @@ from typing import Any, Final
 
 from rag.checking.marks import find_addresses, find_marks, normalise_marks, remove_links, wrap_code
 from rag.checking.rules import SUPPORTED, Finding, ParsedClaim, Quote, Source, judge, support_score
-from rag.checking.statements import MAX_CHARS, Sentence, extract_claim, find_repeats, find_statements, leads_on, without
-from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batches
+from rag.checking.statements import (
+    MAX_CHARS,
+    Sentence,
+    ends_in_colon,
+    extract_claim,
+    find_repeats,
+    find_statements,
+    remove_spans,
+)
+from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batch_claims
 from rag.errors import ModelError
 from rag.types import CheckedBy, Citation, Passage, Statement
 
@@ -32,7 +40,7 @@ _VERBATIM: Final = Finding("supported", 1.0, "verbatim")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedText:
     """An answer's text with its marks numbered in order, the citations they lead to, and its statements."""
 
     text: str
@@ -62,7 +70,7 @@ class ScoredStatement:
         if not self.stated.excused:
             return self.stated.checked
         supported = self.finding.verdict == "supported"
-        return supported and not leads_on(self.stated.bare) if self.by == "rules" else not supported
+        return supported and not ends_in_colon(self.stated.bare) if self.by == "rules" else not supported
 
 
 class Check:
@@ -84,9 +92,9 @@ class Check:
         self._searches = 0
         sentences = find_statements(self._text, find_marks(self._text, texts))
         if not rests_on and (repetitions := find_repeats(sentences)):
-            self._text = without(self._text, repetitions)
+            self._text = remove_spans(self._text, repetitions)
             sentences = find_statements(self._text, find_marks(self._text, texts))
-        self.weighed = list(map(self._score, sentences))
+        self.scored_statements = list(map(self._score, sentences))
 
     @property
     def text(self) -> str:
@@ -95,14 +103,16 @@ class Check:
 
     def doubtful(self) -> list[tuple[int, int]]:
         """Return the spans in `text` of unsupported statements, with their marks."""
-        unsupported = (scored for scored in self.weighed if scored.counts and scored.finding.verdict == "unsupported")
+        unsupported = (
+            scored for scored in self.scored_statements if scored.counts and scored.finding.verdict == "unsupported"
+        )
         return [(scored.stated.start, scored.stated.stop) for scored in unsupported]
 
     def claims(self) -> list[Claim]:
         """Return the claims for a verifier: all statements and remarks, except verbatim copies of a source."""
         return [
             Claim(place, scored.stated.bare, tuple(self._numbers_of(scored.stated) or self._all_numbers))
-            for place, scored in enumerate(self.weighed)
+            for place, scored in enumerate(self.scored_statements)
             if (scored.stated.checked or scored.stated.excused)
             and scored.finding.reason != "verbatim"
             and len(scored.stated.bare) <= MAX_CHARS
@@ -112,14 +122,14 @@ class Check:
     async def consult(self, verifier: Verifier, question: str, tokens: int) -> None:
         """Have every claim judged, in as few calls of `tokens` as possible. Raises ModelError."""
         passages = [source.passage for source in self._sources]
-        for claims in list(batches(self.claims(), passages, tokens)):
+        for claims in list(batch_claims(self.claims(), passages, tokens)):
             judgements = await verifier.verify(claims, passages, question)
             for claim, judgement in zip(claims, judgements, strict=False):
                 if judgement is not None:
                     self._apply(claim, judgement, verifier.checks_by)
 
     def _apply(self, claim: Claim, judgement: Judgement, by: CheckedBy) -> None:
-        scored = self.weighed[claim.place]
+        scored = self.scored_statements[claim.place]
         score = judgement.score
         if score is None:  # the rules order statements of one verdict
             score = round((RANK[judgement.verdict] + scored.finding.score) / 3, 4)
@@ -127,12 +137,12 @@ class Check:
         scored.by, scored.relevant = by, judgement.relevant
         scored.quotes = scored.quotes or self._find_closest(claim)
 
-    def result(self) -> Checked:
+    def result(self) -> CheckedText:
         """Return the text with numbered citations and the verdict of each statement."""
         numbering = _Numbering()
         statements: list[Statement] = []
         parts, length, place = [], 0, 0
-        for scored in self.weighed:
+        for scored in self.scored_statements:
             stated, finding = scored.stated, scored.finding
             quotes = scored.quotes if scored.counts and finding.verdict != "unsupported" else []
             marks = tuple(dict.fromkeys(numbering.number(quote) for quote in quotes))
@@ -195,7 +205,7 @@ async def check_with(
     return check
 
 
-def check(text: str, passages: Sequence[Passage]) -> Checked:
+def check(text: str, passages: Sequence[Passage]) -> CheckedText:
     """Check every statement of `text` by rules alone; see Check."""
     return Check(text, passages).result()
 
@@ -240,10 +250,10 @@ def _is_row(bare: str) -> bool:
     return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
 
 
-def _strip(text: str, citations: Sequence[Citation], statements: Sequence[Statement]) -> Checked:
+def _strip(text: str, citations: Sequence[Citation], statements: Sequence[Statement]) -> CheckedText:
     lead = len(text) - len(text.lstrip())
     shifted = tuple(replace(item, start=item.start - lead, end=item.end - lead) for item in statements)
-    return Checked(text.strip(), tuple(citations), shifted)
+    return CheckedText(text.strip(), tuple(citations), shifted)
 
 
 class _Numbering:

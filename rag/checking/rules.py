@@ -16,8 +16,8 @@ from itertools import starmap
 from operator import or_
 from typing import Final
 
-from rag.checking.terms import Term, Terms, TokenIndex, read
-from rag.text import is_chinese, sentence_spans, without_struck
+from rag.checking.terms import Term, Terms, TokenIndex, read_terms
+from rag.text import is_chinese, sentence_spans, strip_struck
 from rag.types import Passage, Verdict
 
 _RIVALS: Final = ("<>≤≥=≠", "←→↑↓↔", "✓✗✔✘☑☒✅❌")
@@ -68,10 +68,10 @@ def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
     values, others = ([term.value for term in some if term.value] for some in (mine, theirs))
     if len(values) == len(others):
         return any(
-            one.rivals(two) and not one.stands(two, copied=True) for one, two in zip(values, others, strict=True)
+            one.rivals(two) and not one.matches(two, copied=True) for one, two in zip(values, others, strict=True)
         )
-    missing = [value for value in values if not any(value.stands(other, copied=True) for other in others)]
-    added = [other for other in others if not any(value.stands(other, copied=True) for value in values)]
+    missing = [value for value in values if not any(value.matches(other, copied=True) for other in others)]
+    added = [other for other in others if not any(value.matches(other, copied=True) for value in values)]
     return any(value.rivals(other) for value in missing for other in added)
 
 
@@ -142,7 +142,7 @@ class ParsedClaim:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.read: Terms = read(text)
+        self.read: Terms = read_terms(text)
         self.form = Form(self.read)
         self.terms: list[Term] = list({term.key: term for term in self.read.terms}.values())
         self.chinese = is_chinese(text)
@@ -163,7 +163,7 @@ class Evidence:
     """An index of a passage's sentences."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
-        self.sentences = [read(sentence) for sentence in sentences]
+        self.sentences = [read_terms(sentence) for sentence in sentences]
         self.chinese = is_chinese("".join(sentences))
         self._values = [(value, place) for place, s in enumerate(self.sentences) for value in s.values]
         self._words: dict[str, set[int]] = {}
@@ -178,7 +178,7 @@ class Evidence:
     def places(self, term: Term) -> Iterable[int]:
         places = self._words.get(term.key, ())
         if term.value and not places:
-            return [place for value, place in self._values if term.value.stands(value)]
+            return [place for value, place in self._values if term.value.matches(value)]
         return places
 
     def best(self, claim: ParsedClaim) -> Coverage:
@@ -309,13 +309,13 @@ class Source:
 
     def _valid(self, start: int, end: int) -> str:
         """Return a sentence without deleted text; a table row that began further up gets its header."""
-        before, text = self.passage.text[:end], without_struck(self.passage.text, start, end)
+        before, text = self.passage.text[:end], strip_struck(self.passage.text, start, end)
         continues = self.passage.header and before.startswith("|") and "\n\n" not in before
         return f"{text} {self.passage.header}" if continues else text
 
     @cached_property
     def _tokens(self) -> TokenIndex:
-        return TokenIndex([without_struck(self.passage.text, start, end) for start, end in self.spans])
+        return TokenIndex([strip_struck(self.passage.text, start, end) for start, end in self.spans])
 
     def best(self, claim: ParsedClaim) -> Quote:
         """Return the sentence or few neighbouring ones that support the statement best, or the whole passage."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rag.checking.marks import NAMED_PASSAGE, Mark, cut, find_marks, is_inside, marks_between
-from rag.checking.terms import Term, read
+from rag.checking.terms import Term, read_terms
 from rag.text import fenced_blocks, split_sentences, weigh
 
 _HEADING = re.compile(r"\s*#{1,6}\s")
@@ -185,10 +185,10 @@ def _kind(bare: str, marked: bool, alone: bool, heads: bool = False) -> Kind:
     bold = bool(_BOLD_LINE.match(bare)) and not marked
     if (heading and not marked) or (bold and not (alone or _FULL_STOP.search(bare))):
         return "nothing"
-    terms = read(bare).terms
+    terms = read_terms(bare).terms
     word_alone = len(terms) == 1 and terms[0].kind == "word" and not _FULL_STOP.search(bare)
-    leads = leads_on(bare) and not any(term.kind == "number" for term in terms)
-    if not terms or word_alone or (leads_on(bare) and _weight(terms) <= _LONGEST_TRANSITION):
+    leads = ends_in_colon(bare) and not any(term.kind == "number" for term in terms)
+    if not terms or word_alone or (ends_in_colon(bare) and _weight(terms) <= _LONGEST_TRANSITION):
         return "nothing"
     if not marked and declines(bare):
         return "excused"
@@ -196,7 +196,7 @@ def _kind(bare: str, marked: bool, alone: bool, heads: bool = False) -> Kind:
     return "excused" if heading or bold or remark or leads else "statement"
 
 
-def leads_on(bare: str) -> bool:
+def ends_in_colon(bare: str) -> bool:
     """True if the sentence ends in a colon, so that the next one completes it."""
     return bool(_COLON.search(bare))
 
@@ -220,7 +220,7 @@ def declines(text: str) -> bool:
     return is_about_sources(text) or bool(_NOTHING_FOUND.search(text))
 
 
-def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return the text without these spans, and without headings and list markers that are then empty."""
     for start, stop in sorted(spans, reverse=True):
         text = text[:start].rstrip(" ") + text[stop:]

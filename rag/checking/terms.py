@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, Literal
 
-from rag.quantities.reading import HAN, find_values, normalised, sign_of
+from rag.quantities.reading import HAN, find_sign, find_values, normalise
 from rag.quantities.values import Value
-from rag.text import sentence_spans, without_struck
+from rag.text import sentence_spans, strip_struck
 
 Kind = Literal["word", "name", "number", "han", "sign", "function"]
 
@@ -60,7 +60,7 @@ class Terms:
     """The `tokens` of a text in order; `terms` are those with content, `denials` counts its negations."""
 
     def __init__(self, text: str) -> None:
-        reader = _Reader(normalised(text))
+        reader = _Reader(normalise(text))
         self.tokens = tuple(reader.tokens())
         self.denials = reader.denials
         self.terms = tuple(token for token in self.tokens if token.kind != "function")
@@ -70,7 +70,7 @@ class Terms:
 
 
 @lru_cache(maxsize=2048)
-def read(text: str) -> Terms:
+def read_terms(text: str) -> Terms:
     """Return the terms of a sentence; cached, since passages recur."""
     return Terms(text)
 
@@ -97,7 +97,9 @@ class _Reader:
                 yield from self._read_token(token)
                 place = token.end()
             else:
-                if (sign := sign_of(self._text[place])) and not _QUOTE.search(self._text, max(0, place - 8), place + 1):
+                if (sign := find_sign(self._text[place])) and not _QUOTE.search(
+                    self._text, max(0, place - 8), place + 1
+                ):
                     yield self._make_term(sign, sign, "sign")
                 place += 1
 
@@ -139,7 +141,7 @@ class TokenIndex:
     """The tokens of a text by sentence, for searches."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
-        sentence_letters = [_join_letters(read(sentence)) for sentence in sentences]
+        sentence_letters = [_join_letters(read_terms(sentence)) for sentence in sentences]
         self._text = "\n" + "".join(sentence_letters)
         self._ends = list(accumulate(map(len, sentence_letters)))
 
@@ -155,25 +157,25 @@ class TokenIndex:
             place = self._text.find(pattern, place + 1)
 
 
-def stands_in(phrase: str, text: str) -> bool:
+def occurs_in(phrase: str, text: str) -> bool:
     """Return True if `text` has the words of `phrase` in a row, and its values with or without their units: 5 and 5 °C
     are in "it was 5 °C", and not in "it was −5 °C"."""
-    tokens, text_tokens = read(phrase).tokens, read(text).tokens
+    tokens, text_tokens = read_terms(phrase).tokens, read_terms(text).tokens
     starts = range(len(text_tokens) - len(tokens) + 1) if tokens else ()
     return any(all(map(_matches, tokens, text_tokens[start:])) for start in starts)
 
 
 def _matches(token: Term, other: Term) -> bool:
     if token.value is not None and other.value is not None:
-        return token.value.stands(other.value)
+        return token.value.matches(other.value)
     return token.letters == other.letters
 
 
-def whole_sentences(phrase: str, page: str) -> str:
+def find_sentences(phrase: str, page: str) -> str:
     """Return the page's own sentences that contain `phrase`, or an empty text."""
     spans = sentence_spans(page)
-    index = TokenIndex([without_struck(page, start, end) for start, end in spans])
-    first, last, _ = next(index.places(read(phrase)), (-1, -1, False))
+    index = TokenIndex([strip_struck(page, start, end) for start, end in spans])
+    first, last, _ = next(index.places(read_terms(phrase)), (-1, -1, False))
     return page[spans[first][0] : spans[last][1]] if first >= 0 else ""
 
 

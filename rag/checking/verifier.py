@@ -10,9 +10,9 @@ from typing import Final, Protocol, runtime_checkable
 from pydantic import BaseModel, Field
 
 from rag.models.verifier import Pair, SupportModel
-from rag.prompts.requests import Prompt, on_passages, passage_block
+from rag.prompts.requests import Prompt, build_on_passages, passage_block
 from rag.prompts.texts import PromptTexts
-from rag.text import estimate_tokens, is_chinese, without_struck
+from rag.text import estimate_tokens, is_chinese, strip_struck
 from rag.types import CheckedBy, Passage, Verdict
 
 RANK: Final[dict[Verdict, int]] = {"unsupported": 0, "partly": 1, "supported": 2}
@@ -76,7 +76,7 @@ class Judgements(BaseModel):
     verdicts: list[Judged] = Field(description="one entry for each statement's number")
 
 
-def batches(claims: Sequence[Claim], passages: Sequence[Passage], tokens: int) -> Iterator[list[Claim]]:
+def batch_claims(claims: Sequence[Claim], passages: Sequence[Passage], tokens: int) -> Iterator[list[Claim]]:
     """Yield the claims in order, in as few requests as have room for them and the passages that they cite."""
     sizes = [estimate_tokens(passage.text) + 40 for passage in passages]
     batch: list[Claim] = []
@@ -92,7 +92,7 @@ def batches(claims: Sequence[Claim], passages: Sequence[Passage], tokens: int) -
         yield batch
 
 
-def judging(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[Passage], question: str) -> Prompt:
+def build_check(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[Passage], question: str) -> Prompt:
     """Ask for a verdict on each claim. Statements and passages are wrapped so that they remain quotes."""
     cited = sorted({n for claim in claims for n in claim.cited})
     if len(passages) <= _ANSWER_PASSAGES:  # the same block as the answer's, which its server may have cached
@@ -104,7 +104,7 @@ def judging(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[Pass
     head = f"{question_label}: {question}\n\n" if question else ""
     request = f"{head}{statements_label}:\n" + "\n".join(lines).replace(marker, "passage")
     base = texts.of("passages", question or statements)
-    return on_passages([texts.of("check", statements)], base, block, request, marker=marker, count=len(claims))
+    return build_on_passages([texts.of("check", statements)], base, block, request, marker=marker, count=len(claims))
 
 
 def _claim_line(number: int, claim: Claim, count: int) -> str:
@@ -141,4 +141,4 @@ class LocalVerifier:
 
 
 def _text_of(passage: Passage) -> str:
-    return "\n".join(filter(None, (passage.title, passage.header, without_struck(passage.text))))
+    return "\n".join(filter(None, (passage.title, passage.header, strip_struck(passage.text))))

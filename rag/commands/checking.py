@@ -50,7 +50,7 @@ def _check_cases(settings: Settings, options: argparse.Namespace) -> None:
     for case in _cases(options.cases):
         result = _check_by_rules(case)
         BACKGROUND.wait(_consult(result, verifiers, settings))
-        rows = [_row(statement) for statement in result.weighed]
+        rows = [_row(statement) for statement in result.scored_statements]
         put(options, {"id": case.id, "statements": rows}, _as_text(case.text, rows))
 
 
@@ -73,7 +73,7 @@ def _check_file(settings: Settings, options: argparse.Namespace) -> None:
         numbers = {passage.id: number for number, passage in enumerate(passages, 1)}
         result = Check(text, passages, rests_on=lambda bare: [numbers[hit.id] for hit in by_statement.get(bare, ())])
         BACKGROUND.wait(_consult(result, [] if options.rules else verifiers_of(settings), settings))
-    rows = [{**_row(scored), "sources": _sources(scored)} for scored in result.weighed]
+    rows = [{**_row(scored), "sources": _sources(scored)} for scored in result.scored_statements]
     put(options, {"id": options.file, "statements": rows}, _as_text(text, rows))
 
 

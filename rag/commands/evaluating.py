@@ -16,7 +16,7 @@ from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.evaluation import gate
 from rag.evaluation.cases import Case, read_cases
-from rag.evaluation.comparison import Compared, Figure, Scores, compare
+from rag.evaluation.comparison import Figure, MetricDifference, Scores, compare
 from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.metrics import METRICS
 from rag.evaluation.runs import RowView, RunView
@@ -64,7 +64,7 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
         sides = [Side(run.id, setting.name) for setting in run.settings]
         for side in sides:
             _put_figures(options, run, side.setting, evaluation_of(app).figures(side))
-        names = [name for name in METRICS if name not in evaluation_of(app).withheld(sides)]
+        names = [name for name in METRICS if name not in evaluation_of(app).withheld_metrics(sides)]
         if len(names) < len(METRICS):
             put(options, {"withheld": sorted(set(METRICS) - set(names))}, _WITHHELD)
         first = evaluation_of(app).runs.scores(run.id)
@@ -96,7 +96,7 @@ def _run(app: App, options: argparse.Namespace) -> RunView:
         runs.resume(run.id, begin=False)
         return run
     name, set_id, cases = _cases(app, options.set)
-    settings = grid(options.mode, options.strategy, options.within, options.model, classic=options.classic)
+    settings = grid(options.mode, options.strategy, options.intersect, options.model, classic=options.classic)
     fields: dict[str, Any] = {"name": name, "set_id": set_id, "judge": options.judge}
     return runs.run(runs.create(library, cases[: options.limit], settings, **fields))
 
@@ -170,7 +170,7 @@ def _put_figures(options: argparse.Namespace, run: RunView, setting: str, items:
     put(options, row, "\n".join(lines) + "\n")
 
 
-def _put_comparison(options: argparse.Namespace, title: str, items: Sequence[Compared]) -> None:
+def _put_comparison(options: argparse.Namespace, title: str, items: Sequence[MetricDifference]) -> None:
     lines = [f"{title}: differences with 95 % intervals, p by Holm over {len(items)} metrics"]
     lines += [f"  {item.metric.name:30} {item.difference.by:+}  p = {item.p:.3f}  {_verdict(item)}" for item in items]
     rows = {
@@ -188,7 +188,7 @@ def _put_comparison(options: argparse.Namespace, title: str, items: Sequence[Com
     put(options, {"compared": title, "metrics": rows}, "\n".join(lines) + "\n")
 
 
-def _verdict(comparison: Compared) -> str:
+def _verdict(comparison: MetricDifference) -> str:
     if not comparison.metric.better:
         return ""
     needed = f", {comparison.difference.needed} questions would settle it" if comparison.difference.needed else ""

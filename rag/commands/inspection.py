@@ -20,7 +20,7 @@ from rag.models.embedding import load_embedding_model
 from rag.models.hub import BUILTIN
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Extracted, Parser
-from rag.text import without_surrogates
+from rag.text import replace_surrogates
 from rag.types import Chunk
 from rag.web.fetch import Fetcher
 from rag.web.media import media_type
@@ -31,7 +31,7 @@ def extract(settings: Settings, options: argparse.Namespace) -> int:
     with _parser(settings) as parser:
         fetcher = Fetcher(settings.fetch_allow_private_hosts)
         for source in options.sources:
-            name = without_surrogates(source)
+            name = replace_surrogates(source)
             try:
                 page = _extract(source, fetcher, parser)
             except RagError as error:
@@ -90,5 +90,5 @@ def _extract(name: str, fetcher: Fetcher, parser: Parser) -> Extracted:
         if name.endswith(".gz"):
             data, name = gzip.decompress(data), name.removesuffix(".gz")
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise IngestError("file_unreadable", name=without_surrogates(name)) from error
+        raise IngestError("file_unreadable", name=replace_surrogates(name)) from error
     return parser.parse(data, media_type(data, "", name), None, name)

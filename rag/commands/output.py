@@ -10,13 +10,13 @@ from pathlib import Path
 
 from rag.errors import ConfigError
 from rag.reading.charset import decode
-from rag.text import without_controls
+from rag.text import strip_controls
 from rag.types import IngestResult
 
 
 def put(options: argparse.Namespace, row: object, text: str) -> None:
     """Print one result, without control characters that a terminal would obey."""
-    print(json_line(row, sys.stdout.encoding) if options.json else without_controls(text), flush=True)
+    print(json_line(row, sys.stdout.encoding) if options.json else strip_controls(text), flush=True)
 
 
 def put_result(options: argparse.Namespace, row: IngestResult) -> int:
@@ -34,7 +34,7 @@ def json_line(row: object, encoding: str = "utf-8") -> str:
         text.encode(encoding or "utf-8")
     except UnicodeEncodeError:
         return json.dumps(row)
-    return text if without_controls(text) == text else json.dumps(row)
+    return text if strip_controls(text) == text else json.dumps(row)
 
 
 def shorten(text: str, limit: int = 160) -> str:

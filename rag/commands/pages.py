@@ -21,9 +21,9 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.paste import find_urls
 from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
 from rag.locales import say
-from rag.models.hub import stored_model
+from rag.models.hub import model_of_library
 from rag.store.sql.table import ALL
-from rag.text import without_controls, without_surrogates
+from rag.text import replace_surrogates, strip_controls
 from rag.types import Decision
 from rag.web.url_key import url_hash
 
@@ -37,7 +37,7 @@ def ingest(settings: Settings, options: argparse.Namespace) -> int:
     if not names:
         print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
         return 2
-    return _take_in(
+    return _ingest(
         settings,
         options,
         [source for name in names for source in _sources(name, record_bounds(settings))],
@@ -52,7 +52,7 @@ def import_records(settings: Settings, options: argparse.Namespace) -> int:
             sources = list(record_sources(record_lines(file, bounds), options.pages, bounds))
     except OSError as error:
         raise ConfigError("file_unreadable", name=options.pages) from error
-    return _take_in(settings, options, sources, force=False)
+    return _ingest(settings, options, sources, force=False)
 
 
 def remove(settings: Settings, options: argparse.Namespace) -> int:
@@ -107,12 +107,12 @@ def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
             break
         time.sleep(_POLL_SECONDS)
     if job.notice is not None:
-        print(f"error: {without_controls(say(job.notice, 'en'))}", file=sys.stderr)
+        print(f"error: {strip_controls(say(job.notice, 'en'))}", file=sys.stderr)
         return 1
     return status
 
 
-def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
+def _ingest(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
     status = 0
     decision: Decision = "keep_both" if getattr(options, "anyway", False) else ""
     with closing(App(settings)) as app:
@@ -125,8 +125,8 @@ def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Sour
 def _sources(name: str, bounds: RecordBounds) -> list[Source]:
     """Return what a SOURCE names: an address with a scheme, else an existing file, else an address without scheme."""
     if "://" in name:
-        return [web_source(without_surrogates(name))]
-    urls = [] if _exists(name) else find_urls(without_surrogates(name))[0]
+        return [web_source(replace_surrogates(name))]
+    urls = [] if _exists(name) else find_urls(replace_surrogates(name))[0]
     return [web_source(url) for url in urls] or path_sources(name, bounds)
 
 
@@ -166,11 +166,11 @@ def move_library(settings: Settings, options: argparse.Namespace) -> int:
             if move.total:
                 _progress(move.done, move.total, "passages")
     if move.notice is not None:
-        print(f"error: {without_controls(say(move.notice, 'en'))}", file=sys.stderr)
+        print(f"error: {strip_controls(say(move.notice, 'en'))}", file=sys.stderr)
         return 1
     row = {
         "library": library,
-        "model": stored_model(move.model),
+        "model": model_of_library(move.model),
         "passages": move.total,
         "asked": move.asked,
         "found": move.found,

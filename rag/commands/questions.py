@@ -20,7 +20,7 @@ from rag.retrieval.explain import explain_candidates, explanation
 from rag.retrieval.scoped_search import site_filters
 from rag.store.values import Filters
 from rag.text import question_language
-from rag.tools import use_line
+from rag.tools import describe_use
 from rag.types import Answer, Exchange, Passage, ToolUse
 from rag.web.url_key import url_hash
 
@@ -186,7 +186,7 @@ def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
 def _answer_as_text(answer: Answer) -> str:
     lines = [f"? {answer.question}", answer.text]
     lines += [f"  [{c.n}] {_source(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
-    lines += [f"  {use_line(use, question_language(answer.question), answer.text)}" for use in answer.tools]
+    lines += [f"  {describe_use(use, question_language(answer.question), answer.text)}" for use in answer.tools]
     notice = say(answer.notice, question_language(answer.question)) if answer.notice else ""
     if notice and notice != answer.text:
         lines.append(f"  ({notice})")

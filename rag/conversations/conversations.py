@@ -18,21 +18,21 @@ from uuid import uuid4
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.followups import Likely, propose
 from rag.errors import RagError
-from rag.ingest.paste import located_urls
-from rag.models.usage import Spent, sum_of
+from rag.ingest.paste import locate_urls
+from rag.models.usage import Spent, sum_usages
 from rag.process import Process
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import MAX_STANDALONE, searched_with
+from rag.reasoning.history import MAX_STANDALONE, find_earlier_questions
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
-from rag.runs.runs import FRESH, Resumed, Runs
-from rag.runs.serialization import answer_from, compress_searches, decompress_searches, from_json, to_json
+from rag.runs.runs import NEW_RUN, ResumeState, Runs
+from rag.runs.serialization import answer_from_json, compress_searches, decompress_searches, from_json, to_json
 from rag.store.sql.conversation_table import Conversation, Turn, TurnState
 from rag.store.sql.database import Change, Database
-from rag.text import unmarked
+from rag.text import strip_citations
 from rag.tracing import Span
 from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
 from rag.web.url_key import split_url
@@ -212,7 +212,7 @@ class Conversations:
             self._runs.reply(run_id, reply, asking.reasoner, asking.retriever)
             return TurnHandle(turn.conversation_id, turn_id, run_id)
         spans = self._spans.of_turn(turn_id, asking.owner)
-        resumed = Resumed(reply, Spent(**row.waits["spent"]), spans)
+        resumed = ResumeState(reply, Spent(**row.waits["spent"]), spans)
         return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
 
     def go_on(self, turn_id: str, asking: TurnRequest) -> TurnHandle:
@@ -225,7 +225,7 @@ class Conversations:
         is_possible = turn.can_go_on and turns[-1].id == turn_id
         if not is_possible or not self._table.take_up(turn_id, self._process.name):
             raise RagError("turn_not_waiting")
-        resumed = Resumed(spans=self._spans.of_turn(turn_id, asking.owner), cut_off=True)
+        resumed = ResumeState(spans=self._spans.of_turn(turn_id, asking.owner), cut_off=True)
         return self._begin(asking, turn.conversation_id, turn_id, turns[:-1], resumed)
 
     def question(self, turn_id: str, owner: str = "") -> Question:
@@ -235,7 +235,7 @@ class Conversations:
             raise RagError("turn_unknown")
         return from_json(Question, row.extra["asked"])
 
-    def again(self, turn_id: str, mode: str = "", owner: str = "") -> Question:
+    def repeat_question(self, turn_id: str, mode: str = "", owner: str = "") -> Question:
         """Return the turn's question to ask it again, in another `mode` if given, with its scope and options.
 
         Its meaning stays the same: its first answer is no context for it. Raises RagError("turn_unknown").
@@ -243,7 +243,7 @@ class Conversations:
         turn, question = self.turn(turn_id, owner), self.question(turn_id, owner)
         options, answer = question.options, turn.answer
         standalone = options.standalone or (answer.standalone if answer else "")
-        if not standalone and not turn.route and not (answer and searched_with(answer.steps)):
+        if not standalone and not turn.route and not (answer and find_earlier_questions(answer.steps)):
             standalone = turn.question[:MAX_STANDALONE]
         options = replace(
             options,
@@ -254,7 +254,7 @@ class Conversations:
         before = question.mode if turn.is_plain else "fast"
         return replace(question, text=turn.question, mode=mode or before, options=options)
 
-    def lets_web(self, conversation_id: str, owner: str = "") -> bool:
+    def allows_web(self, conversation_id: str, owner: str = "") -> bool:
         """True if the person allowed web searches for this conversation; its branches do not inherit that."""
         turns = self._table.turns(conversation_id, owner) if conversation_id else []
         return any(turn.extra.get("web_for") == conversation_id for turn in turns)
@@ -283,7 +283,7 @@ class Conversations:
         conversation_id: str,
         turn_id: str,
         before: Sequence[TurnView],
-        resumed: Resumed = FRESH,
+        resumed: ResumeState = NEW_RUN,
     ) -> TurnHandle:
         self._requests[turn_id] = asking
         run_id = self._runs.start(
@@ -297,7 +297,7 @@ class Conversations:
             hooks=Hooks(
                 done=lambda answer: self._finish(conversation_id, turn_id, self._requests.pop(turn_id), answer),
                 text=lambda text: self._table.touch_turn(turn_id, text),
-                waits=lambda waits, spent: self._table.put_aside(turn_id, _pack_waits(waits, spent)),
+                waits=lambda waits, spent: self._table.suspend_turn(turn_id, _pack_waits(waits, spent)),
                 spans=lambda spans: self._spans.save(turn_id, spans),
                 changes=lambda: self._changes.of_turn(turn_id),
                 dispatch=partial(self._dispatch, conversation_id, turn_id, asking) if asking.dispatch else None,
@@ -429,7 +429,7 @@ class Conversations:
         turns = [self._view(turn) for turn in self._table.turns(conversation.id, conversation.owner)]
         return conversation, [turn for turn in turns if turn.answer is not None]
 
-    def linked_libraries(self, link: str) -> list[str]:
+    def list_link_libraries(self, link: str) -> list[str]:
         """Return the libraries that the answers of a linked conversation were written from."""
         conversation, turns = self.linked(link)
         answer_libraries = {citation.library for turn in turns if turn.answer for citation in turn.answer.citations}
@@ -466,9 +466,9 @@ class Conversations:
         """Return the total usage of its answers, including proposed questions."""
         self.conversation(conversation_id, owner)
         turns = self._table.turns(conversation_id, owner)
-        answers = [answer_from(turn.answer).usage for turn in turns if turn.answer]
+        answers = [answer_from_json(turn.answer).usage for turn in turns if turn.answer]
         asides = [Usage(**turn.extra["suggestion_usage"]) for turn in turns if turn.extra.get("suggestion_usage")]
-        return sum_of([*answers, *asides])
+        return sum_usages([*answers, *asides])
 
     def _view(self, turn: Turn) -> TurnView:
         if turn.state == "running" and not self._is_alive(turn):
@@ -513,10 +513,10 @@ def _answer_of(turn: Turn) -> Answer | None:
     Nothing checked the marks of such a text, so they are removed.
     """
     if turn.answer:
-        return answer_from(turn.answer)
+        return answer_from_json(turn.answer)
     if turn.state != "interrupted":
         return None
-    text = unmarked(turn.text).strip()
+    text = strip_citations(turn.text).strip()
     return Answer(
         turn.question, _mode_of(turn), "caveat" if text else "failed", text, notice=Notice("turn_interrupted")
     )
@@ -548,7 +548,7 @@ def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> 
     `titles` are the pages' titles by link.
     """
     names, between, end = [], [], 0
-    for start, stop, address in located_urls(message):
+    for start, stop, address in locate_urls(message):
         names.append(titles.get(address) or split_url(address).hostname or address)
         between.append(message[end:start])
         end = stop
@@ -559,7 +559,7 @@ def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> 
     return " ".join("".join(pieces).split())
 
 
-def is_outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:
+def find_outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:
     """Return the pages cited by the turn that are `newer` now or `gone`, by url_hash."""
     changes = {}
     for url_hash, stamp in turn.stamps.items():

@@ -21,8 +21,8 @@ from rag.errors import RagError
 from rag.locales import LANGUAGES, Language, say
 from rag.runs.serialization import to_json
 from rag.store.sql.conversation_table import Conversation
-from rag.text import is_chinese, without_surrogates
-from rag.tools import use_line
+from rag.text import is_chinese, replace_surrogates
+from rag.tools import describe_use
 from rag.types import Answer, Citation, Notice
 from rag.web.url_key import split_url
 
@@ -55,7 +55,7 @@ def export(
         raise RagError("export_format", kind=kind)
     make, media = kinds[kind]
     content = make(conversation, turns, language)
-    return (without_surrogates(content) if isinstance(content, str) else content), media
+    return (replace_surrogates(content) if isinstance(content, str) else content), media
 
 
 def file_name(conversation: Conversation, kind: str) -> str:
@@ -224,7 +224,7 @@ def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
 
 def _remove_invalid(text: str) -> str:
     """Remove characters that XML does not allow."""
-    return _NO_XML.sub("", without_surrogates(text))
+    return _NO_XML.sub("", replace_surrogates(text))
 
 
 # All
@@ -241,7 +241,7 @@ def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[tuple[
         " — ".join(filter(None, (entry["title"], entry["url"], " … ".join(entry["distilled"]), entry["fetched_at"])))
         for entry in trail.get("ledger", ())
     ]
-    uses = [use_line(use, language, answer.text) for use in answer.tools]
+    uses = [describe_use(use, language, answer.text) for use in answer.tools]
     sections = (
         ("export_tools", uses),
         ("export_gaps", gaps),

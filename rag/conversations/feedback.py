@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from rag.checking.terms import stands_in
+from rag.checking.terms import occurs_in
 from rag.conversations.conversations import Conversations
-from rag.reasoning.history import searched_with
+from rag.reasoning.history import find_earlier_questions
 from rag.store.sql.database import Database
 from rag.text import question_language, split_sentences
 from rag.types import Answer, Page
@@ -94,7 +94,7 @@ def _pack_answer(answer: Answer | None) -> dict[str, Any]:
         return {}
     return {
         "standalone": answer.standalone,
-        "before": searched_with(answer.steps),
+        "before": find_earlier_questions(answer.steps),
         "text": answer.text,
         "outcome": answer.outcome,
         "reasoner": answer.reasoner,
@@ -139,5 +139,5 @@ def _find_evidence(text: str, pages: Sequence[Page | None]) -> list[dict[str, st
         for page in pages
         if page is not None
         for start, end in split_sentences(page.text)
-        if stands_in(text, page.text[start:end])
+        if occurs_in(text, page.text[start:end])
     ]

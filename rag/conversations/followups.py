@@ -148,6 +148,6 @@ async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep
 async def _suggest_within(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
     if not isinstance(reasoner, ChatReasoner):
         return await suggestions(answer, reasoner, likely)
-    from rag.models.calls import counted
+    from rag.models.calls import count_calls
 
-    return await counted(budget, lambda: suggestions(answer, reasoner, likely))
+    return await count_calls(budget, lambda: suggestions(answer, reasoner, likely))

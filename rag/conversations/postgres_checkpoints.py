@@ -21,7 +21,7 @@ class PostgresCheckpoints:
         """Create LangGraph's tables in an empty database. Raises StoreError."""
         from langgraph.checkpoint.postgres import PostgresSaver
 
-        with postgres.sole() as connection:
+        with postgres.exclusive_connection() as connection:
             PostgresSaver(connection).setup()
         self._postgres = postgres
         self._pool = postgres.async_pool()

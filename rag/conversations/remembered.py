@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from rag.dates import now
 from rag.errors import RagError
-from rag.store.sql.sqlite_file import connected, failures
+from rag.store.sql.sqlite_file import connect_shared, failures
 from rag.text import split_sentences
 
 if TYPE_CHECKING:
@@ -137,10 +137,10 @@ def _open(place: Path | Postgres) -> SqliteStore | PostgresStore:
     if isinstance(place, Path):
         from langgraph.store.sqlite import SqliteStore
 
-        return SqliteStore(connected(place), ttl=ttl)
+        return SqliteStore(connect_shared(place), ttl=ttl)
     from langgraph.store.postgres import PostgresStore
 
-    with place.sole() as connection:
+    with place.exclusive_connection() as connection:
         PostgresStore(connection).setup()
     return PostgresStore(place.pool, ttl=ttl)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from rag.background import paced
+from rag.background import throttle
 from rag.errors import IngestError
-from rag.text import inert, live, question_language, weigh
+from rag.text import escape_formula, question_language, unescape_formula, weigh
 
 Status = Literal["draft", "approved"]
 EvidenceState = Literal["", "moved", "lost"]
@@ -145,7 +145,7 @@ def read_cases(text: str, name: str, most: int | None = None) -> list[Case]:
     cases: dict[str, Case] = {}
     number = 1
     try:
-        for number, row in enumerate(paced(_iter_rows(text), _AT_ONCE), 1):
+        for number, row in enumerate(throttle(_iter_rows(text), _AT_ONCE), 1):
             if most is not None and number > most:
                 raise IngestError("set_full", most=f"{most:,}")
             data = json.loads(row) if isinstance(row, str) else row
@@ -165,7 +165,11 @@ def _iter_rows(text: str) -> Iterator[str | dict[str, Any]]:
         yield from (line for line in text.split("\n") if line.strip())
         return
     for row in csv.DictReader(io.StringIO(text)):
-        yield {key: _parse_cell(key, live(value)) for key, value in row.items() if key and value not in (None, "")}
+        yield {
+            key: _parse_cell(key, unescape_formula(value))
+            for key, value in row.items()
+            if key and value not in (None, "")
+        }
 
 
 def _parse_cell(column: str, value: str) -> Any:
@@ -193,7 +197,7 @@ def write_cases(cases: Sequence[Case], form: Format, answers: Mapping[str, Ragas
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = csv.DictWriter(out, columns, lineterminator="\n")
     table.writeheader()
-    table.writerows({key: inert(_flatten(value)) for key, value in row.items()} for row in rows)
+    table.writerows({key: escape_formula(_flatten(value)) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 

@@ -43,7 +43,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class MetricDifference:
     """The difference of a metric from the first run, over `of` questions; `p` is adjusted (Holm) for all metrics
     compared here. It is `paired` if both answered the same questions."""
 
@@ -91,7 +91,7 @@ def figures(scores: Scores, ids: Sequence[str] | None = None) -> list[Figure]:
 
 def compare(
     runs: Sequence[Scores], ids: Sequence[str] | None = None, names: Sequence[str] = ()
-) -> list[list[Compared]]:
+) -> list[list[MetricDifference]]:
     """Compare each further run with the first, by the metrics (default: all) that both could be judged by."""
     first, *rest = runs
     results = [_differences(first, run, ids, names) for run in rest]
@@ -105,7 +105,7 @@ def compare(
     return [[_adjust(entry, adjusted.get((i, name))) for name, entry in row.items()] for i, row in enumerate(results)]
 
 
-def _adjust(compared: Compared, p: float | None) -> Compared:
+def _adjust(compared: MetricDifference, p: float | None) -> MetricDifference:
     """Drop a difference that was significant only without the other metrics; it takes more questions to show."""
     if p is None or p <= ALPHA:
         return compared if p is None else replace(compared, p=p)
@@ -150,7 +150,9 @@ class _Sides:
         return mcnemar(*(columns[metric.name][mask] for columns, mask in pairs))
 
 
-def _differences(before: Scores, after: Scores, ids: Sequence[str] | None, names: Sequence[str]) -> dict[str, Compared]:
+def _differences(
+    before: Scores, after: Scores, ids: Sequence[str] | None, names: Sequence[str]
+) -> dict[str, MetricDifference]:
     """Return the differences by metric, with unadjusted p-values."""
     sides = _Sides(before, after, ids)
     masks = {METRICS[name]: sides.masks(METRICS[name]) for name in names or METRICS}
@@ -161,11 +163,11 @@ def _differences(before: Scores, after: Scores, ids: Sequence[str] | None, names
         higher, p = metric.better != "lower", sides.exact_p(metric)
         difference = paired_difference(n, samples[0], samples[1], higher=higher, p=p)
         if not isnan(difference.by.value):
-            differences[metric.name] = Compared(metric, of, difference, difference.p, sides.paired)
+            differences[metric.name] = MetricDifference(metric, of, difference, difference.p, sides.paired)
     return differences
 
 
-def by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
+def rank_by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
     """Return the questions that any run could be judged by, largest change from first to last run first."""
     case_ids = list(dict.fromkeys(case_id for run in runs for case_id in run)) if ids is None else ids
     (column,) = METRICS[metric].needs[-1:]

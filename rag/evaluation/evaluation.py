@@ -15,7 +15,7 @@ from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
 from rag.evaluation.cases import Case, Format, RagasAnswer, write_cases
-from rag.evaluation.comparison import Compared, Figure, Pair
+from rag.evaluation.comparison import Figure, MetricDifference, Pair
 from rag.evaluation.judge import ENOUGH, Agreement, Label, agreement, labels_of
 from rag.evaluation.metrics import BY_JUDGE, METRICS, TimedAnswer, Tools, scores
 from rag.evaluation.runs import App, EvaluationRuns, RowView
@@ -184,7 +184,7 @@ class Evaluation:
 
     # Results
 
-    def withheld(self, sides: Sequence[Side]) -> frozenset[str]:
+    def withheld_metrics(self, sides: Sequence[Side]) -> frozenset[str]:
         """Return the metrics to omit from figures: a chat model judged them, and labels have not shown that it agrees
         with people."""
         libraries = [run.library for side in sides if (run := self.runs.run(side.run_id)).judge]
@@ -193,28 +193,28 @@ class Evaluation:
 
     def figures(self, side: Side, ids: Sequence[str] | None = None) -> list[Figure]:
         """Return every metric of a run that could be judged, with its 95 % interval; omits withheld ones."""
-        omitted = self.withheld([side])
+        omitted = self.withheld_metrics([side])
         return [figure for figure in comparison.figures(self._scores(side), ids) if figure.metric.name not in omitted]
 
     def main_figures(self, run_id: str) -> dict[str, dict[str, float]]:
         """Return the means of `MAIN` by setting, of what could be judged and is not withheld."""
-        omitted = self.withheld([Side(run_id)])
+        omitted = self.withheld_metrics([Side(run_id)])
         return self.runs.means(run_id, [name for name in MAIN if name not in omitted])
 
     def compare(
         self, sides: Sequence[Side], ids: Sequence[str] | None = None, names: Sequence[str] = ()
-    ) -> list[list[Compared]]:
+    ) -> list[list[MetricDifference]]:
         """Compare each further of two to four sides with the first, without withheld metrics. Raises
         RagError("compare_sides")."""
         if not 2 <= len(sides) <= comparison.MOST:
             raise RagError("compare_sides", most=comparison.MOST)
-        omitted = self.withheld(sides)
+        omitted = self.withheld_metrics(sides)
         names = [name for name in names or METRICS if name not in omitted]
         return comparison.compare(list(map(self._scores, sides)), ids, names)
 
-    def by_difference(self, sides: Sequence[Side], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
+    def rank_by_difference(self, sides: Sequence[Side], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
         """Return the questions, largest change from the first to the last side first."""
-        return comparison.by_difference(list(map(self._scores, sides)), metric, ids)
+        return comparison.rank_by_difference(list(map(self._scores, sides)), metric, ids)
 
     def calibration(self, side: Side) -> list[Bin]:
         """Return how often the pages do answer, by the probability that the search gave."""
@@ -235,7 +235,7 @@ class Evaluation:
 
     def over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
         """Return when the scored answers were asked for (ISO 8601), and their scores, oldest first."""
-        return self._turns.scored(library, self._owner)
+        return self._turns.scored_answers(library, self._owner)
 
     # The judge
 

@@ -8,7 +8,7 @@ from math import isfinite
 from xml.etree import ElementTree as Xml
 
 from rag.errors import ConfigError
-from rag.evaluation.comparison import Compared, Scores, compare
+from rag.evaluation.comparison import MetricDifference, Scores, compare
 from rag.evaluation.metrics import METRICS
 from rag.evaluation.statistics import Estimate
 
@@ -26,7 +26,7 @@ class LimitCheck:
     """A metric compared with its limit; `loss` is positive if it got worse."""
 
     limit: Limit
-    compared: Compared
+    compared: MetricDifference
     loss: Estimate
 
     @property
@@ -68,7 +68,7 @@ def check(limits: Sequence[Limit], baseline: Scores, run: Scores) -> list[LimitC
     return [LimitCheck(limit, by_name[limit.metric], _loss(by_name[limit.metric])) for limit in limits]
 
 
-def _loss(compared: Compared) -> Estimate:
+def _loss(compared: MetricDifference) -> Estimate:
     by = compared.difference.by
     return by if compared.metric.better == "lower" else Estimate(-by.value, -by.high, -by.low)
 

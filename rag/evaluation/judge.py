@@ -24,7 +24,7 @@ from rag.evaluation.support import split_answer
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
-from rag.text import unmarked
+from rag.text import strip_citations
 from rag.types import Answer, CheckedBy, Verdict
 
 Fill = Callable[[type[BaseModel], Prompt], BaseModel]
@@ -66,7 +66,7 @@ class ModelJudge:
         return {**points, "answer_relevancy": _relevancy(case.question, judgement, encode)}
 
     def _judge(self, question: str, answer: Answer) -> Judgement | None:
-        prompt = requests.assess(self._texts, question, unmarked(answer.text), answer.passages)
+        prompt = requests.assess(self._texts, question, strip_citations(answer.text), answer.passages)
         try:
             reply = self._fill(Judgement, prompt)
         except ModelError:

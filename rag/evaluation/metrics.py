@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.checking.terms import read, stands_in
+from rag.checking.terms import occurs_in, read_terms
 from rag.evaluation import evidence, statistics
 from rag.evaluation.cases import Case
 from rag.evaluation.statistics import Figures, Weights
@@ -34,7 +34,7 @@ from rag.evaluation.support import (
     split_answer,
     statements_of,
 )
-from rag.text import is_chinese, unmarked
+from rag.text import is_chinese, strip_citations
 from rag.types import Answer
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def token_f1(answer: str, golds: Sequence[str], chinese: bool) -> float:
 def contains(answer: str, golds: Sequence[str], chinese: bool) -> float:
     """Return 1 if one of the golds is in the answer, in whole words and with the same values."""
     text, wanted = (answer, golds) if chinese else (_drop_articles(answer), map(_drop_articles, golds))
-    return float(any(stands_in(gold, text) for gold in wanted))
+    return float(any(occurs_in(gold, text) for gold in wanted))
 
 
 def _drop_articles(text: str) -> str:
@@ -248,7 +248,7 @@ def _evidence_values(case: Case, answer: Answer) -> dict[str, float | None]:
 def _wording_values(case: Case, answer: Answer) -> dict[str, float | None]:
     if not case.answers:
         return {}
-    text = unmarked(answer.text)
+    text = strip_citations(answer.text)
     golds = case.answers, is_chinese(case.question)
     return {
         "exact_match": exact_match(text, *golds),
@@ -276,7 +276,7 @@ def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str,
 
 def _vector_values(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
     """Return the mean and highest cosine of question and passages; coverage: 1 less the passages' mean cosine."""
-    text, reference = unmarked(answer.text), case.reference if answer.text else ""
+    text, reference = strip_citations(answer.text), case.reference if answer.text else ""
     texts = [*(passage.text for passage in answer.passages), *filter(None, [text, reference])]
     vectors = encode(case.question, texts) if encode and texts else None
     if vectors is None:
@@ -330,7 +330,7 @@ def _derive_scores(case: Case, answer: Answer, values: Values) -> dict[str, floa
 
 def _question_coverage(question: str, answer: Answer) -> float | None:
     """Return the share of a question's content words in the answer, or in the headings of what it quotes."""
-    question_keys = {term.key for term in read(question).terms}
+    question_keys = {term.key for term in read_terms(question).terms}
     heads = [part for citation in answer.citations for part in (citation.title, *citation.section)]
-    answer_keys = {term.key for text in (answer.text, *heads) for term in read(text).terms}
+    answer_keys = {term.key for text in (answer.text, *heads) for term in read_terms(text).terms}
     return len(question_keys & answer_keys) / len(question_keys) if question_keys else None

@@ -24,8 +24,8 @@ from rag.process import Process
 from rag.runs.options import Question
 from rag.runs.serialization import from_json, to_json
 from rag.store.sql.database import Database
-from rag.store.sql.evaluation_table import KeptRow, KeptRun, RunState
-from rag.store.values import AWAY, patiently
+from rag.store.sql.evaluation_table import RunState, StoredRow, StoredRun
+from rag.store.values import AWAY_CODES, make_patient
 from rag.types import Answer, Event, Notice, Page
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class EvaluationRuns:
             self._wake.clear()
             for run in self._table.running():
                 try:
-                    patiently(partial(self.of(None).work, run.id), self._closed.is_set)()
+                    make_patient(partial(self.of(None).work, run.id), self._closed.is_set)()
                 except Exception:  # nothing may escape the thread: one broken run must not stop the others
                     log.exception("an evaluation broke off")
                     self._table.set_state(run.id, "paused", ["running"], _notice_of(Notice("evaluation_broke")))
@@ -284,7 +284,7 @@ class EvaluationRuns:
             for library in {setting.library or run.library for setting in _settings(run)}:
                 self._asker.warm(library)
             for setting, case in self._iter_remaining(run):
-                if self._closed.is_set() or self._table.seen(run_id) != "running":
+                if self._closed.is_set() or self._table.send_heartbeat(run_id) != "running":
                     return
                 if (row := self._ask(run, setting, case)) and self._table.add_row(run_id, row):
                     on_row(_row_view(row))
@@ -297,7 +297,7 @@ class EvaluationRuns:
         self._chats.pop(run_id, None)
         self._table.set_state(run_id, "done", ["running"])
 
-    def _iter_remaining(self, run: KeptRun) -> Iterator[tuple[Setting, Case]]:
+    def _iter_remaining(self, run: StoredRun) -> Iterator[tuple[Setting, Case]]:
         """Yield what has no row yet. Settings take turns, so that a part of a run can be compared, and take turns in
         being the first: what a question finds cold, such as its vector, is warm for those that ask it next."""
         rows, settings = self._table.scores(run.id), _settings(run)
@@ -306,7 +306,7 @@ class EvaluationRuns:
             turns = (*settings[offset:], *settings[:offset])
             yield from ((setting, case) for setting in turns if case.id not in rows.get(setting.name, {}))
 
-    def _ask(self, run: KeptRun, setting: Setting, case: Case) -> KeptRow | None:
+    def _ask(self, run: StoredRun, setting: Setting, case: Case) -> StoredRow | None:
         """Ask one question and return its row; None if the run was stopped meanwhile. Raises RagError."""
         source, judge = self._chats.get(run.id), run.data["judge"]
         if source is None and run.data["connected"]:
@@ -321,17 +321,17 @@ class EvaluationRuns:
             if timed_answer is None:
                 return None
             self._asker.connected(source)  # the model may have been disconnected meanwhile: then this is no answer
-            if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in AWAY:
+            if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in AWAY_CODES:
                 break
             self._closed.wait(_LOOK)  # an unavailable database says nothing about the answer
-            if self._table.seen(run.id) != "running":
+            if self._table.send_heartbeat(run.id) != "running":
                 return None
         values = scores(case, timed_answer, self._asker.tools(library, chat, judge))
         texts = [asdict(passage) for passage in timed_answer.answer.passages]
         answer = {**to_json(timed_answer.answer), "passages": texts}
-        return KeptRow(setting.name, case.id, values, {"answer": answer, "first_token": timed_answer.first_token})
+        return StoredRow(setting.name, case.id, values, {"answer": answer, "first_token": timed_answer.first_token})
 
-    def _wait_for_answer(self, run: KeptRun, ask: Callable[[str, int], str], answers: int) -> TimedAnswer | None:
+    def _wait_for_answer(self, run: StoredRun, ask: Callable[[str, int], str], answers: int) -> TimedAnswer | None:
         """Return the answer, started once the person has few enough others in progress."""
         while not self._closed.is_set():
             try:
@@ -340,7 +340,7 @@ class EvaluationRuns:
                 if error.code != "too_many_answers":
                     raise
             self._closed.wait(_SHARE_AGAIN)
-            if self._table.seen(run.id) != "running":
+            if self._table.send_heartbeat(run.id) != "running":
                 break
         return None
 
@@ -356,7 +356,7 @@ class EvaluationRuns:
                     self._asker.cancel(answer_id)
                 if event.kind == "answer":
                     return TimedAnswer(event.data, first)
-            if self._table.seen(run_id) is None:
+            if self._table.send_heartbeat(run_id) is None:
                 break
         self._asker.cancel(answer_id)
         return None
@@ -367,18 +367,18 @@ class EvaluationRuns:
         if chat is not None:
             self._chats[run_id] = self._asker.source_of(chat)
 
-    def _find(self, run_id: str) -> KeptRun:
+    def _find(self, run_id: str) -> StoredRun:
         run = self._table.run(run_id, self._owner)
         if run is None:
             raise RagError("evaluation_unknown")
         return run
 
 
-def _settings(run: KeptRun) -> list[Setting]:
+def _settings(run: StoredRun) -> list[Setting]:
     return [from_json(Setting, row) for row in run.data["settings"]]
 
 
-def _view(run: KeptRun) -> RunView:
+def _view(run: StoredRun) -> RunView:
     same = ("id", "library", "name", "set_id", "created_at", "state", "done", "total")
     notice = run.data.get("notice")
     return RunView(
@@ -389,7 +389,7 @@ def _view(run: KeptRun) -> RunView:
     )
 
 
-def _row_view(row: KeptRow) -> RowView:
+def _row_view(row: StoredRow) -> RowView:
     return RowView(
         row.setting, row.case_id, from_json(Answer, row.data["answer"]), dict(row.scores), row.data["first_token"]
     )

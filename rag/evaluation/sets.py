@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from rag.background import paced
+from rag.background import throttle
 from rag.errors import RagError
 from rag.evaluation.cases import (
     Case,
@@ -22,9 +22,9 @@ from rag.evaluation.cases import (
 )
 from rag.evaluation.evidence import WHOLE, quote_coverage, squash
 from rag.store.sql.database import Database
-from rag.store.sql.evaluation_table import KeptSet
+from rag.store.sql.evaluation_table import StoredSet
 from rag.store.sql.table import ALL
-from rag.text import plain, sentence_spans, terms
+from rag.text import sentence_spans, terms, to_plain_line
 
 PageText = Callable[[str], str | None]
 """Returns the text of the page at an address; None if there is none."""
@@ -87,7 +87,7 @@ class Sets:
 
     def create(self, library: str, name: str) -> str:
         """Return the id of the set of that name, which is created if needed. Raises RagError("set_unnamed")."""
-        if not (plain_name := plain(name)[:120]):
+        if not (plain_name := to_plain_line(name)[:120]):
             raise RagError("set_unnamed")
         return self._table.add_set(library, self._owner or "", plain_name)
 
@@ -129,18 +129,18 @@ class Sets:
         Evidence that is now in other words is quoted again and marked as moved, evidence that is gone as lost; such a
         case becomes a draft, for a person to check.
         """
-        cases = paced(self.cases(set_id), _AT_ONCE)
+        cases = throttle(self.cases(set_id), _AT_ONCE)
         changes = [new for case in cases if (new := anchor(case, text_of)) != case]
         self.put(set_id, changes)
         return len(changes)
 
-    def _find(self, set_id: str) -> KeptSet:
+    def _find(self, set_id: str) -> StoredSet:
         entry = self._table.set_of(set_id, self._owner)
         if entry is None:
             raise RagError("set_unknown")
         return entry
 
-    def _view(self, entry: KeptSet) -> SetView:
+    def _view(self, entry: StoredSet) -> SetView:
         return SetView(
             **{name: getattr(entry, name) for name in ("id", "library", "name", "updated_at", "owner")},
             **asdict(self._table.counts(entry.id)),

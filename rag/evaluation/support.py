@@ -14,7 +14,7 @@ from typing import Final
 from rag.background import BACKGROUND
 from rag.checking.citations import Check
 from rag.checking.statements import find_statements
-from rag.checking.verifier import RANK, Claim, Verifier, batches
+from rag.checking.verifier import RANK, Claim, Verifier, batch_claims
 from rag.errors import ModelError
 from rag.types import Answer, CheckedBy, Passage, Verdict
 
@@ -45,7 +45,9 @@ def by_rules(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdi
 
 def _judge_by_rules(statement: str, passages: Sequence[Passage]) -> Verdict | None:
     check = Check(statement, passages, rests_on=lambda _: range(1, len(passages) + 1))
-    return min((item.finding.verdict for item in check.weighed if item.counts), key=RANK.__getitem__, default=None)
+    return min(
+        (item.finding.verdict for item in check.scored_statements if item.counts), key=RANK.__getitem__, default=None
+    )
 
 
 def by_verifier(verifier: Verifier, tokens: int) -> Supports:
@@ -53,7 +55,7 @@ def by_verifier(verifier: Verifier, tokens: int) -> Supports:
 
     async def judge(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
         verdicts: list[Verdict | None] = []
-        for batch in batches(claims, passages, tokens):
+        for batch in batch_claims(claims, passages, tokens):
             try:
                 results = [entry.verdict if entry else None for entry in await verifier.verify(batch, passages)]
             except ModelError:

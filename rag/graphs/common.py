@@ -23,10 +23,10 @@ from rag.reasoning.history import (
     HISTORY_TOKENS,
     MAX_STANDALONE,
     Memory,
-    completes,
     exchanges_of,
+    human_message,
+    is_completion,
     messages_of,
-    said,
     summary_by_rules,
     turns_of,
 )
@@ -34,7 +34,7 @@ from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import RESET
 from rag.runs.run import PreparedGraph, Run, saved_state
 from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
-from rag.text import whole_sentences
+from rag.text import trim_to_sentences
 from rag.tracing import span
 from rag.types import Exchange, Notice, Outcome, because
 
@@ -185,13 +185,13 @@ async def complete(
     if condenser is None or not (history or summary):
         return ""
     try:
-        with budget.keeping(spare):
+        with budget.reserve(spare):
             standalone = await condenser.condense(question, memory.followed(history), summary)
     except ModelError as error:
         log.info("a follow-up is not completed (%s)", error.code)
         return ""
     standalone = " ".join(standalone.split())[:MAX_STANDALONE] or question
-    if completes(standalone, question, [*history, Exchange("", summary)]):
+    if is_completion(standalone, question, [*history, Exchange("", summary)]):
         return standalone
     log.info("what a model made of a follow-up is no question about the same")
     return ""
@@ -211,7 +211,7 @@ async def start_turn(
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
-    messages = [*memory_update["messages"], said(question, standalone, aside=aside)]
+    messages = [*memory_update["messages"], human_message(question, standalone, aside=aside)]
     return {**update, **memory_update, "messages": messages}, step_note("begin")
 
 
@@ -248,14 +248,14 @@ async def summarise(
 ) -> tuple[str, list[Any]]:
     """Return the `previous` summary extended by the oldest exchanges, and removals of their messages."""
     turns = turns_of(messages)
-    surplus = turns[: memory.summed_up([turn.exchange for turn in turns])]
+    surplus = turns[: memory.count_summarised([turn.exchange for turn in turns])]
     removed = [RemoveMessage(id=message.id) for turn in surplus for message in turn.messages if message.id]
     exchanges = [turn.exchange for turn in surplus if turn.answered]
     if not exchanges:
         return previous, removed
     tokens, summary = HISTORY_TOKENS // 2, ""
     try:
-        with budget.keeping(spare):
+        with budget.reserve(spare):
             if condenser is not None:
                 summary = await condenser.summarise(previous, exchanges, tokens)
     except ModelError as error:
@@ -298,7 +298,7 @@ async def prepare(
 async def check_text_so_far(run: Run) -> dict[str, Any]:
     """Return the result of a run interrupted while writing: its text up to the last whole sentence, checked against its
     passages; {} without such a sentence."""
-    text = whole_sentences(run.text)
+    text = trim_to_sentences(run.text)
     if not text:
         return {}
     passages = [passage_of(data) for data in run.state.get("passages", ())]

@@ -63,10 +63,10 @@ class RemoveMode(ReportMode):
     name = "remove"
 
     def report(self, run: Run, language: str) -> str:
-        return say(removal(run.state), language)
+        return say(removal_notice(run.state), language)
 
 
-def saving(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
+def saving_notice(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
     """Return a notice with the number of saved sources, or that saving awaits confirmation."""
     if rows is None:
         return Notice("saving_asks")
@@ -78,10 +78,10 @@ def saving_message(rows: Sequence[Mapping[str, Any]] | None, language: str) -> s
     """Return a sentence about all sources, and a line for each that wasn't saved."""
     failed = [row for row in rows or () if row["status"] not in SAVED and row["notice"]]
     problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
-    return "\n".join([say(saving(rows), language), "", *problems]).strip()
+    return "\n".join([say(saving_notice(rows), language), "", *problems]).strip()
 
 
-def removal(state: Mapping[str, Any]) -> Notice:
+def removal_notice(state: Mapping[str, Any]) -> Notice:
     """Return a request to confirm, or that no page has the name; `state` has the pages to remove, or the nearest."""
     if state.get("remove"):
         return Notice("remove_asks", {"count": len(state["remove"])})

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from rag.errors import IngestError
 from rag.reading.charset import EAST_ASIAN, guess_codec
-from rag.text import without_surrogates
+from rag.text import replace_surrogates
 
 _UTF8_FLAG = 0x800
 _UNICODE_PATH = 0x7075
@@ -272,14 +272,14 @@ def _list_paths(folder: Path, types: tuple[str, ...]) -> list[str]:
 
 def _read_file(path: Path, limit: int, budget: int) -> bytes:
     if path.suffix.lower() in _ARCHIVES:
-        raise IngestError("archive_nested", name=without_surrogates(str(path)))
+        raise IngestError("archive_nested", name=replace_surrogates(str(path)))
     try:
         size = path.stat().st_size
         if size > min(limit, budget):
-            raise _size_error(without_surrogates(str(path)), limit, budget)
+            raise _size_error(replace_surrogates(str(path)), limit, budget)
         return path.read_bytes()
     except OSError as error:
-        raise IngestError("file_unreadable", name=without_surrogates(str(path))) from error
+        raise IngestError("file_unreadable", name=replace_surrogates(str(path))) from error
 
 
 def _report_skipped(name: str, skipped: list[str], has_files: bool, types: tuple[str, ...]) -> Iterator[Member]:

@@ -17,7 +17,7 @@ from rag.ingest.readahead import Limits, ReadAhead, ReadResult
 from rag.ingest.results import existing_result, failure, result
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.sources import Source, unique_sources
-from rag.store.values import patience, patiently
+from rag.store.values import make_patient, patience
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class _Batch:
             while remaining:
                 while waiting and ahead.has_room():
                     position = waiting.popleft()
-                    ahead.begin("", position, "", patiently(partial(self._read, self._sources[position])))
+                    ahead.begin("", position, "", make_patient(partial(self._read, self._sources[position])))
                 if (first := ahead.take()) is not None:
                     batch = [first, *ahead.take_ready(MAX_GROUP - 1)]
                     remaining -= len(batch)

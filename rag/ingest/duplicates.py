@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from rag.ingest.loader import OnStage, Read
-from rag.store.duplicates import THRESHOLD, Signature, likeness, sign
+from rag.store.duplicates import THRESHOLD, Signature, jaccard_similarity, sign
 from rag.types import Decision, Notice, Page, PageVersion
 from rag.web.guard import MAX_LENGTH
 from rag.web.url_key import split_url, url_hash, url_key
@@ -97,7 +97,7 @@ def with_own_name(library: Lookup, read: Read) -> Read:
     while read.source.is_upload and (other := library.known([page.url_hash]).get(page.url_hash)):
         if (
             other.text_hash == page.text_hash
-            or likeness(library.texts([other.url_hash])[other.url_hash], page.text) >= RELATED
+            or jaccard_similarity(library.texts([other.url_hash])[other.url_hash], page.text) >= RELATED
         ):
             break
         name, _, number = page.url.partition("?")
@@ -140,7 +140,11 @@ def _were_alike(library: Lookup, page: Page, other: Page) -> bool:
     ours, theirs = library.versions(page.url_hash), library.versions(other.url_hash)
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
         return True
-    return any(likeness(ours[-1].text, version.text) >= THRESHOLD for version in reversed(theirs)) if ours else False
+    return (
+        any(jaccard_similarity(ours[-1].text, version.text) >= THRESHOLD for version in reversed(theirs))
+        if ours
+        else False
+    )
 
 
 def _find_same_address(
@@ -164,7 +168,7 @@ def _find_same_address(
         candidates += [(other, "canonical_first" if way else reason, least) for other, way in ways]
     texts = library.texts([other.url_hash for other, _, _ in candidates])
     for other, reason, least in candidates:
-        similarity = likeness(texts.get(other.url_hash, ""), page.text)
+        similarity = jaccard_similarity(texts.get(other.url_hash, ""), page.text)
         if similarity >= least:
             return Duplicate(reason, other, True, similarity)
     return None
@@ -300,14 +304,14 @@ class PrefetchedLookup:
     @cached_property
     def _same_pages(self) -> dict[str, list[Page]]:
         by_text: dict[str, list[Page]] = {page.text_hash: [] for page in self._pages}
-        for page in self._library.same_texts(list(by_text)) if by_text else []:
+        for page in self._library.pages_with_texts(list(by_text)) if by_text else []:
             by_text[page.text_hash].append(page)
         return by_text
 
     @cached_property
     def _near_pages(self) -> dict[Signature, list[tuple[Page, float]]]:
         signatures = list({sign(page.text) for page in self._pages})
-        return dict(zip(signatures, self._library.near_texts_of(signatures), strict=True))
+        return dict(zip(signatures, self._library.similar_pages_of_each(signatures), strict=True))
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         return {key: page for key, page in self.resolve(url_hashes).items() if page.url_hash == key}

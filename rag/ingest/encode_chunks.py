@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.embedding import EmbeddingModel
-from rag.models.engines import Together
-from rag.models.lexical import joined, lexical_of
+from rag.models.engines import CallBatcher
+from rag.models.lexical import join_vectors, lexical_of
 from rag.models.sparse import SparseEncoder
 from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
@@ -49,7 +49,9 @@ class ChunkEncoder:
         self._sparse = sparse
         # One batch at a time: a second would use the cores sooner, but for few texts, which cost more each.
         self._pool = ThreadPoolExecutor(1, "lots")
-        self._together: Together[Sequence[str], Vectors] = Together(self._encode_pages, self._pool.submit, most=_PAGES)
+        self._together: CallBatcher[Sequence[str], Vectors] = CallBatcher(
+            self._encode_pages, self._pool.submit, most=_PAGES
+        )
 
     def encode(
         self, chunks: Sequence[Chunk], texts: Sequence[str], hashes: Sequence[str], reusable: Reusable
@@ -75,7 +77,7 @@ class ChunkEncoder:
             dense[todo] = self._encode_dense([texts[i] for i in todo])
             if head := lexical_of(self._model):
                 for i, lexical in zip(todo, head.encode([texts[i] for i in todo]), strict=True):
-                    sparse[i] = joined(sparse[i], lexical)
+                    sparse[i] = join_vectors(sparse[i], lexical)
         return NewChunks(chunks, dense, readable, sparse, hashes)
 
     def _encode_dense(self, texts: Sequence[str]) -> Vectors:

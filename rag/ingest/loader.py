@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from rag.dates import now
 from rag.errors import IngestError
 from rag.ingest.encode_chunks import Prepared
-from rag.reading.parser import READING, Extracted, Parser
+from rag.reading.parser import READING_VERSION, Extracted, Parser
 from rag.store.values import text_hash
-from rag.text import detect_language, plain
+from rag.text import detect_language, to_plain_line
 from rag.types import Page, PageSource, Stage
-from rag.web.fetch import Fetched, Fetcher
+from rag.web.fetch import Fetcher, FetchResult
 from rag.web.media import media_type, parse_content_type
-from rag.web.url_key import split_url, without_tracking
+from rag.web.url_key import split_url, strip_tracking
 
 if TYPE_CHECKING:
     from rag.ingest.duplicates import Judged
@@ -101,7 +101,7 @@ class Reader:
     def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
         on_stage("fetching")
         # "Not modified" is of use only if the stored text can stay.
-        is_reusable = known is not None and known.reading >= READING and not links
+        is_reusable = known is not None and known.reading >= READING_VERSION and not links
         etag, last_modified = (known.etag, known.last_modified) if known and is_reusable else ("", "")
         fetched = self._fetcher.fetch(source.url, etag=etag, last_modified=last_modified)
         if fetched.status == 304 and known is not None:
@@ -115,14 +115,16 @@ class Reader:
     def _parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
         return self._parser.parse(body, content_type, charset, url)
 
-    def _links(self, fetched: Fetched) -> tuple[str, ...]:
+    def _links(self, fetched: FetchResult) -> tuple[str, ...]:
         if "html" not in fetched.content_type:
             return ()
         output = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
         return tuple(output["links"])
 
 
-def _build(source: Source, key: str, known: Page | None, extracted: Extracted, fetched: Fetched | None = None) -> Read:
+def _build(
+    source: Source, key: str, known: Page | None, extracted: Extracted, fetched: FetchResult | None = None
+) -> Read:
     page = _build_page(source, key, extracted)
     if fetched is None:
         return Read(source, page, known, extracted)
@@ -144,21 +146,21 @@ def _build_page(source: Source, key: str, extracted: Extracted) -> Page:
     if not text.strip():
         raise IngestError("no_text", url=source.url)
     language = _primary_language(str(record.get("lang") or extracted.language)) or detect_language(text)
-    url = without_tracking(source.url)
+    url = strip_tracking(source.url)
     title = str(record.get("title") or extracted.title or url).strip()
     return Page(
         url=url,
         url_hash=key,
-        title=plain(title)[:300],
+        title=to_plain_line(title)[:300],
         language=language,
         site=extracted.site or (split_url(url).hostname or ""),
         text=text,
         text_hash=text_hash(text),
         source=source.kind,
-        author=plain(extracted.author),
+        author=to_plain_line(extracted.author),
         published=extracted.published,
         modified=extracted.modified,
-        reading=READING,
+        reading=READING_VERSION,
     )
 
 

@@ -69,7 +69,7 @@ def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int
     return urls[:limit], max(0, len(urls) - (limit or len(urls)))
 
 
-def located_urls(text: str) -> list[tuple[int, int, str]]:
+def locate_urls(text: str) -> list[tuple[int, int, str]]:
     """Return the web addresses in a short text, each as (start, end, address)."""
     spans = []
     for match in _CANDIDATE.finditer(text[:_MAX_TEXT]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from rag.errors import IngestError, RagError
-from rag.ingest.chunking import Chunker, embedded_text, get_chunker
+from rag.ingest.chunking import Chunker, embedding_text, get_chunker
 from rag.ingest.duplicates import (
     Duplicate,
     Judged,
@@ -41,13 +41,13 @@ from rag.ingest.results import (
 )
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
-from rag.models.engines import Together
+from rag.models.engines import CallBatcher
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.reading.quality import judge
 from rag.store.duplicates import sign
 from rag.store.values import CommitResult, Draft, content_hash
-from rag.text import plain
+from rag.text import to_plain_line
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 from rag.web.fetch import Fetcher
 from rag.web.url_key import url_hash, url_key
@@ -95,7 +95,7 @@ class Ingestor:
         self._chunker = chunker
         self._recipe = recipe_of(chunker)
         pool = ThreadPoolExecutor(1, "lookups")
-        self._lookups: Together[str, Page | None] = Together(
+        self._lookups: CallBatcher[str, Page | None] = CallBatcher(
             self._resolve_batch, lambda batch: pool.submit(copy_context().run, _run_soon, batch), most=_BATCH
         )
 
@@ -364,9 +364,9 @@ class Ingestor:
         if len(chunks) > MAX_CHUNKS:
             raise IngestError("too_many_chunks", url=page.url, limit=MAX_CHUNKS)
         on_stage("embedding")
-        texts = [embedded_text(page.title, chunk) for chunk in chunks]
+        texts = [embedding_text(page.title, chunk) for chunk in chunks]
         hashes = [content_hash(text) for text in texts]
-        reusable = self.library.reusable(before.url_hash) if before else {}
+        reusable = self.library.reusable_vectors(before.url_hash) if before else {}
         return Prepared(self._inputs_of(page), self._encoder.encode(chunks, texts, hashes, reusable))
 
 
@@ -405,4 +405,4 @@ def recipe_of(chunker: Chunker) -> str:
 
 def label(row: IngestResult, source: Source, began: float) -> IngestResult:
     """Return the row with the name that `source` was given by, for a page read since `began` (monotonic seconds)."""
-    return replace(row, source=plain(source.name), seconds=round(time.monotonic() - began, 3))
+    return replace(row, source=to_plain_line(source.name), seconds=round(time.monotonic() - began, 3))

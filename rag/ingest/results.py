@@ -12,8 +12,8 @@ from rag.ingest.duplicates import Duplicate
 from rag.ingest.loader import Read
 from rag.ingest.sources import Source
 from rag.locales import say
-from rag.store.duplicates import joined_aliases
-from rag.text import plain
+from rag.store.duplicates import merge_aliases
+from rag.text import to_plain_line
 from rag.types import IngestResult, IngestStatus, Notice, Page, because
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def result(
     source: Source, key: str, status: IngestStatus, notice: Notice, *, chunks: int = 0, seconds: float = 0.0
 ) -> IngestResult:
     params: dict[str, Any] = dict(notice.params)
-    name, words = plain(source.name), say(notice, "en")
+    name, words = to_plain_line(source.name), say(notice, "en")
     return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
 
 
@@ -105,7 +105,7 @@ def mark_present(library: Library, before: Page, seen: Page | None = None, claim
     """
     page = replace(before, checked_at=now(), failures=0, status="active")
     if seen is not None:
-        aliases = joined_aliases(before.aliases, seen.aliases)
+        aliases = merge_aliases(before.aliases, seen.aliases)
         page = replace(page, etag=seen.etag, last_modified=seen.last_modified, aliases=aliases, reading=seen.reading)
     library.update_record(page, claim=claim)
     if before.status == "gone":

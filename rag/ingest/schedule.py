@@ -129,7 +129,9 @@ class Schedules:
     def start_due(self) -> list[str]:
         """Start each due re-check once, however often its time has passed; return the ids of the jobs."""
         moment = self._clock()
-        return [job for one in self._table.due(_text(moment)) if (job := self._start(one, moment)) is not None]
+        return [
+            job for one in self._table.due_schedules(_text(moment)) if (job := self._start(one, moment)) is not None
+        ]
 
     def _start(self, schedule: Schedule, moment: datetime) -> str | None:
         """Return the job's id; None if the last one still runs, another process was first, or there is no library."""
@@ -146,7 +148,7 @@ class Schedules:
             hashes = schedule.url_hashes if schedule.scope == "pages" else None
             site = schedule.site if schedule.scope == "site" else None
             job_id = self._jobs.recheck(schedule.library, hashes, site, owner=schedule.owner)
-            self._table.started(schedule.id, job_id, _text(moment))
+            self._table.note_start(schedule.id, job_id, _text(moment))
         return job_id
 
     def _watch(self) -> None:

@@ -17,8 +17,8 @@ from urllib.parse import quote
 from rag.errors import IngestError
 from rag.ingest.archives import Member, folder_members, zip_members
 from rag.ingest.loader import Source
-from rag.text import without_surrogates
-from rag.web.guard import MAX_LENGTH, is_web_address, shown
+from rag.text import replace_surrogates
+from rag.web.guard import MAX_LENGTH, is_web_address, printable
 from rag.web.media import ENDINGS, FILES, PICTURE
 
 __all__ = ["Source", "file_sources", "path_sources", "sources_in", "unique_sources", "web_source"]
@@ -70,7 +70,7 @@ def file_sources(name: str, data: bytes, url: str = "", bounds: RecordBounds = B
 
 def sources_in(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
     """Yield the same sources one at a time."""
-    name = normalize("NFC", without_surrogates(name)).strip()  # macOS decomposes letters in its file names
+    name = normalize("NFC", replace_surrogates(name)).strip()  # macOS decomposes letters in its file names
     address = url or f"file:///{quote(name.replace(chr(92), '/').lstrip('/'))}"
     for source in _sources_at(address, name, data, bounds):
         yield replace(source, is_upload=not url) if source.kind == "file" else source
@@ -86,14 +86,14 @@ def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> I
         types = ", ".join((*FILE_TYPES, _ARCHIVE))
         yield Source(name, address, "file", broken=IngestError("file_type", name=name, types=types))
     elif len(data) > (limit := file_limit(name)):
-        yield Source(name, address, "file", broken=too_large(name, limit))
+        yield Source(name, address, "file", broken=make_size_error(name, limit))
     else:
         yield Source(name, address, "file", data=data)
 
 
 def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
     """Return the sources in a file or folder on this machine, known by their full paths."""
-    full, path = full_path(path).absolute(), without_surrogates(path)
+    full, path = full_path(path).absolute(), replace_surrogates(path)
     address = Path(normalize("NFC", str(full))).as_uri()
     try:
         if full.is_dir():
@@ -105,7 +105,7 @@ def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
         if full.exists() and not full.is_file():
             raise IngestError("file_irregular", name=path)  # opening a pipe would wait for its writer
         if full.stat().st_size > (limit := file_limit(path)):
-            return [Source(path, address, "file", broken=too_large(path, limit))]
+            return [Source(path, address, "file", broken=make_size_error(path, limit))]
         return file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else address, bounds)
     except (OSError, ValueError):  # ValueError for an impossible file name
         return [Source(path, address, "file", broken=IngestError("file_unreadable", name=path))]
@@ -149,7 +149,7 @@ def file_limit(name: str) -> int:
 
 def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds) -> Iterator[Source]:
     if len(data) > MAX_ARCHIVE_BYTES:
-        yield Source(name, address, "file", broken=too_large(name, MAX_ARCHIVE_BYTES))
+        yield Source(name, address, "file", broken=make_size_error(name, MAX_ARCHIVE_BYTES))
         return
     try:
         for member in zip_members(name, data, _MEMBER_TYPES, _LIMITS):
@@ -164,7 +164,7 @@ def _member_sources(member: Member, name: str, address: str, bounds: RecordBound
         yield Source(name, address, "file", broken=member.broken)
         return
     path = normalize("NFC", member.path)
-    full = f"{name.rstrip('/')}/{without_surrogates(path)}"
+    full = f"{name.rstrip('/')}/{replace_surrogates(path)}"
     own = f"{address}/{quote(path, errors='surrogateescape')}"
     if member.broken:
         yield Source(full, own, "file", broken=member.broken)
@@ -172,7 +172,7 @@ def _member_sources(member: Member, name: str, address: str, bounds: RecordBound
         yield from _sources_at(own, full, member.data, bounds)
 
 
-def too_large(name: str, limit: int) -> IngestError:
+def make_size_error(name: str, limit: int) -> IngestError:
     return IngestError("file_too_large", name=name, limit=limit // 1_000_000)
 
 
@@ -225,7 +225,7 @@ def _parse_line(line: str, name: str, number: int, bounds: RecordBounds) -> Sour
     if not record or any(len(record[key].encode()) > bounds.size for key in _TEXTS if key in record):
         return _make_broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
     if not is_web_address(record["url"]):
-        return _make_broken("record_address", name, number, url=shown(record["url"]), longest=f"{MAX_LENGTH:,}")
+        return _make_broken("record_address", name, number, url=printable(record["url"]), longest=f"{MAX_LENGTH:,}")
     return Source(record["url"], record["url"], "import", record=record)
 
 
@@ -246,4 +246,4 @@ def _parse_record(line: str) -> Mapping[str, Any] | None:
     if not has_names or not texts or not all(isinstance(text, str) for text in texts):
         return None
     keys = ("url", *_NAMES, *_TEXTS)
-    return {key: without_surrogates(record[key]) for key in keys if isinstance(record.get(key), str)}
+    return {key: replace_surrogates(record[key]) for key in keys if isinstance(record.get(key), str)}

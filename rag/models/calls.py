@@ -94,7 +94,7 @@ class CallCounter(BaseCallbackHandler):
         end(self._spans.pop(run_id), status, tokens_in=prompt, tokens_out=reply, tokens_estimated=estimated)
 
 
-async def counted(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> Told:
+async def count_calls(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> Told:
     """Return the result of `work`, run by langchain with a callback that counts its calls."""
 
     async def run(_: Any) -> Told:

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from rag.config import Settings
 from rag.errors import ModelError
-from rag.models.failures import UNREACHED, failures, model_error
+from rag.models.failures import UNREACHED, failure_types, model_error
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -85,11 +85,11 @@ async def check_chat_model(model: BaseChatModel) -> None:
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await limited_model.ainvoke([HumanMessage("Reply with the word: ready")])
-    except failures() as error:
+    except failure_types() as error:
         raise model_error(error) from error
 
 
-async def served_models(model: BaseChatModel) -> list[str]:
+async def list_models(model: BaseChatModel) -> list[str]:
     """Return the sorted names of the models of the service of `model`; none if it does not list them.
 
     Raises ModelError if the service cannot be reached or refuses the key.
@@ -101,7 +101,7 @@ async def served_models(model: BaseChatModel) -> list[str]:
         async with asyncio.timeout(_LIST_SECONDS):
             page = await client.models.list()
             names = {str(entry.id) for entry in page.data}
-    except failures() as error:
+    except failure_types() as error:
         problem = model_error(error)
         if problem.code in UNREACHED | {"chat_wrong_key", "chat_forbidden", "chat_timeout"}:
             raise problem from error

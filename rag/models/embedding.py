@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.models.e5 import MEANS_FILE
-from rag.models.engines import Embedders, Together, Workers, choose, has_bfloat16, map_ahead
+from rag.models.engines import CallBatcher, Embedders, Workers, choose, has_bfloat16, map_ahead
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
 from rag.models.lexical import LexicalHead
-from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalised, pad_rows, sum_of_rows
+from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalise, pad_rows, sum_of_rows
 from rag.models.transformer import read_bert
 from rag.text import is_chinese
 
@@ -47,7 +47,7 @@ class LanguageMeans:
     def remove(self, vectors: Vectors, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return the unit vectors of `texts`, (n, d), without the mean of their language, as unit vectors."""
         chinese = np.fromiter(map(is_chinese, texts), dtype=np.int64, count=len(texts))
-        return normalised(vectors - self._means[kind][chinese])
+        return normalise(vectors - self._means[kind][chinese])
 
 
 def read_language_means(folder: Path) -> LanguageMeans | None:
@@ -113,7 +113,7 @@ class FlagEncoder:
         self._tokenizing = ThreadPoolExecutor(1, "tokens")
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
         self._queries_lock = threading.Lock()
-        self._query_calls: Together[str, Vectors] = Together(
+        self._query_calls: CallBatcher[str, Vectors] = CallBatcher(
             self._encode_queries, self._workers.submit, most=_MAX_QUERIES
         )
         sample = self._pad_batch(self._tokens.encode(_SAMPLE))

@@ -250,7 +250,7 @@ class _Group(Generic[Item, Result]):
         self.results: Future[Sequence[Result]]
 
 
-class Together(Generic[Item, Result]):
+class CallBatcher(Generic[Item, Result]):
     """Turns many calls with one item each into few calls of `work` with a list.
 
     No clock is involved: items that come in while the thread is busy are processed together once it is free. `submit`

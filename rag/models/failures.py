@@ -53,7 +53,7 @@ _BY_STATUS = {
 }
 
 
-def failures() -> tuple[type[Exception], ...]:
+def failure_types() -> tuple[type[Exception], ...]:
     """Return the exceptions of a chat model's library for a failed request; `model_error` translates them.
 
     A garbled reply causes a plain ValueError, TypeError, KeyError or AttributeError there, and one nested too deeply a

@@ -96,19 +96,19 @@ def builtin_model() -> str:
     return e5.NAME if e5.find_source() else MINILM
 
 
-def stored_model(name: str) -> str:
+def model_of_library(name: str) -> str:
     """Return the name by which to load the model that a library calls `name`."""
     return MINILM if name == MINILM_STORED else name
 
 
-def stored_name(model: str) -> str:
+def name_in_library(model: str) -> str:
     """Return the name of a shipped model in libraries."""
     return MINILM_STORED if model == MINILM else model
 
 
 def is_shipped(stored: str) -> bool:
     """True if a library that calls its model `stored` was made with a shipped one."""
-    return stored_model(stored) in SHIPPED
+    return model_of_library(stored) in SHIPPED
 
 
 def _minilm_folder() -> Path:

@@ -85,12 +85,12 @@ def lexical_of(model: EmbeddingModel) -> LexicalHead | None:
     return head
 
 
-def joined(first: SparseVector, second: SparseVector) -> SparseVector:
+def join_vectors(first: SparseVector, second: SparseVector) -> SparseVector:
     """Return the terms of both vectors, which share none."""
     return SparseVector([*first.indices, *second.indices], [*first.values, *second.values])
 
 
-def without_learned(vector: SparseVector) -> SparseVector:
+def drop_learned(vector: SparseVector) -> SparseVector:
     """Return the terms of BM25 alone."""
     terms = [(index, value) for index, value in zip(vector.indices, vector.values, strict=True) if index < FIRST]
     return SparseVector([index for index, _ in terms], [value for _, value in terms])

@@ -17,7 +17,7 @@ _OPENAI: Final = "api.openai.com"  # always counts them
 _thinking_models: set[ServerKey] = set()
 
 
-def limited(model: BaseChatModel, tokens: int) -> BaseChatModel:
+def limit_reply(model: BaseChatModel, tokens: int) -> BaseChatModel:
     """Limit the model's reply to so many tokens, not counting its thoughts; a person's own limit stays."""
     if not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
         return model
@@ -39,10 +39,10 @@ def was_cut_thinking(model: BaseChatModel, ended: Any) -> bool:
     for thoughts is worthwhile."""
     metadata = getattr(ended, "response_metadata", None) or {}
     at_limit = metadata.get("finish_reason") == "length" or "LengthFinish" in type(ended).__name__
-    return at_limit and only_thought(_reply_text(ended)) and remember_thoughts(model)
+    return at_limit and is_only_thought(_reply_text(ended)) and remember_thoughts(model)
 
 
-def only_thought(reply: str) -> bool:
+def is_only_thought(reply: str) -> bool:
     """True if a reply that ended at its limit can be thoughts alone, which some servers leave out.
 
     Blanks are no thoughts: small models fill a form with them until they are stopped.

@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rag.models.failures import failures
+from rag.models.failures import failure_types
 from rag.models.refusals import ServerKey, server_key
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ async def learn(model: BaseChatModel) -> Pace:
     try:
         async with asyncio.timeout(_ASK_SECONDS):
             await _ask(pace, client, str(getattr(model, "model_name", "")))
-    except failures() as error:  # a time-out is an OSError
+    except failure_types() as error:  # a time-out is an OSError
         log.info("a chat server tells nothing of its window (%s)", type(error).__name__)
     return pace
 

@@ -59,7 +59,7 @@ _MENTION: Final = re.compile(
 
 def answer_text(reply: str, *, whole: bool = True) -> str:
     """Return the answer in a reply, or in its beginning if it is not `whole`; empty if it has none yet."""
-    text = _cut_at_turn_end(without_thoughts(reply.lstrip("\ufeff"), whole=whole))
+    text = _cut_at_turn_end(drop_thoughts(reply.lstrip("\ufeff"), whole=whole))
     if not whole and _may_be_label(text):
         return ""
     text = _unwrap(text, whole)
@@ -68,7 +68,7 @@ def answer_text(reply: str, *, whole: bool = True) -> str:
     return text if whole else _OPEN_TAG.sub("", text)
 
 
-def without_thoughts(reply: str, *, whole: bool = True) -> str:
+def drop_thoughts(reply: str, *, whole: bool = True) -> str:
     """Return the reply without the thoughts before it; an unclosed thought extends to the end."""
     text = _final_channel(reply)
     has_thought = False

@@ -19,7 +19,7 @@ from rag.models.families import read_json
 from rag.models.flag import load_flag_reranker
 from rag.models.hub import find_optional
 from rag.models.tokens import Batch, group_by_length, pad_rows
-from rag.text import encodable
+from rag.text import make_encodable
 
 log = logging.getLogger(__name__)
 
@@ -128,10 +128,10 @@ class CrossEncoder:
 
     def _tokenize(self, question: str, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
         """Return token ids and token types of each pair."""
-        query = encodable(question[:_MAX_QUESTION])
+        query = make_encodable(question[:_MAX_QUESTION])
         limits = {"truncation": "longest_first", "max_length": self._max_tokens, "return_token_type_ids": True}
         with self._lock:  # truncation is set on the shared tokenizer at every call
-            encoding = self._tokenizer([query] * len(texts), [encodable(text) for text in texts], **limits)
+            encoding = self._tokenizer([query] * len(texts), [make_encodable(text) for text in texts], **limits)
         return [list(row) for row in encoding["input_ids"]], [list(row) for row in encoding["token_type_ids"]]
 
     def _groups(self, ids: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -19,7 +19,7 @@ import httpx2
 from rag.background import BACKGROUND
 from rag.errors import ModelError
 from rag.models.environment import environment_clients
-from rag.text import encodable, estimate_tokens
+from rag.text import estimate_tokens, make_encodable
 
 MAX_REPLY_BYTES: Final = 64_000_000
 _TRIES: Final = 4
@@ -181,7 +181,7 @@ class Batches:
         rows: list[Row] = []
         batch: list[str] = []
         tokens = 0
-        for text in map(encodable, texts):
+        for text in map(make_encodable, texts):
             size = estimate_tokens(text)
             if batch and (len(batch) >= self._max_texts or tokens + size > _MOST_TOKENS):
                 rows += self._ask(batch, ask)

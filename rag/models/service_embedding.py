@@ -37,7 +37,7 @@ _QUERIES: Final = 512
 Vectors = NDArray[np.float32]
 
 
-def served(model: str) -> str:
+def service_name(model: str) -> str:
     """Return the name of a model behind a service in libraries; it differs from the name of the same weights here."""
     return f"{model}@service"
 
@@ -53,7 +53,7 @@ class ServiceEncoder:
         self, service: Service, model: str, *, seconds: float, static: Callable[[Sequence[str]], Vectors]
     ) -> None:
         """A question waits `seconds` for its vector, an import longer; `static` returns the vectors for chunking."""
-        self.name = served(model)
+        self.name = service_name(model)
         self.host = service.host
         self.sentence_vectors = static
         self._service, self._model, self._seconds = service, model, seconds

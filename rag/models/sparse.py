@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Final
 
-from rag.quantities.numerals import chinese_number
-from rag.text import encodable, sentence_spans
+from rag.quantities.numerals import parse_chinese
+from rag.text import make_encodable, sentence_spans
 from rag.types import SparseVector
 
 _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -41,7 +41,7 @@ def fold(text: str) -> str:
 
 
 def _to_digits(numeral: str) -> str:
-    return f"{chinese_number(numeral):f}"
+    return f"{parse_chinese(numeral):f}"
 
 
 @cache
@@ -124,4 +124,4 @@ class SparseEncoder:
 
 def _spell_numbers(text: str) -> str:
     """Return `text` in one form of writing, with each run of digits as a word, so that GPT-4 and GPT4 are the same."""
-    return _NUMBER.sub(lambda number: f" zq{number[0].replace(',', '').translate(_SPELT)} ", fold(encodable(text)))
+    return _NUMBER.sub(lambda number: f" zq{number[0].replace(',', '').translate(_SPELT)} ", fold(make_encodable(text)))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag.errors import ModelError
-from rag.models.failures import failures, model_error
+from rag.models.failures import failure_types, model_error
 from rag.models.refusals import ServerKey, refuses_form, server_key
-from rag.models.reply_text import without_thoughts
+from rag.models.reply_text import drop_thoughts
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -35,7 +35,7 @@ _RUNGS_OF_OTHERS: tuple[Rung, ...] = ("function_calling", "text")
 _begin: dict[ServerKey, Rung] = {}
 
 
-async def structured(model: BaseChatModel, schema: type[Filled], messages: Sequence[BaseMessage]) -> Filled:
+async def fill_schema(model: BaseChatModel, schema: type[Filled], messages: Sequence[BaseMessage]) -> Filled:
     """Fill `schema`, with one repair if the reply does not fit it.
 
     Raises ModelError: `chat_unusable` if the repair does not fit either, else the reason of the failed request.
@@ -47,7 +47,7 @@ async def structured(model: BaseChatModel, schema: type[Filled], messages: Seque
             return filled
         log.info("A structured reply by %s did not fit: asking for a repair", rung)
         repaired = await _ask(model, schema, _repair(messages, reply, str(filled), schema), "text")
-    except failures() as error:
+    except failure_types() as error:
         raise model_error(error) from error
     filled = read_reply(schema, repaired)
     if isinstance(filled, schema):
@@ -69,7 +69,7 @@ def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
 async def _climb_down(
     model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage]
 ) -> tuple[Rung, AIMessage]:
-    expected: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
+    expected: tuple[type[Exception], ...] = (*failure_types(), NotImplementedError)
     key = server_key(model)
     rungs = _ALL_RUNGS if model._llm_type == "openai-chat" else _RUNGS_OF_OTHERS
     rungs = rungs[rungs.index(_begin[key]) :] if _begin.get(key) in rungs else rungs
@@ -114,7 +114,7 @@ def _values(reply: AIMessage) -> Iterator[Any]:
         yield call["args"]
     for broken in reply.invalid_tool_calls:
         yield from _json_in(broken.get("args") or "")
-    yield from _json_in(without_thoughts(reply.text))
+    yield from _json_in(drop_thoughts(reply.text))
 
 
 def _json_in(text: str) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.text import encodable
+from rag.text import make_encodable
 
 # Lengths are rounded up to this: for each new shape kernels are compiled, about 0.3 ms an operation.
 _STEP = 8
@@ -43,7 +43,7 @@ class Tokens:
 
     def encode(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
         """Return the token ids of each text, at most `max_tokens`, with the special tokens by default."""
-        texts = [encodable(text) for text in texts]
+        texts = [make_encodable(text) for text in texts]
         if self._backend is not None:
             return [item.ids for item in self._backend.encode_batch_fast(texts, add_special_tokens=special)]
         with self._lock:
@@ -150,7 +150,7 @@ def hash_characters(texts: Sequence[str]) -> NDArray[np.float32]:
     """
     vectors = np.zeros((len(texts), HASH_DIMENSION), dtype=np.float32)
     for row, text in enumerate(texts):
-        points = np.frombuffer(encodable(text).encode("utf-32-le"), dtype=np.uint32)
+        points = np.frombuffer(make_encodable(text).encode("utf-32-le"), dtype=np.uint32)
         grams = np.concatenate((points, points[:-1] * np.uint32(0x9E3779B1) ^ points[1:]))
         mixed = grams * np.uint32(0x85EBCA6B)
         mixed ^= mixed >> np.uint32(15)
@@ -160,7 +160,7 @@ def hash_characters(texts: Sequence[str]) -> NDArray[np.float32]:
     return vectors
 
 
-def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale the rows to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32)

@@ -69,7 +69,7 @@ class Spent:
     estimated: bool = False
 
 
-def sum_of(usages: Sequence[Usage]) -> Usage:
+def sum_usages(usages: Sequence[Usage]) -> Usage:
     """Return the usage of several answers together; money only if some of them have a price."""
     money = [usage.money for usage in usages if usage.money is not None]
     return Usage(
@@ -147,7 +147,7 @@ class CallBudget:
         self.used += 1
 
     @contextmanager
-    def keeping(self, calls: int) -> Iterator[None]:
+    def reserve(self, calls: int) -> Iterator[None]:
         """Reserve `calls` calls within the context: a step that retries must not use up the answer's call."""
         self._reserved += calls
         try:
@@ -169,8 +169,8 @@ class CallBudget:
         """The calls at the end: the answer, and its check if the limit has room for more than both."""
         return 2 if self.limit > 2 else 1
 
-    def keeping_end(self) -> AbstractContextManager[None]:
-        return self.keeping(self.end)
+    def reserve_end(self) -> AbstractContextManager[None]:
+        return self.reserve(self.end)
 
     def _has_spent_tokens(self) -> bool:
         if self.tokens is None:

@@ -26,7 +26,7 @@ from rag.models.families import read_json
 from rag.models.flag import load_classifier
 from rag.models.hub import find_optional
 from rag.models.tokens import group_by_length
-from rag.text import encodable
+from rag.text import make_encodable
 from rag.types import Verdict
 
 log = logging.getLogger(__name__)
@@ -152,8 +152,8 @@ class _Classifier:
         """Return all windows: the second text whole (or half of the maximum), the first as far as it fits."""
         with self._lock:  # truncation is set on the shared tokenizer at every call
             return self._tokenizer(
-                [encodable(text) for text in firsts],
-                [self._truncate(encodable(text)) for text in seconds],
+                [make_encodable(text) for text in firsts],
+                [self._truncate(make_encodable(text)) for text in seconds],
                 truncation="only_first",
                 max_length=self._max_tokens,
                 stride=min(_OVERLAP, self._max_tokens // 8),

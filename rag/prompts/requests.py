@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rag.prompts.texts import PromptText, PromptTexts
-from rag.text import first_sentence, is_chinese, struck_told
+from rag.text import describe_struck, first_sentence, is_chinese
 from rag.types import Exchange, Passage
 
 NOT_IN_PAGES: Final = "NOT_IN_PAGES"
@@ -56,7 +56,9 @@ def build(texts: Sequence[PromptText], user: str, **values: object) -> Prompt:
     return Prompt(rules, user, _versions(texts), _max_tokens(texts))
 
 
-def on_passages(texts: Sequence[PromptText], base: PromptText, block: str, message: str, **values: object) -> Prompt:
+def build_on_passages(
+    texts: Sequence[PromptText], base: PromptText, block: str, message: str, **values: object
+) -> Prompt:
     """Build a request with passages before its instructions: servers cache the start that a run's requests share."""
     rules = "".join(text.fill(values) for text in texts)
     return Prompt(base.text, f"{block}\n\n{rules}\n{message}", _versions([base, *texts]), _max_tokens(texts))
@@ -103,7 +105,9 @@ def tools(texts: PromptTexts, question: str, now: str) -> Prompt:
 def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Prompt:
     block, marker = passage_block(passages)
     base = texts.of("passages", question)
-    return on_passages([texts.of("grade", question)], base, block, _ask(question), count=len(passages), marker=marker)
+    return build_on_passages(
+        [texts.of("grade", question)], base, block, _ask(question), count=len(passages), marker=marker
+    )
 
 
 def rewrite(texts: PromptTexts, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> Prompt:
@@ -141,7 +145,7 @@ def _build_answer(
     rules = [*(texts.of(job, question) for job in jobs), *_dates(texts, question, numbered, deep)]
     task = _TASKS[is_chinese(question), deep]
     values = {"marker": marker, "count": len(numbered), "missing": NOT_IN_PAGES}
-    return on_passages(rules, texts.of("passages", question), block, f"{message}\n\n{task}", **values)
+    return build_on_passages(rules, texts.of("passages", question), block, f"{message}\n\n{task}", **values)
 
 
 def notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
@@ -343,13 +347,15 @@ def passage_block(
     parts = []
     for number, passage in zip(numbers or range(1, len(passages) + 1), passages, strict=True):
         label = f"[{number}] {_label(passage)}"
-        text = struck_told(passage.text[:limit], "（已划掉：{}）" if is_chinese(passage.text) else "(struck out: {})")
+        text = describe_struck(
+            passage.text[:limit], "（已划掉：{}）" if is_chinese(passage.text) else "(struck out: {})"
+        )
         shown = _defuse(f"{passage.header}\n{text}" if passage.header else text, marker)
         parts.append(f"<{marker}>\n{label}\n{shown}\n</{marker}>")
     return "\n".join(parts), marker
 
 
-def quoted(text: str) -> str:
+def wrap_quote(text: str) -> str:
     """Wrap a tool's result, which may contain text from pages, in tags like those of passages."""
     marker = _marker.get() or _new_marker()
     return f"<{marker}>\n{_defuse(text, marker)}\n</{marker}>"

@@ -59,7 +59,7 @@ def parse_digits(text: str) -> Decimal:
     return Decimal(re.sub("[,.]", "", bare[:last]) + "." + tail)
 
 
-def chinese_number(text: str) -> Decimal:
+def parse_chinese(text: str) -> Decimal:
     """Parse a Chinese numeral, by places (三百二十, 3万5000, 三点五亿) or digits (二〇二五).
 
     Raises ValueError if there is none.
@@ -67,7 +67,7 @@ def chinese_number(text: str) -> Decimal:
     whole, point, part = text.partition("点")
     if point:
         digits = "".join(str(_parse_digit(sign)) for sign in part.rstrip("万亿"))
-        return (chinese_number(whole) + Decimal(f"0.{digits}")) * _parse_scale(part)
+        return (parse_chinese(whole) + Decimal(f"0.{digits}")) * _parse_scale(part)
     if whole and not set(whole) & set(HAN_PLACES):
         return Decimal(whole if whole[0].isascii() else "".join(str(_parse_digit(sign)) for sign in whole))
     return _parse_places(whole)

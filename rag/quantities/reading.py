@@ -1,7 +1,7 @@
 """Value detection: equal values are equal however they are written.
 
 A number has its sign, its unit or currency, and a bound, if any; dates, times of day, ratios, versions and identifiers
-are separate kinds of values. `find_values` expects text from `normalised`.
+are separate kinds of values. `find_values` expects text from `normalise`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from rag.quantities.numerals import (
     ORDINALS,
     SCALES,
     WORDS,
-    chinese_number,
     find_bound_after,
     find_bound_before,
     find_moment_bound,
+    parse_chinese,
     parse_digits,
     parse_english,
 )
@@ -47,7 +47,7 @@ _SIGNS: Final = (("<=", "≤"), (">=", "≥"), ("!=", "≠"), ("-->", "→"), ("
 _ARROWS: Final = {"RIGHTWARDS": "→", "LEFTWARDS": "←", "UPWARDS": "↑", "DOWNWARDS": "↓"}
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return `text` in compatibility forms (NFKC), with powers, fractions and signs in a uniform notation."""
     if not text.isascii():
         text = _DEGREE.sub("°", text)
@@ -59,7 +59,7 @@ def normalised(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def sign_of(char: str) -> str:
+def find_sign(char: str) -> str:
     """Return the sign that distinguishes two sentences, arrows by direction; "" for letters, marks and decoration."""
     if char in "|~^`+*" or unicodedata.category(char) not in ("Sm", "Sc", "So"):
         return ""
@@ -294,7 +294,7 @@ class _Finder:
                 return _Number(*part.span(), number, _count_figures(part["n"]), measures=find_measures(_SHARES[of]))
             return _Number(*part.span(), number / (_parse(of) or 1), _EXACT, part=True)
         if tenths := _TENTHS.match(self._text, at):
-            number = chinese_number(tenths["n"]) * 10 + (5 if tenths["half"] else 0)
+            number = parse_chinese(tenths["n"]) * 10 + (5 if tenths["half"] else 0)
             return _Number(*tenths.span(), number, 2, measures=find_measures("%"))
         if part := _ENGLISH_FRACTION.match(self._text, at):
             count, of = parse_english(part["n"] or "one") or Decimal(1), (part["of"] or "half").lower()
@@ -331,7 +331,7 @@ class _Finder:
             match = re.compile(r"\D").match(self._text, at)
         if match is None or match[0] in "〇零":
             return None
-        number = chinese_number(match[0])
+        number = parse_chinese(match[0])
         written = len(match[0]) > 1 or bool(_ORDER.search(before))
         return _Number(*match.span(), number, _count_figures(f"{number:f}"), written=written)
 
@@ -378,8 +378,8 @@ class _Finder:
             end = han.end()
         if end > item.end:
             places = self._text[item.end : end]
-            number = chinese_number(f"{item.number:f}{places}")
-            item.multiply(chinese_number(f"一{places.rstrip('0123456789.')}"), end)
+            number = parse_chinese(f"{item.number:f}{places}")
+            item.multiply(parse_chinese(f"一{places.rstrip('0123456789.')}"), end)
             item.number = number
         while (scale := _SCALE.match(self._text, item.end)) and (factor := _find_factor(scale, money)):
             item.multiply(Decimal(factor), scale.end())
@@ -496,7 +496,7 @@ class _Finder:
 
 
 def _parse(text: str) -> Decimal:
-    return parse_digits(text) if text[0].isascii() else chinese_number(text)
+    return parse_digits(text) if text[0].isascii() else parse_chinese(text)
 
 
 def _count_figures(text: str) -> int:

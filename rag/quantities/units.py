@@ -33,7 +33,7 @@ class Quantity:
     value: Decimal
     dimension: Dimension = NONE
 
-    def times(self, other: Quantity, power: int = 1) -> Dimension:
+    def multiply_dimension(self, other: Quantity, power: int = 1) -> Dimension:
         """Return the dimension of the product with a power of `other`."""
         return tuple(a + power * b for a, b in zip(self.dimension, other.dimension, strict=True))
 
@@ -118,7 +118,7 @@ def find_unit(name: str) -> Unit | None:
     return UNITS.get(name) or _UNITS_IN_LOWER_CASE.get(name.lower())
 
 
-def compound_unit(name: str) -> Unit | None:
+def find_compound_unit(name: str) -> Unit | None:
     """Return a unit, its square or cube ("square metres"), a quotient ("km/h"), or per cent."""
     if name == "%":
         return Unit("%", Quantity(Decimal("0.01")))
@@ -126,7 +126,8 @@ def compound_unit(name: str) -> Unit | None:
     unit, per = find_unit(dividend.split()[-1]) if dividend.split() else None, find_unit(divisor)
     if slash and unit and per:
         return Unit(
-            f"{unit.symbol}/{per.symbol}", Quantity(unit.size.value / per.size.value, unit.size.times(per.size, -1))
+            f"{unit.symbol}/{per.symbol}",
+            Quantity(unit.size.value / per.size.value, unit.size.multiply_dimension(per.size, -1)),
         )
     han = {"平方": 2, "立方": 3}.get(dividend[:2]) if unit is None and not slash else None
     unit = find_unit(dividend[2:]) if han else unit
@@ -273,7 +274,7 @@ def _convert_cldr_unit(unit: str) -> Measure:
     if unit in _SIZES:
         kind, size = _SIZES[unit]
         return Measure(kind, Decimal(size))
-    if compound := compound_unit(unit.partition("-")[2].replace("-per-", "/").replace("-", " ")):
+    if compound := find_compound_unit(unit.partition("-")[2].replace("-per-", "/").replace("-", " ")):
         return _to_measure(compound)
     if prefixed := _PREFIXED.fullmatch(unit):
         family, prefix, base = prefixed.groups()

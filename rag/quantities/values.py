@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from rag.quantities.numerals import HAN_DIGITS, chinese_number
+from rag.quantities.numerals import HAN_DIGITS, parse_chinese
 from rag.quantities.units import Dimension
 
 _TOLERANCE: Final = Decimal("0.02")  # max. relative error of a rounded or converted amount
@@ -62,7 +62,7 @@ class Value:
         """True for an amount with a unit."""
         return self.readings[0].kind != ""
 
-    def stands(self, other: Value, *, copied: bool = False) -> bool:
+    def matches(self, other: Value, *, copied: bool = False) -> bool:
         """Return whether `other` says the same: an equal amount, converted or rounded, without another unit or bound.
 
         A unit or bound that only one of them has is ignored unless the text around it was `copied`.
@@ -251,4 +251,4 @@ def _build_time(match: re.Match[str], before: str) -> Value | None:
 
 
 def _to_int(text: str | None) -> int:
-    return int(chinese_number(text)) if text else 0
+    return int(parse_chinese(text)) if text else 0

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from functools import partial
 
-from rag.web.declared_charset import codec_of, declared_in, unmarked_utf16
+from rag.web.declared_charset import codec_of, detect_utf16, find_declaration
 from rag.web.url_key import split_url
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -50,7 +50,7 @@ def decode(body: bytes, declared: str | None = None, url: str = "") -> str:
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(codec, "replace")
-    if utf16 := unmarked_utf16(body, declared):
+    if utf16 := detect_utf16(body, declared):
         return body.decode(utf16, "replace")
     count = len(body.translate(None, _ASCII))
     codecs_declared = _declared_codecs(body, declared)
@@ -66,7 +66,7 @@ def decode(body: bytes, declared: str | None = None, url: str = "") -> str:
 
 def _declared_codecs(body: bytes, declared: str | None) -> list[str]:
     """Return the codecs declared in the header and the document. Latin-1, a common server default, comes last."""
-    codec_names = (codec_of(label) for label in (declared, declared_in(body[:_HEAD])) if label)
+    codec_names = (codec_of(label) for label in (declared, find_declaration(body[:_HEAD])) if label)
     codecs_declared = dict.fromkeys(codec for codec in codec_names if codec and not codec.startswith("utf-16"))
     return sorted(codecs_declared, key=_FALLBACK.__eq__)
 

@@ -13,13 +13,13 @@ from typing import Any, Final
 from rag.errors import IngestError
 from rag.reading.charset import decode
 from rag.reading.extraction.bylines import find_author, find_dates
-from rag.reading.extraction.clean import clean_line, clean_text, first_heading, front_matter_title, without_targets
+from rag.reading.extraction.clean import clean_line, clean_text, first_heading, front_matter_title, strip_link_targets
 from rag.reading.extraction.forest import Forest
 from rag.reading.extraction.formulas import write_formulas
 from rag.reading.extraction.grid import name_table_parts
 from rag.reading.extraction.listings import write_listings
 from rag.reading.extraction.main_text import main_text
-from rag.reading.extraction.metadata import Head, language_of, name_of, read_head, shorter_title, site_of
+from rag.reading.extraction.metadata import Head, language_of, name_of, read_head, shorten_title, site_of
 from rag.reading.extraction.notation import mark_struck, write_notation
 from rag.reading.extraction.panels import name_panels, open_panels
 from rag.reading.extraction.render import markdown
@@ -30,7 +30,7 @@ from rag.reading.extraction.visible import drop, find_hidden, is_hidden
 from rag.reading.parser import Extracted
 from rag.reading.quality import has_player, page_signals
 from rag.types import because
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import KINDS
 
 # A tree is searched only for constructs that its source hints at: most pages have none of them.
@@ -82,7 +82,7 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
         return extract_markdown(decode(body, charset, url), url)
     if kind == "text/plain":
         return extract_plain(decode(body, charset, url), url)
-    raise IngestError("content_type", url=shown(url), **because("other_type", type=content_type))
+    raise IngestError("content_type", url=printable(url), **because("other_type", type=content_type))
 
 
 def extract_html(html: str | bytes, url: str, *, charset: str | None = None, forest: Forest | None = None) -> Extracted:
@@ -110,7 +110,7 @@ def _add_metadata(tree: Any, visible: Any, facts: Facts, text: str, url: str) ->
     h1 = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
     published, modified = find_dates(facts, visible)
     return Extracted(
-        title=shorter_title(shorter_title(head.title, heading), h1) or heading or h1 or name_of(url),
+        title=shorten_title(shorten_title(head.title, heading), h1) or heading or h1 or name_of(url),
         language=language_of(head.language, text),
         site=head.site,
         canonical=head.canonical,
@@ -134,7 +134,7 @@ def html_to_markdown(source: str) -> str:
 def extract_markdown(source: str, url: str) -> Extracted:
     """Return a Markdown document as it is, without link targets. Raises IngestError("empty")."""
     title, rest = front_matter_title(clean_text(source))
-    text = clean_text(without_targets(rest))
+    text = clean_text(strip_link_targets(rest))
     _check_not_empty(text, url)
     return _build_extracted(Head(site=site_of(url)), title or first_heading(text) or name_of(url), text)
 
@@ -173,7 +173,7 @@ def _check_not_empty(text: str, url: str, cause: str = "") -> None:
 
 
 def _empty_error(url: str, cause: str) -> IngestError:
-    return IngestError("empty", url=shown(url), **because(cause))
+    return IngestError("empty", url=printable(url), **because(cause))
 
 
 def _build_extracted(head: Head, title: str, text: str) -> Extracted:

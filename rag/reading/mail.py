@@ -16,7 +16,7 @@ from rag.reading.extraction.clean import clean_line, clean_text
 from rag.reading.office.package import DAMAGE
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import EML, media_type
 
 _HEADERS = ("From", "To", "Cc", "Date")
@@ -44,7 +44,7 @@ def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> Extracted:
         text = "\n\n".join(filter(None, _write_parts(mail, read, depth)))
         senders, date = getattr(mail["From"], "addresses", ()), getattr(mail["Date"], "datetime", None)
     except DAMAGE as error:
-        raise IngestError("office_broken", url=shown(url)) from error
+        raise IngestError("office_broken", url=printable(url)) from error
     author = next((sender.display_name for sender in senders), "")
     return build_extracted(text, url, own_title=_get_header(mail, "Subject"), author=author, created=str(date or ""))
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from rag.errors import IngestError
 from rag.reading.extract import html_to_markdown
-from rag.reading.extraction.clean import without_targets
-from rag.reading.extraction.render import fenced
+from rag.reading.extraction.clean import strip_link_targets
+from rag.reading.extraction.render import fence_code
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 
 
 def read_notebook(body: bytes, url: str) -> Extracted:
@@ -27,7 +27,7 @@ def read_notebook(body: bytes, url: str) -> Extracted:
         cells = [cell for sheet in (book, *book.get("worksheets", ())) for cell in sheet.get("cells", ())]
         text = "\n\n".join(part for cell in cells for part in _write_cell(cell, language))
     except (AttributeError, TypeError, ValueError) as error:
-        raise IngestError("office_broken", url=shown(url)) from error
+        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, title=str(about.get("title") or ""))
 
 
@@ -36,9 +36,9 @@ def _write_cell(cell: dict[str, Any], language: str) -> Iterator[str]:
     if cell.get("cell_type") == "heading":
         yield f"{'#' * int(cell.get('level', 1))} {source}"
     elif cell.get("cell_type") != "code":
-        yield without_targets(source)
+        yield strip_link_targets(source)
     elif source.strip():
-        yield fenced(source, language)
+        yield fence_code(source, language)
         for output in cell.get("outputs", ()):
             yield _write_output(output)
 
@@ -46,12 +46,14 @@ def _write_cell(cell: dict[str, Any], language: str) -> Iterator[str]:
 def _write_output(output: dict[str, Any]) -> str:
     """Return the output of a cell, in the richest form that is text."""
     if "ename" in output:
-        return fenced(f"{output['ename']}: {output.get('evalue', '')}")
+        return fence_code(f"{output['ename']}: {output.get('evalue', '')}")
     forms = {name.rpartition("/")[2]: _join(form) for name, form in output.get("data", output).items()}
     if "<table" in forms.get("html", ""):
         return html_to_markdown(forms["html"])
     text = next((forms[name] for name in ("markdown", "latex") if name in forms), "")
-    return without_targets(text) or (fenced(plain) if (plain := forms.get("plain") or forms.get("text", "")) else "")
+    return strip_link_targets(text) or (
+        fence_code(plain) if (plain := forms.get("plain") or forms.get("text", "")) else ""
+    )
 
 
 def _join(value: object) -> str:

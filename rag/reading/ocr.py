@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from rag.errors import IngestError
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import PDF
 
 ScannedLine = list[Any]
@@ -91,9 +91,9 @@ def _decode(body: bytes, url: str) -> Any:
             return (image[:, :, :3] * opaque + 255 * (1 - opaque)).astype(np.uint8)
         image = cv2.imdecode(data, cv2.IMREAD_COLOR)
     except cv2.error as error:
-        raise IngestError("picture_broken", url=shown(url)) from error
+        raise IngestError("picture_broken", url=printable(url)) from error
     if image is None:
-        raise IngestError("picture_broken", url=shown(url))
+        raise IngestError("picture_broken", url=printable(url))
     return image
 
 

@@ -21,7 +21,7 @@ from typing import IO, Any, Final, Self
 
 from rag.errors import IngestError
 from rag.types import because
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import FILES, PICTURE
 
 _LENGTHS = struct.Struct(">II")
@@ -83,7 +83,7 @@ def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
 
 logger = logging.getLogger(__name__)
 
-READING: Final = 1
+READING_VERSION: Final = 1
 """The version of the rules that turn documents into text. Increase it with every change of the results: the next
 re-check then reads pages again that were read by older rules, even if their site reports no change."""
 
@@ -233,7 +233,7 @@ class _Worker:
                 answer = self._ask_again(request, body, url, closings)
             if "exhausted" in answer:
                 self._discard()
-                raise IngestError("unreadable", url=shown(url), **because("parse_failed"))
+                raise IngestError("unreadable", url=printable(url), **because("parse_failed"))
         return answer
 
     def _ask_again(self, request: dict[str, Any], body: bytes, url: str, closings: int) -> dict[str, Any]:
@@ -268,11 +268,11 @@ class _Worker:
 
     def _unreadable(self, url: str, error: _ChildEndedError) -> IngestError:
         if error.starting:
-            return IngestError("unreadable", url=shown(url), **because("reader_missing"))
+            return IngestError("unreadable", url=printable(url), **because("reader_missing"))
         if error.timed_out:
             cause = because("parse_timeout", seconds=round(self._seconds))
-            return IngestError("unreadable", url=shown(url), **cause)
-        return IngestError("unreadable", url=shown(url), **because("parse_failed"))
+            return IngestError("unreadable", url=printable(url), **cause)
+        return IngestError("unreadable", url=printable(url), **because("parse_failed"))
 
 
 class _ChildEndedError(Exception):

@@ -15,13 +15,13 @@ from typing import IO, Any
 from rag.errors import IngestError
 from rag.reading.documents import read_document
 from rag.reading.extract import as_mapping
-from rag.reading.extraction.forest import fitted
+from rag.reading.extraction.forest import load_forest
 from rag.reading.links import links_task
 from rag.reading.ocr import load_engine, recognize_task
 from rag.reading.parser import read_frame, write_frame
 from rag.reading.sitemap import feed_task, sitemap_task
 from rag.types import because
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import GZIP, XML
 
 Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
@@ -64,7 +64,7 @@ def _load() -> None:
     import chardetng_py  # noqa: F401
     import trafilatura
 
-    fitted()
+    load_forest()
     trafilatura.extract("<html><body><article><p>one</p></article></body></html>", output_format="markdown")
 
 
@@ -87,7 +87,7 @@ def _extract(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `Extracted`; arguments: content_type, charset, url, and recognized with OCR."""
     kind, charset, url = header["content_type"], header["charset"], header["url"]
     if kind in (XML, GZIP):
-        raise IngestError("content_type", url=shown(url), **because("feed" if kind == XML else "binary"))
+        raise IngestError("content_type", url=printable(url), **because("feed" if kind == XML else "binary"))
     return dict(as_mapping(read_document(body, kind, charset, url, header.get("recognized"))))
 
 

@@ -9,7 +9,7 @@ from rag.reading.extraction.clean import clean_line, clean_text, first_heading
 from rag.reading.extraction.metadata import name_of, site_of
 from rag.reading.parser import Extracted
 from rag.text import detect_language
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 
 _UNTITLED = re.compile(
@@ -67,11 +67,11 @@ def build_extracted(
     if len(text) > MAX_CHARACTERS:
         raise too_long_error(url)
     if not any(map(str.isalnum, text)):
-        raise IngestError("document_no_text", url=shown(url))
+        raise IngestError("document_no_text", url=printable(url))
     title = clean_line(own_title) or clean_title(title) or first_heading(text) or name_of(url)
     dates = parse_day(created), parse_day(modified)
     return Extracted(title, detect_language(text), site_of(url), "", text, clean_author(author), *dates)
 
 
 def too_long_error(url: str) -> IngestError:
-    return IngestError("document_too_long", url=shown(url), limit=MAX_CHARACTERS // 1_000_000)
+    return IngestError("document_too_long", url=printable(url), limit=MAX_CHARACTERS // 1_000_000)

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from rag.checking.marks import cut, find_marks
-from rag.checking.statements import leads_on
-from rag.checking.verifier import Judgements, judging, read_judgements
+from rag.checking.statements import ends_in_colon
+from rag.checking.verifier import Judgements, build_check, read_judgements
 from rag.errors import ModelError
-from rag.models.failures import failures, model_error
-from rag.models.limits import limited, only_thought, remember_thoughts, was_cut_thinking
+from rag.models.failures import failure_types, model_error
+from rag.models.limits import is_only_thought, limit_reply, remember_thoughts, was_cut_thinking
 from rag.models.pace import learn
 from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
-from rag.models.structured import structured
+from rag.models.structured import fill_schema
 from rag.prompts import requests
 from rag.prompts.requests import NOT_IN_PAGES, Prompt
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.composing import Plan, compose_answer
-from rag.reasoning.history import call_for, unreadable_call
+from rag.reasoning.history import make_call, unreadable_call
 from rag.reasoning.replies import drop_intro, one_line, prose, reply_lines, reply_text
 from rag.reasoning.stream import ShownText, join_halves
 from rag.text import estimate_tokens
@@ -60,7 +60,7 @@ class Grades(BaseModel):
 class ChatReasoner:
     """A reasoner that asks a chat model, and the `fast` one, if set, for everything but the answer.
 
-    `structured` overrides how a schema is filled; it may raise ModelError.
+    `fill_schema` overrides how a schema is filled; it may raise ModelError.
     """
 
     kind: Literal["chat"] = "chat"
@@ -93,7 +93,7 @@ class ChatReasoner:
         except ModelError as error:
             if error.code != NO_TOOLS:
                 raise
-            return call_for([question])
+            return make_call([question])
 
     async def choose(
         self,
@@ -110,10 +110,10 @@ class ChatReasoner:
         model = model or self._model
         if tools and not (self._takes_tools and takes_tools(model)):
             raise ModelError(NO_TOOLS, model=self.name)
-        refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
+        refusals: tuple[type[Exception], ...] = (*failure_types(), NotImplementedError)
         with _translate_failures():
             try:
-                target = limited(model, prompt.most)
+                target = limit_reply(model, prompt.most)
                 reply = await (target.bind_tools(tools) if tools else target).ainvoke([_messages(prompt)[0], *messages])
             except ValidationError:  # LangChain rejects arguments that are JSON but not an object
                 return unreadable_call()
@@ -135,7 +135,7 @@ class ChatReasoner:
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
         """Judge all claims in one call, as `Verifier.verify`."""
-        reply = await self.filled(Judgements, judging(self.texts, claims, passages, question))
+        reply = await self.filled(Judgements, build_check(self.texts, claims, passages, question))
         return read_judgements(reply, len(claims))
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
@@ -149,9 +149,9 @@ class ChatReasoner:
         """Return a complete reply verbatim, without thoughts."""
         await learn(self._fast)
         with _translate_failures():
-            reply = await limited(self._fast, prompt.most).ainvoke(_messages(prompt))
+            reply = await limit_reply(self._fast, prompt.most).ainvoke(_messages(prompt))
             if was_cut_thinking(self._fast, reply):
-                reply = await limited(self._fast, prompt.most).ainvoke(_messages(prompt))
+                reply = await limit_reply(self._fast, prompt.most).ainvoke(_messages(prompt))
         return reply_text(reply.text)
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
@@ -168,13 +168,16 @@ class ChatReasoner:
         """Stream an answer. Raises ModelError after the pieces so far if it is incomplete."""
         await learn(self._model)
         messages, marker = _messages(requests.add_memory(self.texts, prompt, self._notes)), requests.marker_in(prompt)
-        shown, source = ShownText(NOT_IN_PAGES, marker), _Source(limited(self._model, prompt.most), messages, marker)
+        shown, source = (
+            ShownText(NOT_IN_PAGES, marker),
+            _Source(limit_reply(self._model, prompt.most), messages, marker),
+        )
         with _translate_failures():
             async for piece in shown.filter(join_halves(source.pieces())):
                 yield piece
-            is_cut_off = source.unfinished == "answer_too_long" and not shown.text and only_thought(source.beginning)
+            is_cut_off = source.unfinished == "answer_too_long" and not shown.text and is_only_thought(source.beginning)
             if is_cut_off and remember_thoughts(self._model):
-                source = _Source(limited(self._model, prompt.most), messages, marker)
+                source = _Source(limit_reply(self._model, prompt.most), messages, marker)
                 async for piece in shown.filter(join_halves(source.pieces())):
                     yield piece
         if source.unfinished:
@@ -196,17 +199,17 @@ class ChatReasoner:
 
     async def filled(self, schema: type[Filled], prompt: Prompt) -> Filled:
         """Ask for a reply in the form of `schema`. Raises ModelError, also for a reply that does not match it."""
-        fill: Any = self._structured or structured
+        fill: Any = self._structured or fill_schema
         pace = await learn(self._fast)
         if pace.seconds(estimate_tokens(prompt.system + prompt.user), _FORM_TOKENS) > _request_timeout(self._fast):
             raise ModelError("model_slow")
         with _translate_failures():
             try:
-                form: Filled = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
+                form: Filled = await fill(limit_reply(self._fast, prompt.most), schema, _messages(prompt))
             except ModelError as error:
                 if error.code != "chat_unusable" or not was_cut_thinking(self._fast, error.__cause__):
                     raise
-                form = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
+                form = await fill(limit_reply(self._fast, prompt.most), schema, _messages(prompt))
         return form
 
 
@@ -269,7 +272,7 @@ def _request_timeout(model: BaseChatModel) -> float:
 def _has_content(text: str) -> bool:
     """True if a text has words besides its citation marks, and is more than a line that introduces something."""
     bare = cut(text, find_marks(text), 0, len(text)).strip()
-    return bool(_WORD.search(bare)) and ("\n" in bare or not leads_on(bare))
+    return bool(_WORD.search(bare)) and ("\n" in bare or not ends_in_colon(bare))
 
 
 def _finish_reason(chunk: AIMessageChunk) -> str:
@@ -295,5 +298,5 @@ def _translate_failures() -> Iterator[None]:
         yield
     except ModelError:
         raise
-    except failures() as error:
+    except failure_types() as error:
         raise model_error(error) from error

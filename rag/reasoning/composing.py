@@ -49,11 +49,11 @@ class Plan:
     deep: bool = False
 
 
-def tokens_of(passages: Sequence[Passage]) -> int:
+def count_tokens(passages: Sequence[Passage]) -> int:
     return sum(estimate_tokens(passage.text[:MAX_PASSAGE]) + _LABEL for passage in passages)
 
 
-def plan_for(
+def choose_plan(
     passages: Sequence[Passage], compose: Compose, context_tokens: int, calls: int, *, deep: bool = False
 ) -> Plan:
     """Return a plan with the requested way, or by default all passages at once, cut to fit.
@@ -67,9 +67,9 @@ def plan_for(
     return Plan(way, room, calls, deep)
 
 
-def share_that_fits(passages: Sequence[Passage], room: int) -> float:
+def fitting_share(passages: Sequence[Passage], room: int) -> float:
     """Return the share of the passages' text that fits into one request, up to 1."""
-    return min(1.0, room / max(1, tokens_of(passages)))
+    return min(1.0, room / max(1, count_tokens(passages)))
 
 
 async def compose_answer(
@@ -83,7 +83,7 @@ async def compose_answer(
 
 
 async def _stuff(writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
-    fitting = fitted(numbered, plan.room)
+    fitting = fit(numbered, plan.room)
     async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
         yield piece
 
@@ -116,12 +116,12 @@ async def _map_reduce(
     async def take_notes(group: Sequence[Numbered]) -> list[Numbered]:
         async with gate:
             lines = await writer.lines(requests.notes(writer.texts, question, group))
-        return notes_of(group, lines)
+        return parse_notes(group, lines)
 
     groups = group_passages(numbered, replace(plan, calls=plan.calls - 1))
     all_notes = [note for notes in await asyncio.gather(*map(take_notes, groups)) for note in notes]
     if all_notes:
-        fitting = fitted(all_notes, plan.room)
+        fitting = fit(all_notes, plan.room)
         async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
             yield piece
 
@@ -153,12 +153,12 @@ def group_passages(numbered: Sequence[Numbered], plan: Plan) -> list[list[Number
     """Return the passages of each request, in order: one each if there are enough calls, else as many as needed."""
     size = -(-len(numbered) // max(1, plan.calls))
     groups = [list(numbered[at : at + size]) for at in range(0, len(numbered), size)]
-    return [fitted(group, plan.room) for group in groups]
+    return [fit(group, plan.room) for group in groups]
 
 
-def fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
+def fit(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
     """Return the passages, all cut by the same share if they do not fit."""
-    share = share_that_fits([passage for _, passage in numbered], room)
+    share = fitting_share([passage for _, passage in numbered], room)
     if share >= 1.0:
         return list(numbered)
     return [
@@ -167,7 +167,7 @@ def fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
     ]
 
 
-def notes_of(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbered]:
+def parse_notes(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbered]:
     """Return the passages with their notes as text, without passages that have no notes."""
     passages = dict(group)
     texts: dict[int, list[str]] = {}

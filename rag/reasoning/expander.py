@@ -101,7 +101,7 @@ class FeedbackExpander:
         return ""
 
 
-def expander_for(reasoner: Reasoner) -> Expander | None:
+def make_expander(reasoner: Reasoner) -> Expander | None:
     """Return the expander that goes with a reasoner, if any."""
     if isinstance(reasoner, ChatReasoner):
         return ChatExpander(reasoner)

@@ -25,7 +25,7 @@ from rag.models.answer_reader import AnswerReader, Line
 from rag.models.embedding import SentenceModel
 from rag.models.sparse import SparseEncoder, fold
 from rag.reasoning.composing import distil
-from rag.reasoning.history import answer_from_conversation, call_for, exchanges_of
+from rag.reasoning.history import answer_from_conversation, exchanges_of, make_call
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.answerable import is_across
 from rag.retrieval.page_names import find_named
@@ -156,7 +156,7 @@ class ExtractiveReasoner:
 
         if recall := answer_from_conversation(question, exchanges_of(history)):
             return AIMessage(recall)
-        return call_for([question])
+        return make_call([question])
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
         """Grade passages as relevant that cover enough of the question's terms, or half as many as the best does."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from uuid import uuid4
 
-from rag.checking.terms import read
+from rag.checking.terms import read_terms
 from rag.locales import say
 from rag.reasoning.questions import asks, is_about_conversation
 from rag.retrieval.followup_query import MAX_TURNS
-from rag.text import estimate_tokens, first_sentence, is_chinese, unmarked
+from rag.text import estimate_tokens, first_sentence, is_chinese, strip_citations
 from rag.types import Exchange, Notice, Step
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _STANDALONE: Final = "standalone"
 _ASIDE: Final = "aside"
 
 
-def said(
+def human_message(
     question: str,
     standalone: str = "",
     id: str | None = None,  # noqa: A002 - the message's name
@@ -48,7 +48,7 @@ def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
 
     messages: list[AnyMessage] = []
     for exchange in exchanges:
-        messages.append(said(exchange.question, exchange.standalone, aside=exchange.aside))
+        messages.append(human_message(exchange.question, exchange.standalone, aside=exchange.aside))
         if exchange.answer.strip():
             messages.append(AIMessage(exchange.answer))
     return messages
@@ -93,7 +93,7 @@ def exchanges_of(messages: Sequence[BaseMessage]) -> list[Exchange]:
     return [turn.exchange for turn in turns_of(messages)]
 
 
-def call_for(queries: Sequence[str]) -> AIMessage:
+def make_call(queries: Sequence[str]) -> AIMessage:
     """Return the message that calls the tool once for each query."""
     from langchain_core.messages import AIMessage
 
@@ -152,7 +152,7 @@ class Memory:
         """True if a model sees verbatim exchanges, never a summary."""
         return self.kind in ("buffer", "window")
 
-    def summed_up(self, exchanges: Sequence[Exchange]) -> int:
+    def count_summarised(self, exchanges: Sequence[Exchange]) -> int:
         """Return how many of the oldest exchanges go into the summary."""
         if self.verbatim:
             return 0
@@ -208,7 +208,7 @@ def answer_from_conversation(question: str, exchanges: Sequence[Exchange]) -> st
         exchange = Exchange(summary.splitlines()[0].partition(" — ")[0], "")
     has_answer = exchange.answer and _asks_for_answer(question)
     code = ("recall_first" if is_first else "recall_last") + ("_answer" if has_answer else "")
-    params = {"question": exchange.question, "answer": unmarked(exchange.answer).strip()}
+    params = {"question": exchange.question, "answer": strip_citations(exchange.answer).strip()}
     return say(Notice(code, params), language)
 
 
@@ -217,7 +217,7 @@ def _asks_for_answer(question: str) -> bool:
     return bool(match and _ANSWER.search(question, match.end()))
 
 
-def completes(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
+def is_completion(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
     """True if a model's standalone version of a follow-up is still about the same thing.
 
     It must be a question if the follow-up is one, in the same language, share a word with it, and use mostly words of
@@ -234,7 +234,7 @@ def completes(standalone: str, question: str, history: Sequence[Exchange]) -> bo
 
 
 def _content_terms(text: str) -> set[str]:
-    return {term.key for term in read(text).terms}
+    return {term.key for term in read_terms(text).terms}
 
 
 def questions_before(history: Sequence[Exchange]) -> list[str]:
@@ -243,6 +243,6 @@ def questions_before(history: Sequence[Exchange]) -> list[str]:
     return [question[:MAX_STANDALONE] for question in questions][-MAX_TURNS:]
 
 
-def searched_with(steps: Sequence[Step]) -> list[str]:
+def find_earlier_questions(steps: Sequence[Step]) -> list[str]:
     """Return the earlier questions that were included in a search, according to its steps, oldest first."""
     return next((list(step.detail["before"]) for step in steps if step.detail.get("before")), [])

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise, zip_longest
 from typing import Final, Literal
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.context import joined, touch
+from rag.retrieval.context import is_touching, merge_passages
 from rag.text import sentence_spans
 from rag.types import Notice, Passage
 
@@ -304,13 +304,13 @@ def _find_name(title: str, question: str) -> int:
     return match.start() if match else -1
 
 
-def fitting(passages: Sequence[Passage], room: int) -> list[Passage]:
+def select_fitting(passages: Sequence[Passage], room: int) -> list[Passage]:
     """Return the first passages, each with fewer than `room` characters before it; always the first one."""
     before = accumulate((len(passage.text) for passage in passages), initial=0)
     return [passage for passage, used in zip(passages, before, strict=False) if used < max(1, room)]
 
 
-def in_turns(searches: Sequence[Sequence[Passage]], keep: int = FIRST_KEPT) -> list[Passage]:
+def interleave(searches: Sequence[Sequence[Passage]], keep: int = FIRST_KEPT) -> list[Passage]:
     """Merge the results of searches: the first `keep` of the first search, then one of each in turn.
 
     Passages of a page that touch or overlap become one, at the place of the first.
@@ -319,9 +319,9 @@ def in_turns(searches: Sequence[Sequence[Passage]], keep: int = FIRST_KEPT) -> l
     turns = zip_longest(first[keep:], *rest)
     merged: list[Passage] = []
     for passage in (*first[:keep], *(result for turn in turns for result in turn if result is not None)):
-        place = next((i for i, other in enumerate(merged) if touch(passage, other)), None)
+        place = next((i for i, other in enumerate(merged) if is_touching(passage, other)), None)
         if place is None:
             merged.append(passage)
         else:
-            merged[place] = joined(merged[place], passage)
+            merged[place] = merge_passages(merged[place], passage)
     return merged

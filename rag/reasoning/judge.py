@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
-from rag.checking.terms import whole_sentences
+from rag.checking.terms import find_sentences
 from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
@@ -25,7 +25,7 @@ from rag.types import Notice, Passage
 Score = Literal[0, 1, 2]
 """2 answers the question, 1 is relevant but lacks something, 0 is not relevant."""
 
-JUDGED: Final = 5
+MAX_JUDGED: Final = 5
 """Best passages of a search that are judged."""
 
 
@@ -82,7 +82,7 @@ class ChatJudge:
 def _judgement(reply: PassageReply | None, passage: Passage) -> Judgement:
     if reply is None:
         return Judgement(0)
-    quote = whole_sentences(reply.quote, passage.text)
+    quote = find_sentences(reply.quote, passage.text)
     missing = " ".join(reply.missing.split())[:_MAX_CHARACTERS] if reply.score == 1 else ""
     return Judgement(reply.score, missing, " ".join(reply.reason.split())[:_MAX_CHARACTERS], quote)
 

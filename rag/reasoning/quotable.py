@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rag.checking.marks import code_spans
-from rag.text import fenced_blocks, split_sentences, without_struck
+from rag.text import fenced_blocks, split_sentences, strip_struck
 
 MOST_COMMANDS: Final = 6
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
@@ -65,7 +65,7 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
     """Return the sentences; table rows get their header, which is the row above a line of bars and dashes."""
     units: list[Quotable] = []
     for begin, stop in split_sentences(text, start, end):
-        sentence, valid = text[begin:stop], without_struck(text, begin, stop)
+        sentence, valid = text[begin:stop], strip_struck(text, begin, stop)
         if valid != sentence and not _WORD.search(valid):
             continue
         if not sentence.startswith("|"):

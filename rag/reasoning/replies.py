@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from rag.models.reply_text import without_thoughts
-from rag.text import mended
+from rag.models.reply_text import drop_thoughts
+from rag.text import join_surrogates
 
 _BULLET: Final = re.compile(r"(?<!\s)\s*+(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
 _NUMBERED: Final = re.compile(r"\s*(\d{1,2})(?:[.)]\s+|[、．)]\s*)(?!\d)")
@@ -28,7 +28,7 @@ _INTRODUCES: Final = re.compile(r"[:：][*_\s]*$")
 
 def reply_text(text: str) -> str:
     """Return a complete reply verbatim, without thoughts."""
-    return without_thoughts(mended(text)).strip()
+    return drop_thoughts(join_surrogates(text)).strip()
 
 
 def reply_lines(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from rag.locales import say
 from rag.reasoning.extractive import ExtractiveReasoner, Sentence
 from rag.reasoning.hops import Planned, RulePlanner
-from rag.text import first_sentence, literal, question_language
+from rag.text import escape_markdown, first_sentence, question_language
 from rag.types import Notice, Passage
 
 AspectKind = Literal["name", "attribute", "clause", "comparison"]
@@ -169,7 +169,7 @@ class RuleResearcher:
             about = "" if is_own_question else question
             quotes = await self._quoter.select_quotes(part.heading, part.numbers, passages, seen, about=about)
             heading = part.heading if is_own_question else passages[part.numbers[0] - 1].title
-            heading_lines = [f"## {literal(heading)}"] if quotes and len(parts) > 1 else []
+            heading_lines = [f"## {escape_markdown(heading)}"] if quotes and len(parts) > 1 else []
             for piece in (*heading_lines, *quotes):
                 yield separator + piece
                 separator = "\n\n"

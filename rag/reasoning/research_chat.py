@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
-from rag.checking.terms import whole_sentences
+from rag.checking.terms import find_sentences
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.replies import one_line
@@ -126,7 +126,7 @@ class ChatResearcher:
         prompt = requests.distil(self._chat.texts, task.question, task.step.text, aspects, passages)
         reply = await self._chat.filled(ReadReply, prompt)
         numbered = [(item.number - 1, item.sentence) for item in reply.sentences if 0 < item.number <= len(passages)]
-        quotes = ((place, whole_sentences(sentence, passages[place].text)) for place, sentence in numbered)
+        quotes = ((place, find_sentences(sentence, passages[place].text)) for place, sentence in numbered)
         verbatim = tuple(dict.fromkeys((place, sentence) for place, sentence in quotes if sentence))
         met = tuple(task.aspects[n - 1].id for n in reply.met if 0 < n <= len(task.aspects))
         return Reading(verbatim, one_line([reply.summary])[:MAX_SUMMARY], met)

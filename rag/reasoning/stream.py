@@ -8,7 +8,7 @@ from typing import Final
 
 from rag.models.reply_text import answer_text
 from rag.reasoning.reasoner import RESET
-from rag.text import mended
+from rag.text import join_surrogates
 
 _MARK: Final = re.compile(r"\[\d+\]")
 _FIRST_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
@@ -71,6 +71,6 @@ async def join_halves(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
         if _FIRST_HALF.search(text):
             text, half = text[:-1], text[-1]
         if text:
-            yield mended(text)
+            yield join_surrogates(text)
     if half:
-        yield mended(half)
+        yield join_surrogates(half)

@@ -58,7 +58,7 @@ def _section(units: Sequence[Unit]) -> list[Section]:
     return [Section(units[0].section, units[0].start, units[-1].end)] if has_body else []
 
 
-def told(sections: Sequence[Section]) -> list[list[int]]:
+def select_parts(sections: Sequence[Section]) -> list[list[int]]:
     """Return the parts of a summary, in order, as indexes of sections.
 
     These are the largest parts of each heading depth, each represented by the largest one under it, or even parts of
@@ -103,7 +103,7 @@ def opening_sentence(text: str) -> str:
     return next(whole, lines[0] if lines else "")
 
 
-def telling(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
+def select_sentences(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
     """Return the sentences that represent each text of one part of a summary with `parts` parts."""
     remaining = count = -(-_SENTENCES // parts)
     sentences: list[list[Quotable]] = []

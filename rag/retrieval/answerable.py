@@ -27,7 +27,7 @@ DOUBT: Final = 0.4
 SURE: Final = 0.9
 """From here on, the search outweighs a small model that finds no answer, and passages are not graded."""
 UNDECIDED: Final = 0.5
-ANSWERED: Final = 0.31
+MIN_ANSWERED: Final = 0.31
 """Minimum probability from the reader at which quotes count as an answer: docs/decisions/0012-quoted-answers.md."""
 
 IMPROBABLE: Final = 0.1
@@ -117,7 +117,7 @@ def is_across(question: str, passages: Sequence[Passage]) -> bool:
     return best is not None and detect_language(best.text) not in ("", question_language(question))
 
 
-def held_by(
+def estimate_answerable(
     passages: Sequence[Passage],
     question: str,
     sparse: SparseEncoder,

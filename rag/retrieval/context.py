@@ -55,12 +55,12 @@ def assemble(
     selected: list[Passage] = []
     for number, bounds in choose_spans(distinct, asked, sparse, k, budget):
         span = _slice(distinct[number], bounds)
-        place = next((i for i, other in enumerate(selected) if touch(span, other)), None)
+        place = next((i for i, other in enumerate(selected) if is_touching(span, other)), None)
         if place is None:
             selected.append(span)
         else:
             fates[span.id], into[span.id] = "merged", selected[place].id
-            selected[place] = joined(selected[place], span)
+            selected[place] = merge_passages(selected[place], span)
     seen = {passage.id for passage in selected} | fates.keys()
     fates.update((passage.id, "says_less") for passage in distinct if passage.id not in seen)
     return Context(tuple(selected), fates, into)
@@ -103,14 +103,14 @@ def _slice(passage: Passage, bounds: Bounds) -> Passage:
     return replace(passage, text=text, start=passage.start + start, end=passage.start + end, lead=lead, header=header)
 
 
-def touch(one: Passage, other: Passage) -> bool:
+def is_touching(one: Passage, other: Passage) -> bool:
     if one.url_hash != other.url_hash:
         return False
     first, second = (one, other) if one.start < other.start else (other, one)
     return first.end + len(second.lead) >= second.start
 
 
-def joined(better: Passage, other: Passage) -> Passage:
+def merge_passages(better: Passage, other: Passage) -> Passage:
     """Merge two passages with only white space between them; the result has the id of `better`."""
     first, second = (better, other) if better.start < other.start else (other, better)
     section = tuple(a for a, b in zip(first.section, second.section, strict=False) if a == b)

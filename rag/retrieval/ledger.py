@@ -20,7 +20,7 @@ MIN_COVERAGE: Final = 0.7
 of an answer is less reliable here (docs/quality.md, `benchmarks.ledger`)."""
 
 
-def best_of(query: str, passages: Sequence[Passage], sparse: SparseEncoder, k: int) -> list[Passage]:
+def select_best(query: str, passages: Sequence[Passage], sparse: SparseEncoder, k: int) -> list[Passage]:
     """Return the best passages, up to k, cut to their useful part and scored by the share of the query's terms in each;
     terms that fewer passages have weigh more."""
     term_sets = [sparse.terms(f"{passage.title}\n{passage.text}") for passage in passages]
@@ -54,7 +54,7 @@ class Ledger:
 
     def find(self, question: str, k: int) -> CachedEvidence | None:
         """Return the passages if one place in them has nearly the whole question; else None."""
-        best = best_of(question, self.passages, self.sparse, k)
+        best = select_best(question, self.passages, self.sparse, k)
         idf = self.idf(sorted(self.sparse.encode_query(question).indices))
         if features_of(idf, best, self.sparse)["asked"] < MIN_COVERAGE:
             return None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-FEWEST: Final = 8
+MIN_PAGES: Final = 8
 """Minimum pages for a map; with fewer, the titles are quicker to read."""
 _MAX_CHARACTERS = 8_000  # characters of a page
 _DIMENSIONS, _PERPLEXITY = 50, 30.0
@@ -48,11 +48,11 @@ class PageMap:
 
 
 def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEncoder) -> PageMap | None:
-    """Map pages by their titles and `texts`, deterministically; return None for fewer than `FEWEST`.
+    """Map pages by their titles and `texts`, deterministically; return None for fewer than `MIN_PAGES`.
 
     Takes about a second for 100 pages, four for 600.
     """
-    if len(pages) < FEWEST:
+    if len(pages) < MIN_PAGES:
         return None
     from sklearn.cluster import KMeans
     from sklearn.manifold import TSNE

@@ -162,7 +162,7 @@ class _Names:
         return weights[word] / sum(weights.values())
 
 
-def pages_named(text: str, pages: Sequence[Page]) -> list[Page]:
+def find_named_pages(text: str, pages: Sequence[Page]) -> list[Page]:
     """Return the pages that a message names, surest first; none if it is unclear, as in "summarise everything".
 
     A page is named by its link, its host, its title in quotes, two consecutive words or four Chinese characters of its
@@ -200,13 +200,13 @@ def topic_of(text: str) -> str:
     return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _REQUEST_WORDS - {""})
 
 
-def pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
+def find_pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
     """Return all pages whose names contain every word of a topic."""
     wanted = words(topic)
     return [page for page in pages if wanted and wanted <= words(f"{page.title} {slug(page)} {page.site}")]
 
 
-def nearest(topic: str, pages: Sequence[Page], found: Sequence[str], limit: int = 5) -> list[Page]:
+def find_nearest(topic: str, pages: Sequence[Page], found: Sequence[str], limit: int = 5) -> list[Page]:
     """Return up to `most` pages: those whose names share words with a topic, the most similar first, then the hashes
     in `found`, the results of a search for it."""
     topic_words = words(topic)
@@ -216,7 +216,7 @@ def nearest(topic: str, pages: Sequence[Page], found: Sequence[str], limit: int 
     return [by_hash[key] for key in dict.fromkeys([*by_name, *found]) if key in by_hash][:limit]
 
 
-def names_alone(text: str, page: Page) -> bool:
+def is_only_name(text: str, page: Page) -> bool:
     """True if a message has only the page's name and words that frame a request."""
     name_tokens = {token for name in (page.title, slug(page)) for token in _tokens(name)}
     rest = _QUOTED.sub(" ", _ADDRESS.sub(" ", text))
@@ -241,7 +241,7 @@ def is_full_name(name: str, page: Page) -> bool:
     return bool(name_words) and name_words in (words(page.title), words(slug(page)))
 
 
-def on_site(host: str, pages: Sequence[Page]) -> list[Page]:
+def find_on_site(host: str, pages: Sequence[Page]) -> list[Page]:
     """Return the pages of a host and its subdomains."""
     wanted = host.lower().removeprefix("www.")
     hosts = ((page, (split_url(page.url).hostname or "").lower()) for page in pages)
@@ -254,7 +254,7 @@ def _find_by_link(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
     path = path.rstrip(".,;:!?'\"" if "(" in path else ".,;:!?'\")")
     keys = {url_hash(f"{scheme}://{address['host']}{path}") for scheme in ("https", "http")}
     matches = [page for page in pages if page.url_hash in keys]
-    return matches or (on_site(address["host"], pages) if path == "/" else [])
+    return matches or (find_on_site(address["host"], pages) if path == "/" else [])
 
 
 def _find_by_words(text: str, pages: Sequence[Page]) -> Iterator[Page]:

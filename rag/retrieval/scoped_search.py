@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ensemble import EnsembleRetriever
 from rag.retrieval.ledger import CachedEvidence, Ledger
-from rag.retrieval.page_names import MAX_PAGES, is_full_name, on_site, slug, words
+from rag.retrieval.page_names import MAX_PAGES, find_on_site, is_full_name, slug, words
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import K, Retriever
 from rag.store.values import Filters
@@ -117,10 +117,10 @@ class ScopedSearch:
         scope = self._scope(question)
         filters = replace(self._filters, sections=tuple(sections)) if sections else self._filters
         if self._first.pages and not scope.names:
-            result = self._find(question, filters.within(self._first), before, how)
+            result = self._find(question, filters.intersect(self._first), before, how)
             if result.passages and result.answerable >= REFUSE:
                 return _add_note(result, "scope_saved", "")
-        result = self._find(scope.question, filters.within(scope.filters), before, how)
+        result = self._find(scope.question, filters.intersect(scope.filters), before, how)
         if not scope.names:
             return result
         names = ", ".join(scope.names)
@@ -184,7 +184,7 @@ def read_scope(question: str, pages: Sequence[Page]) -> Scope:
     """
     for match in _find_mentions(question):
         kind, name = next((kind, name) for kind, name in match.groupdict().items() if name)
-        matches = on_site(name, pages) if kind == "host" else _pages_by_title(kind, name, pages)
+        matches = find_on_site(name, pages) if kind == "host" else _pages_by_title(kind, name, pages)
         if matches:
             rest = question if match.re is _SPEAKS else _remove_match(question, match)
             return Scope(rest, _make_filters(matches, pages, kind), _display_names(matches, kind, name))
@@ -245,6 +245,6 @@ def _display_names(matches: Sequence[Page], kind: str, name: str) -> tuple[str, 
 
 def site_filters(name: str, pages: Sequence[Page]) -> Filters:
     """Return filters for the pages of a site, given its name or host."""
-    if any(page.site == name for page in pages) or not (matches := on_site(name, pages)):
+    if any(page.site == name for page in pages) or not (matches := find_on_site(name, pages)):
         return Filters(sites=(name,))
     return _make_filters(matches, pages, "host")

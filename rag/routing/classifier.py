@@ -26,7 +26,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.ingest.paste import located_urls
+from rag.ingest.paste import locate_urls
 from rag.types import Notice
 from rag.web.url_key import split_url
 
@@ -92,7 +92,7 @@ class Message:
 
 
 def read_message(text: str, *, attached: bool = False) -> Message:
-    links = located_urls(text)
+    links = locate_urls(text)
     words, masked, end = [], [], 0
     for start, stop, address in links:
         words.append(text[end:start])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
-from rag.dates import period_of
+from rag.dates import find_period
 from rag.routing.classifier import is_save_only
 
 _MODES: Final = {
@@ -137,7 +137,7 @@ def _find_days(text: str, today: date) -> Iterator[tuple[str, Any, int, int]]:
         rf"[只仅在][看查搜用从]?[^，,。？?；;：:]{{1,16}}(?:保存|收录|添加|导入|更新|存)过?的{_ZH_PAGES}[里中内]?{_END}",
     ):
         for match in re.finditer(pattern, text, re.IGNORECASE):
-            if period := period_of(match.group(), today):
+            if period := find_period(match.group(), today):
                 yield "days", (period.since, period.until), match.start(), match.end()
 
 

@@ -97,7 +97,7 @@ class Question:
         """The first library, to which the conversation belongs."""
         return self.libraries[0]
 
-    def limited(self, settings: Settings) -> Question:
+    def with_defaults(self, settings: Settings) -> Question:
         """Return the question with the settings' strategy, sizes, prices and limits as defaults."""
         chosen = self.options
         options = replace(

@@ -25,7 +25,7 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import SURE
-from rag.retrieval.context import joined
+from rag.retrieval.context import merge_passages
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.options import Question, RunOptions
 from rag.runs.serialization import citations_of, notice_of, passage_of, statements_of
@@ -85,7 +85,7 @@ class PassageCache:
             return passage
         if not (earlier.start <= passage.start and passage.end <= earlier.end):
             passages = self.retriever.passages([passage.id])
-            earlier = joined(joined(passages[0], earlier), passage) if passages else passage
+            earlier = merge_passages(merge_passages(passages[0], earlier), passage) if passages else passage
         return replace(earlier, score=passage.score, ranks=passage.ranks, scores=passage.scores)
 
     def answerable(self) -> float:

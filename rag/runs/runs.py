@@ -37,7 +37,7 @@ _TEXT_INTERVAL: Final = 1.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class ResumeState:
     """A person's replies to the waits of a run, by their ids, its usage so far, and its spans.
 
     A run that was `cut_off` resumes from its last checkpoint, which has its usage.
@@ -49,7 +49,7 @@ class Resumed:
     cut_off: bool = False
 
 
-FRESH: Final = Resumed()
+NEW_RUN: Final = ResumeState()
 
 
 class Runs:
@@ -99,7 +99,7 @@ class Runs:
         owner: str = "",
         thread: str = "",
         hooks: Hooks | None = None,
-        resumed: Resumed = FRESH,
+        resumed: ResumeState = NEW_RUN,
     ) -> str:
         """Start to answer `question` and return the run's id immediately.
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 
 from typing_extensions import TypedDict
 
-from rag.retrieval.context import joined
+from rag.retrieval.context import merge_passages
 from rag.types import Answer, Candidate, Citation, Notice, Outcome, Passage, Retrieval, Statement
 
 Record = TypeVar("Record")
@@ -59,7 +59,11 @@ def passage_of(data: Mapping[str, Any]) -> Passage:
 def merge_readings(first: Passage, second: Passage) -> Passage:
     """Return all text that two searches read of a passage; only the first's if the two are not adjacent."""
     are_apart = first.end < second.start - len(second.lead) or second.end < first.start - len(first.lead)
-    return first if are_apart or (first.start <= second.start and second.end <= first.end) else joined(first, second)
+    return (
+        first
+        if are_apart or (first.start <= second.start and second.end <= first.end)
+        else merge_passages(first, second)
+    )
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
     return data
 
 
-def answer_from(data: Mapping[str, Any]) -> Answer:
+def answer_from_json(data: Mapping[str, Any]) -> Answer:
     """Return the answer from the result of `to_json`; fields newer than the record have their defaults."""
     return from_json(Answer, data)
 

@@ -47,7 +47,7 @@ def alias_hash(address: str) -> str:
     return hashlib.md5(address.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def joined_aliases(existing: Iterable[str], recent: Iterable[str]) -> tuple[str, ...]:
+def merge_aliases(existing: Iterable[str], recent: Iterable[str]) -> tuple[str, ...]:
     """Merge a page's aliases, the most recently seen last; drop the oldest if there are too many.
 
     Without a limit, an address that redirects somewhere new every time would add aliases forever.
@@ -110,7 +110,7 @@ def similarity(first: Signature, second: Signature) -> float:
     return float(np.mean(np.frombuffer(first.values, dtype="<u4") == np.frombuffer(second.values, dtype="<u4")))
 
 
-def likeness(text: str, other_text: str) -> float:
+def jaccard_similarity(text: str, other_text: str) -> float:
     """Return the exact Jaccard similarity of two texts, 0 to 1; works for short texts too."""
     if text == other_text:
         return 1.0

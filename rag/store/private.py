@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 _OTHERS_BITS = 0o077
 
 
-def keep_private(folder: Path) -> None:
+def restrict_to_owner(folder: Path) -> None:
     """Restrict `folder` and everything in it to its owner: folders 0700, files 0600, now and for files created later.
 
     The database engine creates files on its own, so this sets the umask of the process. A shared temporary folder

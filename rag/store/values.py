@@ -23,17 +23,17 @@ from rag.types import Chunk, Page, Passage, SparseVector
 
 T = TypeVar("T")
 
-AWAY = frozenset({"store_away", "store_unreachable", "store_server_full", "postgres_away"})
+AWAY_CODES = frozenset({"store_away", "store_unreachable", "store_server_full", "postgres_away"})
 """Error codes of StoreAwayError."""
-QUESTION = 10.0  # seconds to retry a call before reporting an error
-SCREEN = 3.0  # the same while a page is rendered
+QUESTION_SECONDS = 10.0  # seconds to retry a call before reporting an error
+SCREEN_SECONDS = 3.0  # the same while a page is rendered
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The seconds that a call waits for the database, and a callback that cancels the wait."""
 
-    seconds: float = QUESTION
+    seconds: float = QUESTION_SECONDS
     stopped: Callable[[], bool] = lambda: False
 
 
@@ -51,7 +51,7 @@ def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Ite
         current_patience.reset(token)
 
 
-def patiently(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
+def make_patient(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
     """Wrap a task of a job so that its calls wait for the server until `stopped`, on any thread."""
 
     def wrapper() -> T:
@@ -170,9 +170,9 @@ class Filters:
         filters = ((self.pages, page.url_hash), (self.sites, page.site), (self.languages, page.language))
         if page.url_hash in self.without or any(accepted and value not in accepted for accepted, value in filters):
             return False
-        return not dated or between(page.added_at, self.since, self.until)
+        return not dated or is_between(page.added_at, self.since, self.until)
 
-    def within(self, other: Filters) -> Filters:
+    def intersect(self, other: Filters) -> Filters:
         """Intersect both filters. If a field's values have none in common, use this filter's."""
 
         def intersect(own: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ class Filters:
         )
 
 
-def between(moment: str, since: str, until: str) -> bool:
+def is_between(moment: str, since: str, until: str) -> bool:
     """Return whether a time (ISO 8601) is between two times or dates, each of which may be empty."""
     time = _parse_utc(moment) if moment else None
     is_after = time is not None and (not since or time >= _parse_utc(since))

@@ -30,7 +30,7 @@ OWN_WORDS: Final = frozenset({"calculator", "date"})
 """Tools whose results contain their argument, and no text of pages."""
 
 
-def use_line(use: ToolUse, language: str, answer: str = "") -> str:
+def describe_use(use: ToolUse, language: str, answer: str = "") -> str:
     """Return a line with the tool, its argument and the start of its result: `Calculator: 15% * 240 = 36`.
 
     A result that is the whole `answer` is omitted.

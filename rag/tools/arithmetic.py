@@ -13,8 +13,8 @@ from decimal import Context, Decimal, DecimalException, DivisionByZero, InvalidO
 from typing import Any, Final
 
 from rag.errors import ToolError
-from rag.quantities.numerals import chinese_number
-from rag.quantities.units import NONE, UNITS, Quantity, Unit, compound_unit
+from rag.quantities.numerals import parse_chinese
+from rag.quantities.units import NONE, UNITS, Quantity, Unit, find_compound_unit
 from rag.tools.wording import HAN_NUMERALS, normalise, replace_words
 
 LONGEST: Final = 500
@@ -128,7 +128,7 @@ class Expression:
     def _parse_adjacent(self, left: Node, depth: int) -> Node:
         """Parse what follows without a sign: a unit, the next part of a measure, or a factor."""
         kind, symbol = self._peek()
-        if unit := compound_unit(symbol) if kind == "word" else None:
+        if unit := find_compound_unit(symbol) if kind == "word" else None:
             self._advance()
             self.units.append(unit)
             return ("unit", left, unit)
@@ -153,7 +153,7 @@ class Expression:
             return (symbol, *self._parse_arguments(depth))
         if symbol in _CONSTANTS:
             return ("number", Decimal(_CONSTANTS[symbol]))
-        if previous in ("*", "/") and (unit := compound_unit(symbol)):
+        if previous in ("*", "/") and (unit := find_compound_unit(symbol)):
             self.units.append(unit)
             return ("unit", ("number", Decimal(1)), unit)
         raise ValueError(symbol)
@@ -181,9 +181,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
             raise ValueError(text[position:])
         kind, symbol = ("number" if token["han"] else str(token.lastgroup)), token[0].strip()
         if token["han"] and tokens and tokens[-1][0] == "number" and not set(symbol) - set("百千万亿"):  # 3万
-            symbol = f"{chinese_number(tokens.pop()[1].replace(',', '') + symbol).normalize():f}"
+            symbol = f"{parse_chinese(tokens.pop()[1].replace(',', '') + symbol).normalize():f}"
         elif token["han"]:
-            symbol = f"{chinese_number(symbol):f}"
+            symbol = f"{parse_chinese(symbol):f}"
         tokens.append((kind, symbol.lower() if symbol.lower() in _NAMES else symbol))
         position = token.end()
     return tokens
@@ -213,7 +213,7 @@ def _evaluate(node: Node) -> Quantity:
 def _apply_unit(value: Quantity, unit: Unit) -> Quantity:
     if unit.zero:
         return Quantity((_as_number(value) * unit.size.value) + unit.zero, unit.size.dimension)
-    return Quantity(value.value * unit.size.value, value.times(unit.size))
+    return Quantity(value.value * unit.size.value, value.multiply_dimension(unit.size))
 
 
 def _calculate(sign: str, first: Node, second: Node) -> Quantity:
@@ -225,9 +225,9 @@ def _calculate(sign: str, first: Node, second: Node) -> Quantity:
             raise ToolError("expression_units")
         return Quantity(left.value + right.value if sign == "+" else left.value - right.value, left.dimension)
     if sign == "*":
-        return Quantity(left.value * right.value, left.times(right))
+        return Quantity(left.value * right.value, left.multiply_dimension(right))
     if sign == "/":
-        return Quantity(left.value / right.value, left.times(right, -1))
+        return Quantity(left.value / right.value, left.multiply_dimension(right, -1))
     if sign == "**":
         return _power(left, right)
     divisor = _as_number(right)

@@ -8,7 +8,7 @@ from decimal import Context, Decimal, localcontext
 from typing import Final
 
 from rag.errors import ToolError
-from rag.quantities.units import BASES, Quantity, Unit, compound_unit
+from rag.quantities.units import BASES, Quantity, Unit, find_compound_unit
 from rag.tools.arithmetic import CONTEXT, LONGEST, Expression
 from rag.tools.tool import Result, Tool, Work
 from rag.tools.wording import RATIOS, normalise
@@ -86,7 +86,7 @@ def _readings(body: str) -> Iterator[tuple[str, str]]:
         if match := ratio.fullmatch(body):
             yield match.expand(signs), "%"
     for into in _INTO:
-        if (match := into.fullmatch(body)) and compound_unit(match["unit"]):
+        if (match := into.fullmatch(body)) and find_compound_unit(match["unit"]):
             yield match["of"], match["unit"]
     yield body, ""
 
@@ -99,7 +99,7 @@ def calculate(request: str, _: Work) -> Result:
     if len(notation) > LONGEST:
         raise ToolError("expression_long", limit=LONGEST)
     source, separator, target = notation.rpartition(" in ")
-    if not separator or compound_unit(target) is None:
+    if not separator or find_compound_unit(target) is None:
         source, target = notation, ""
     try:
         expression = Expression(source)
@@ -125,7 +125,9 @@ def _find_longest(text: str) -> str | None:
 def _convert(value: Quantity, units: Sequence[Unit], target: str) -> tuple[Decimal, str]:
     """Return the number of a quantity and its unit: the target, else the first that fits, else one made of `units`."""
     unit = (
-        compound_unit(target) if target else next((one for one in units if one.size.dimension == value.dimension), None)
+        find_compound_unit(target)
+        if target
+        else next((one for one in units if one.size.dimension == value.dimension), None)
     )
     if unit is not None:
         if unit.size.dimension != value.dimension:

@@ -7,7 +7,7 @@ from calendar import isleap
 from datetime import date
 from typing import Final
 
-from rag.dates import SPAN, moments_in, shifted
+from rag.dates import SPAN, find_moments, shift_day
 from rag.errors import ToolError
 from rag.tools.tool import Result, Tool, Work
 
@@ -37,7 +37,7 @@ def answer_question(text: str, work: Work) -> Result:
         days, span = _find_dates(text, today)
         if span:
             base = days[0] if days else today
-            return _describe(base, shifted(base, span, -1 if _BEFORE.search(text) else 1), "date_shifted", work)
+            return _describe(base, shift_day(base, span, -1 if _BEFORE.search(text) else 1), "date_shifted", work)
     except (ValueError, OverflowError) as error:
         raise ToolError("date_unreadable") from error
     if len(days) > 1:
@@ -53,7 +53,7 @@ def answer_question(text: str, work: Work) -> Result:
 def _find_dates(text: str, today: date) -> tuple[list[date], str]:
     """Return the first two dates in the text, and a period of time."""
     ahead = not _PAST.search(text)
-    moments = [one for one in moments_in(text, today, ahead) if one.kind not in _NO_DAYS]
+    moments = [one for one in find_moments(text, today, ahead) if one.kind not in _NO_DAYS]
     spans = (
         one[0]
         for one in SPAN.finditer(text)

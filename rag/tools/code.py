@@ -39,7 +39,7 @@ def run_code(code: str, work: Work) -> Result:
     return Result(output.strip()[:_SHOWN] or work.say("code_silent"), {"printed": output[:_SHOWN]})
 
 
-def can_close() -> bool:
+def can_isolate() -> bool:
     """Return whether a child can give up access to files and network on this system. Starts one."""
     try:
         return execute(_PROBE).strip() == "2"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rag.errors import ToolError
-from rag.text import plain
+from rag.text import to_plain_line
 from rag.tools.tool import Result, Tool, Work
 from rag.types import Passage
 
@@ -23,7 +23,7 @@ def search_web(query: str, work: Work) -> Result:
 
 
 def _result(passages: Sequence[Passage], work: Work) -> Result:
-    titles = dict.fromkeys(plain(one.title or one.url) for one in passages)
+    titles = dict.fromkeys(to_plain_line(one.title or one.url) for one in passages)
     text = work.say("search_found", count=len(passages), titles=" · ".join(titles)) if passages else ""
     return Result(text or work.say("search_none"), {"passages": [one.id for one in passages]}, passages)
 

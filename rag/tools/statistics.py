@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from rag.dates import period_of
-from rag.retrieval.page_names import on_site
-from rag.text import literal
+from rag.dates import find_period
+from rag.retrieval.page_names import find_on_site
+from rag.text import escape_markdown
 from rag.tools.tool import Result, Tool, Work
 from rag.types import Page
 
@@ -48,19 +48,21 @@ def count(request: str, work: Work) -> Result:
         data[name] = lines
         more = len(lines) - _LIST_LENGTH
         visible = [*lines[:_LIST_LENGTH], *([work.say("statistics_more", count=more)] if more > 0 else [])]
-        parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {literal(line)}" for line in visible)]))
+        parts.append(
+            "\n".join([work.say(f"statistics_{name}"), "", *(f"- {escape_markdown(line)}" for line in visible)])
+        )
     return Result("\n\n".join([*parts, totals]), data)
 
 
 def _select_pages(text: str, work: Work) -> tuple[Sequence[Page], str]:
     """Return the requested pages, by date added, site and language, and the words that limit them."""
     pages, parts = work.pages(), []
-    if period := period_of(text, work.now.date()):
+    if period := find_period(text, work.now.date()):
         since, until = (day.isoformat() if day else "" for day in (period.since, period.until))
         pages = [page for page in pages if since <= page.added_at[:10] and (not until or page.added_at[:10] <= until)]
         parts.append(text[period.start : period.end])
     if host := _HOST.search(text):
-        pages = on_site(host[0], pages)
+        pages = find_on_site(host[0], pages)
         parts.append(host[0])
     for language, words in _LANGUAGES.items():
         if match := words.search(text):

@@ -12,7 +12,7 @@ import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
 from rag.locales import say
-from rag.store.values import SCREEN, patience
+from rag.store.values import SCREEN_SECONDS, patience
 from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language, draw_language_switch
@@ -56,7 +56,7 @@ def draw_shell() -> None:
     if moved := state.page != page.url_path:
         state.page, state.shown, state.absent, state.sources = page.url_path, "", None, {}
     head = st.container(key="away")
-    with show_errors(language), patience(SCREEN), suppress(StoreAwayError):  # the head shows it
+    with show_errors(language), patience(SCREEN_SECONDS), suppress(StoreAwayError):  # the head shows it
         if has_arrived or moved:
             apply_address(app, moved=moved)
         settle_library(app, language)

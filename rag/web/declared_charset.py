@@ -48,7 +48,7 @@ def codec_of(label: str) -> str | None:
     return _PYTHON.get(name, name)
 
 
-def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
+def detect_utf16(body: bytes, declared: str | None) -> str | None:
     """Return the codec of a body declared as UTF-16 without a byte order mark; None if its bytes disagree."""
     codec = codec_of(declared or "") or ""
     sample = body[: min(len(body) // 2 * 2, _SAMPLE_BYTES)]
@@ -60,7 +60,7 @@ def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
     return codec if text.count("\ufffd") + text.count("\x00") <= _MAX_ERROR_SHARE * len(text) else None
 
 
-def declared_in(head: bytes) -> str | None:
+def find_declaration(head: bytes) -> str | None:
     """Return the label of the first usable declaration in a page that begins with `head`; None if there is none.
 
     A byte order mark counts as one.

@@ -26,7 +26,7 @@ from rag.types import because
 from rag.web import transport
 from rag.web.body import decode_body
 from rag.web.connections import Connections, HostGates
-from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, shown
+from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, printable
 from rag.web.http_headers import FetchCookies, conditions, entity_tag, header, header_text, http_date, retry_after
 from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
 from rag.web.refresh import meta_target, parse_refresh, target_of
@@ -50,7 +50,7 @@ _HEADERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchResult:
     """The response of an address: decoded `body` bytes of one document type.
 
     `final_url` is the last address after redirects, `redirects` all addresses after the first, in order; `moved_to` is
@@ -124,7 +124,7 @@ class Fetcher:
         last_modified: str = "",
         raw: int = 0,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> Fetched:
+    ) -> FetchResult:
         """Fetch the page at an unchecked `url`. Raises FetchError with a reason code.
 
         With `etag` or `last_modified` the page is only sent if changed since. `raw` accepts up to that many bytes of
@@ -136,13 +136,15 @@ class Fetcher:
         address = url.strip()
         checked = check_url(address, self._allow)
         budget = transport.Budget(self._deadline, _MAX_HEADER_BYTES)
-        with span(checked.host, "fetch", url=shown(address)) as trace, plain_errors(address, checked, budget):
+        with span(checked.host, "fetch", url=printable(address)) as trace, plain_errors(address, checked, budget):
             headers = [*_HEADERS, *conditions(etag, last_modified)]
             run = _Run(self._connections, self.gates, self._allow, address, headers, budget, raw, stopped)
             fetched = run.follow(checked)
             trace.attributes.update(status=fetched.status, bytes=len(fetched.body))
         seconds = time.monotonic() - start - run.waited
-        logger.info("fetched %s: %d, %d bytes in %.2f s", shown(address), fetched.status, len(fetched.body), seconds)
+        logger.info(
+            "fetched %s: %d, %d bytes in %.2f s", printable(address), fetched.status, len(fetched.body), seconds
+        )
         return replace(fetched, seconds=seconds)
 
     def _backend(self, url: CheckedUrl, budget: transport.Budget) -> transport.GuardedBackend:
@@ -168,7 +170,7 @@ class _Redirect(NamedTuple):
     target: str
     permanent: bool = False
     refreshed: bool = True
-    page: Fetched | None = None
+    page: FetchResult | None = None
 
 
 @dataclass(slots=True)
@@ -189,10 +191,10 @@ class _Run:
     refreshed: bool = False
     waited: float = 0.0
 
-    def follow(self, url: CheckedUrl) -> Fetched:
+    def follow(self, url: CheckedUrl) -> FetchResult:
         """Request `url` and its redirects until there is a page."""
         self.path.append(_Hop(url, []))
-        page: Fetched | None = None
+        page: FetchResult | None = None
         while True:
             try:
                 answer = self._request(self.path[-1])
@@ -200,14 +202,14 @@ class _Run:
                 if page is None or error.code != "content_type":
                     raise
                 return page  # like browsers, which show it while they download the target
-            if isinstance(answer, Fetched):
+            if isinstance(answer, FetchResult):
                 return answer
             page = answer.page
             self.permanent = self.permanent and answer.permanent
             self.refreshed = self.refreshed or answer.refreshed
             self.path.append(self._next_hop(answer.target))
 
-    def _request(self, hop: _Hop) -> Fetched | _Redirect:
+    def _request(self, hop: _Hop) -> FetchResult | _Redirect:
         url, headers = hop.url, [*self.headers, *hop.cookies]
         is_same_host = len(self.path) > 1 and url.pair == self.path[-2].url.pair
         with self.gates.enter((url.host, url.port), self.given, self.stopped, redirected=is_same_host) as wait:
@@ -221,7 +223,7 @@ class _Run:
                     self._raise_redirects("no_target")
                 return _Redirect(join_location(url.raw, location), response.status in _PERMANENT, refreshed=False)
 
-    def _receive(self, response: httpcore.Response, url: CheckedUrl) -> Fetched | _Redirect:
+    def _receive(self, response: httpcore.Response, url: CheckedUrl) -> FetchResult | _Redirect:
         if response.status == 304 and len(self.headers) > len(_HEADERS):
             return self._build_result(response)
         if not 200 <= response.status < 300:
@@ -245,14 +247,14 @@ class _Run:
 
     def _build_result(
         self, response: httpcore.Response, kind: str = "", charset: str | None = None, body: bytes = b""
-    ) -> Fetched:
+    ) -> FetchResult:
         url, redirects = self.path[-1].url.raw, tuple(hop.url.raw for hop in self.path[1:])
         tag = entity_tag(header(response.headers, b"etag").decode("latin-1"))
         date = http_date(header(response.headers, b"last-modified").decode("latin-1"))
         if self.refreshed:
             tag = date = ""
         moved = url if redirects and self.permanent else ""
-        return Fetched(self.given, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved)
+        return FetchResult(self.given, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved)
 
     def _new_target(self, target: str) -> str:
         """Return the `target` of a refresh if it is another page, or the same one with a first cookie; else ""."""
@@ -271,7 +273,7 @@ class _Run:
             self.gates.pause((url.host, url.port), pause)
         raise FetchError(
             "http_error",
-            url=shown(self.given),
+            url=printable(self.given),
             status=response.status,
             **({} if pause is None else {"retry_after": pause}),
             **because(status_cause(response.status), status=response.status),
@@ -299,7 +301,7 @@ class _Run:
         return hop
 
     def _raise_redirects(self, cause: str, **params: int) -> NoReturn:
-        raise FetchError("redirects", url=shown(self.given), **because(cause, **params))
+        raise FetchError("redirects", url=printable(self.given), **because(cause, **params))
 
     @contextmanager
     def _name_redirect(self, url: CheckedUrl) -> Iterator[None]:

@@ -18,7 +18,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, NoReturn
 
 from rag.errors import FetchError
-from rag.text import plain, without_surrogates
+from rag.text import replace_surrogates, to_plain_line
 from rag.types import because
 from rag.web.url_key import ascii_host, browser_url, split_url
 
@@ -188,7 +188,7 @@ def is_literal(host: str) -> bool:
     return ":" in host or bool(_IPV4.fullmatch(host))
 
 
-def shown(url: str, limit: int = 200) -> str:
+def printable(url: str, limit: int = 200) -> str:
     """Return a URL for a message: printable, and not longer than `limit` characters."""
     text = "".join(c if c == " " or unicodedata.category(c) not in _UNSAFE_CATEGORIES else "\ufffd" for c in url)
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -201,7 +201,7 @@ def is_web_address(url: str) -> bool:
     """
     parts = split_url(url)
     is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= MAX_LENGTH
-    return is_absolute and without_surrogates(plain(url)) == url.strip() and browser_url(url) is not None
+    return is_absolute and replace_surrogates(to_plain_line(url)) == url.strip() and browser_url(url) is not None
 
 
 def _check_text(raw: str) -> None:
@@ -216,11 +216,11 @@ def _host_and_port(raw: str, authority: str, scheme: str) -> tuple[str, int]:
         _refuse(raw, "userinfo")
     match = _AUTHORITY.fullmatch(authority)
     if not match or "%" in authority:
-        _refuse(raw, "host", host=shown(authority, 80))
+        _refuse(raw, "host", host=printable(authority, 80))
     host = _normalise_host(match["host"])
     port = int(match["port"] or _DEFAULT_PORTS[scheme])
     if not host or port > 65535:
-        _refuse(raw, "host", host=shown(authority, 80))
+        _refuse(raw, "host", host=printable(authority, 80))
     return host, port
 
 
@@ -228,10 +228,10 @@ def _target(raw: str, host: str, port: int) -> str:
     """Return the request target as a browser parses it; both parsers must agree on the host."""
     parsed = browser_url(raw)
     if parsed is None or int(parsed.port or _DEFAULT_PORTS[parsed.protocol.rstrip(":")]) != port:
-        _refuse(raw, "host", host=shown(host, 80))
+        _refuse(raw, "host", host=printable(host, 80))
     name = parsed.hostname.strip("[]").removesuffix(".")
     if name != host and _normalise_ipv6(name) != host:
-        _refuse(raw, "host", host=shown(host, 80))
+        _refuse(raw, "host", host=printable(host, 80))
     return parsed.pathname + parsed.search
 
 
@@ -283,4 +283,4 @@ def _check_host(url: CheckedUrl) -> None:
 
 
 def _refuse(raw: str, cause: str, **params: Any) -> NoReturn:
-    raise FetchError("blocked", url=shown(raw), **because(cause, **params))
+    raise FetchError("blocked", url=printable(raw), **because(cause, **params))

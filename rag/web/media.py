@@ -7,8 +7,8 @@ from typing import Any, Literal, NoReturn
 
 from rag.errors import FetchError
 from rag.types import because
-from rag.web.declared_charset import unmarked_utf16
-from rag.web.guard import shown
+from rag.web.declared_charset import detect_utf16
+from rag.web.guard import printable
 
 MediaType = Literal[
     "text/html",
@@ -221,7 +221,7 @@ def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
         _refuse(name, "old_office")
     if body.startswith((_ZIP, _GZIP, b"%PDF-", *_BINARY_SIGNATURES)):
         _refuse(name, "binary")
-    if b"\x00" in body and not body.startswith(_UTF16_MARKS) and not unmarked_utf16(body, charset):
+    if b"\x00" in body and not body.startswith(_UTF16_MARKS) and not detect_utf16(body, charset):
         _refuse(name, "binary")
 
 
@@ -291,4 +291,4 @@ def _extension(url: str) -> str:
 
 
 def _refuse(url: str, cause: str, **params: Any) -> NoReturn:
-    raise FetchError("content_type", url=shown(url), **because(cause, **params))
+    raise FetchError("content_type", url=printable(url), **because(cause, **params))

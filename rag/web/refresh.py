@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rag.web.declared_charset import codec_of, declared_in
+from rag.web.declared_charset import codec_of, find_declaration
 from rag.web.markup import OPAQUE, tags
 from rag.web.url_key import join_location, web_address
 
@@ -70,7 +70,7 @@ def meta_target(page: bytes, charset: str | None, url: str) -> str:
         page, charset = page.decode("utf-16", "replace").encode(), "utf-8"
     if not _HINT.search(page):
         return ""
-    codec = codec_of(charset or declared_in(page[:_HEAD_BYTES]) or "") or "utf-8"
+    codec = codec_of(charset or find_declaration(page[:_HEAD_BYTES]) or "") or "utf-8"
     fallback = ""
     for content, base, in_noscript in _refreshes(page, url):
         refresh = parse_refresh(_decode(content, codec))

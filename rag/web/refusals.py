@@ -13,7 +13,7 @@ from rag.errors import FetchError
 from rag.types import because
 from rag.web import transport
 from rag.web.body import CorruptError, TooLargeError, UnknownEncodingError
-from rag.web.guard import CheckedUrl, shown
+from rag.web.guard import CheckedUrl, printable
 
 MEGABYTE = 1024 * 1024
 
@@ -21,7 +21,7 @@ MEGABYTE = 1024 * 1024
 def redirect_refusal(entered: str, target: str, error: FetchError) -> FetchError:
     """Return the error for a blocked redirect target, naming the entered address."""
     reason = error.notice.params["reason"]
-    return FetchError("blocked", url=shown(entered), **because("led_to", target=shown(target), reason=reason))
+    return FetchError("blocked", url=printable(entered), **because("led_to", target=printable(target), reason=reason))
 
 
 def status_cause(status: int) -> str:
@@ -37,7 +37,7 @@ def status_cause(status: int) -> str:
 
 def raise_too_large(url: str, limit: int) -> NoReturn:
     """Raise FetchError for a body of more than `limit` bytes."""
-    raise FetchError("too_large", url=shown(url), limit=limit // MEGABYTE)
+    raise FetchError("too_large", url=printable(url), limit=limit // MEGABYTE)
 
 
 @contextmanager
@@ -48,15 +48,17 @@ def body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
     except (TooLargeError, transport.WireLimitError):
         raise_too_large(url, limit)
     except UnknownEncodingError:
-        raise FetchError("unreadable", url=shown(url), **because("encoding", encoding=shown(encoding, 60))) from None
+        raise FetchError(
+            "unreadable", url=printable(url), **because("encoding", encoding=printable(encoding, 60))
+        ) from None
     except CorruptError as error:
-        raise FetchError("unreadable", url=shown(url), **because("corrupt")) from error
+        raise FetchError("unreadable", url=printable(url), **because("corrupt")) from error
 
 
 @contextmanager
 def plain_errors(entered: str, checked: CheckedUrl, budget: transport.Budget) -> Iterator[None]:
     """Turn network errors into FetchError."""
-    url = shown(entered)
+    url = printable(entered)
     try:
         yield
     except httpcore.TimeoutException as error:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from rag.errors import FetchError, IngestError
 from rag.web.fetch import Fetcher
-from rag.web.guard import CheckedUrl, shown
+from rag.web.guard import CheckedUrl, printable
 from rag.web.url_key import normalise_escapes
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Robots:
             raise _unreadable_error(site.failure, url, checked.host)
         spellings = {checked.target, normalise_escapes(checked.target)}
         if not all(site.rules.can_fetch(f"//{checked.authority}{target}", AGENT) for target in spellings):
-            raise IngestError("robots_refused", url=shown(url), host=checked.host)
+            raise IngestError("robots_refused", url=printable(url), host=checked.host)
 
     def delay(self, url: str) -> float:
         """Return the seconds between two requests that the site of `url` asks for; 0.0 if none."""
@@ -133,7 +133,7 @@ def parse_rules(body: bytes) -> RobotsRules:
 def _unreadable_error(failure: FetchError | None, url: str, host: str) -> IngestError:
     if failure and failure.code in _PASSED_CODES:
         return FetchError(failure.code, **failure.notice.params)
-    return IngestError("robots_unreadable", url=shown(url), host=host)
+    return IngestError("robots_unreadable", url=printable(url), host=host)
 
 
 def _means_no_rules(error: FetchError) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rag.config import Settings
 from rag.errors import WebSearchError
-from rag.text import without_controls
+from rag.text import strip_controls
 from rag.web.url_key import browser_url, url_key
 
 if TYPE_CHECKING:
@@ -141,4 +141,4 @@ def _hits(reply: Any, limit: int, name: str) -> list[WebHit]:
 
 
 def _line(value: object, limit: int) -> str:
-    return " ".join(without_controls(value if isinstance(value, str) else "").split())[:limit]
+    return " ".join(strip_controls(value if isinstance(value, str) else "").split())[:limit]

@@ -38,7 +38,7 @@ def url_key(url: str) -> str:
     return key + (f"?{query}" if query else "") + (f"#{route}" if route else "")
 
 
-def without_tracking(url: str) -> str:
+def strip_tracking(url: str) -> str:
     """Return a web address without tracking parameters, else unchanged."""
     address, mark, fragment = url.strip().partition("#")
     path, _, query = address.partition("?")

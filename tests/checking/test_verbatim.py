@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rag.checking.citations import check
-from rag.checking.terms import stands_in, whole_sentences
+from rag.checking.terms import find_sentences, occurs_in
 from tests.support.answering import passage
 
 PAGE = "In January it is −5 °C at night. Boats may not enter.\n\n| Lamp | 1 234 |\n\n可以进港。不可以夜航。"
@@ -25,7 +25,7 @@ PAGE = "In January it is −5 °C at night. Boats may not enter.\n\n| Lamp | 1 2
     ],
 )
 def test_a_quote_is_the_whole_sentences_it_is_of(said: str, sentences: str) -> None:
-    assert whole_sentences(said, PAGE) == sentences
+    assert find_sentences(said, PAGE) == sentences
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_a_quote_is_the_whole_sentences_it_is_of(said: str, sentences: str) -> N
     ],
 )
 def test_an_answer_stands_in_a_text_by_its_values(said: str, text: str, stands: bool) -> None:
-    assert stands_in(said, text) is stands
+    assert occurs_in(said, text) is stands
 
 
 def test_what_is_struck_out_is_no_sentence_to_quote() -> None:
-    assert whole_sentences("It costs 99 euros.", "It costs ~~99 euros~~.") == ""
+    assert find_sentences("It costs 99 euros.", "It costs ~~99 euros~~.") == ""
 
 
 def test_a_later_copy_is_found_behind_one_within_a_sentence() -> None:

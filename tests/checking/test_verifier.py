@@ -15,8 +15,8 @@ from rag.checking.verifier import (
     Judgements,
     LocalVerifier,
     Verifier,
-    batches,
-    judging,
+    batch_claims,
+    build_check,
     read_judgements,
 )
 from rag.config import load_settings
@@ -40,7 +40,7 @@ BORNE_OUT, MADE_UP = LESSONS[0][1], LESSONS[1][1]
 
 def test_statements_and_passages_stay_within_tags_that_cannot_be_guessed() -> None:
     claims = [Claim(0, HOSTILE, (1,)), Claim(3, "Second\nline.", (1, 3))]
-    prompts = [judging(SHIPPED, claims, PASSAGES, "Is it?") for _ in range(2)]
+    prompts = [build_check(SHIPPED, claims, PASSAGES, "Is it?") for _ in range(2)]
     markers = [re.findall(r"<(passage-[0-9a-f]{6})>", prompt.user)[0] for prompt in prompts]
     assert markers[0] != markers[1]
     assert re.findall(r"<[^>]*>", prompts[0].user) == [f"<{markers[0]}>", f"</{markers[0]}>"] * 3 + [f"<{markers[0]}>"]
@@ -48,21 +48,21 @@ def test_statements_and_passages_stay_within_tags_that_cannot_be_guessed() -> No
 
 
 def test_a_statement_that_rests_on_all_passages_names_none() -> None:
-    assert judging(SHIPPED, [Claim(0, "It is.", (1, 2, 3))], PASSAGES, "").user.endswith("1. It is.")
+    assert build_check(SHIPPED, [Claim(0, "It is.", (1, 2, 3))], PASSAGES, "").user.endswith("1. It is.")
 
 
 @pytest.mark.parametrize(("text", "word"), [("龙井茶产于杭州。", "核对"), ("Tea.", "check statements")])
 def test_the_rules_are_in_the_language_of_the_statements(text: str, word: str) -> None:
-    assert word in judging(SHIPPED, [Claim(0, text, (1,))], PASSAGES, "").user
+    assert word in build_check(SHIPPED, [Claim(0, text, (1,))], PASSAGES, "").user
 
 
 def test_as_few_requests_as_hold_the_statements_with_their_passages() -> None:
     long = [passage(n, "word " * 1_000) for n in (1, 2)]
     claims = [Claim(0, "a", (1,)), Claim(1, "b", (1,)), Claim(2, "c", (2,)), Claim(3, "d", (1, 2))]
-    sizes = [[one.place for one in batch] for batch in batches(claims, long, 2_500)]
+    sizes = [[one.place for one in batch] for batch in batch_claims(claims, long, 2_500)]
     assert sizes == [[0, 1], [2], [3]]
-    assert [len(batch) for batch in batches(claims, long, 16_000)] == [4]
-    assert list(batches([], long, 100)) == []
+    assert [len(batch) for batch in batch_claims(claims, long, 16_000)] == [4]
+    assert list(batch_claims([], long, 100)) == []
 
 
 def test_judgements_in_order_with_gaps_and_the_harshest_of_two() -> None:

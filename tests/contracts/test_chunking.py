@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rag.config import CHUNKERS as CHUNKER_NAMES
-from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
+from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker
 from rag.ingest.chunking.base import split_units
 from rag.models.tokens import hash_characters
 from rag.text import split_sentences, weigh
@@ -118,7 +118,7 @@ def test_table_pieces_know_their_header(name: str) -> None:
     later = [chunk for chunk in chunks if "| Plan | Price |" not in chunk.text]
     assert later
     assert all("| Plan | Price |" in chunk.context for chunk in later)
-    assert all("| Plan | Price |" in embedded_text("Prices", chunk) for chunk in later)
+    assert all("| Plan | Price |" in embedding_text("Prices", chunk) for chunk in later)
 
 
 def test_code_block_that_fits_stays_whole(name: str) -> None:
@@ -156,6 +156,6 @@ def test_units_fit_a_small_maximum() -> None:
 
 def test_embedded_text_carries_title_and_path_once() -> None:
     chunk = Chunk(0, "Body text.", 0, 10, ("Guide", "Install"))
-    assert embedded_text("Guide", chunk) == "Guide › Install\nBody text."
+    assert embedding_text("Guide", chunk) == "Guide › Install\nBody text."
     headed = Chunk(0, "## Install\n\nBody text.", 0, 10, ("Guide", "Install"))
-    assert embedded_text("Guide", headed) == "Guide\n## Install\n\nBody text."
+    assert embedding_text("Guide", headed) == "Guide\n## Install\n\nBody text."

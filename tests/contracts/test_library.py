@@ -79,7 +79,7 @@ def test_pages_are_found_by_their_other_addresses_and_by_their_text(library: Lib
     assert {one: page.url_hash for one, page in found.items()} == {alias: key, other.page.url_hash: other.page.url_hash}
     assert (page := library.page(alias)) and page.url_hash == key
     assert [page.url_hash for page in library.same_text(given.page.text_hash)] == [key]
-    assert library.same_texts([given.page.text_hash, other.page.text_hash]) == sorted(
+    assert library.pages_with_texts([given.page.text_hash, other.page.text_hash]) == sorted(
         library.pages(), key=lambda page: (page.added_at, page.url_hash)
     )
     claimed = alias_hash("https://claimed.example/")
@@ -114,7 +114,7 @@ def test_nearly_the_same_text_is_found(library: Library) -> None:
     signature = sign(texts[1] + " and a few words more at its end")
     ((page, score),) = library.near_texts(signature)
     assert page.title == "Page p1" and 0.85 <= score < 1.0
-    assert library.near_texts_of([sign("too short"), signature]) == [[], [(page, score)]]
+    assert library.similar_pages_of_each([sign("too short"), signature]) == [[], [(page, score)]]
 
 
 def test_chunks_come_in_order_with_the_vectors_they_were_given(library: Library) -> None:
@@ -126,7 +126,7 @@ def test_chunks_come_in_order_with_the_vectors_they_were_given(library: Library)
         chunks[2],
         chunks[0],
     ]
-    vectors = library.reusable(given.page.url_hash)
+    vectors = library.reusable_vectors(given.page.url_hash)
     for row, chunk in enumerate(given.chunks):
         dense, sparse = vectors[content_hash(chunk.text)]
         assert sparse.indices == given.sparse[row].indices
@@ -165,15 +165,15 @@ def test_langchains_mmr_is_confined_and_sees_what_takes_part(library: Library) -
     drafts = [draft(f"page-{n}", site=f"s{n % 3}.example") for n in range(8)]
     commit(library, *drafts)
     wanted, depth = drafts[3], {"limit": 10, "fetch_k": 20}
-    hits = library.diverse(wanted.dense[1], **depth, lambda_mult=0.7)
+    hits = library.search_diverse(wanted.dense[1], **depth, lambda_mult=0.7)
     assert (len({hit.passage.id for hit in hits}), hits[0].passage.text) == (10, wanted.chunks[1].text)
     assert hits[0].passage.ranks == {"dense": 1, "fused": 1}
     assert hits[0].passage.score == hits[0].passage.scores["dense"] == pytest.approx(1.0, abs=1e-3)
     nearest = library.search(dense=wanted.dense[1], sparse=None, limit=10, prefetch=20)
-    relevant = library.diverse(wanted.dense[1], **depth, lambda_mult=1.0)
+    relevant = library.search_diverse(wanted.dense[1], **depth, lambda_mult=1.0)
     assert [hit.passage.id for hit in relevant] == [hit.passage.id for hit in nearest]
     library.set_left_out([wanted.page.url_hash], True)
-    within = library.diverse(wanted.dense[1], **depth, lambda_mult=0.7, scope=Filters(sites=("s0.example",)))
+    within = library.search_diverse(wanted.dense[1], **depth, lambda_mult=0.7, scope=Filters(sites=("s0.example",)))
     assert {hit.passage.url_hash for hit in within} == {drafts[n].page.url_hash for n in (0, 6)}
 
 

@@ -23,12 +23,12 @@ from rag.conversations.conversations import (
     TurnHandle,
     TurnRequest,
     TurnView,
-    is_outdated,
+    find_outdated,
     title_of,
 )
 from rag.errors import RagError, StoreError
 from rag.graphs import MODES
-from rag.reasoning.history import searched_with
+from rag.reasoning.history import find_earlier_questions
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs
@@ -85,7 +85,7 @@ def test_a_follow_up_stays_as_it_is_and_is_searched_for_with_the_question_before
     assert list(zip(talk.retriever.queries, talk.retriever.followed, strict=True)) == [(FIRST, []), (SECOND, [FIRST])]
     assert turn.answer is not None
     assert (turn.answer.question, turn.answer.standalone) == (SECOND, "")
-    assert searched_with(turn.answer.steps) == [FIRST]
+    assert find_earlier_questions(turn.answer.steps) == [FIRST]
     assert [one.question for one in talk.kept.turns(first.conversation_id)] == [FIRST, SECOND]
 
 
@@ -160,15 +160,17 @@ def test_a_question_is_asked_again_as_it_was_meant(talk: Talk) -> None:
     scope, options = Filters(pages=("a",)), RunOptions(strategy="dense", locale="en")
     first, turn = talk.ask(FIRST, options=options, scope=scope, owner="ann")
     assert turn.can_regenerate and turn.is_plain
-    asked = talk.kept.again(first.turn_id, "deep", "ann")
+    asked = talk.kept.repeat_question(first.turn_id, "deep", "ann")
     assert (asked.text, asked.mode, asked.scope) == (FIRST, "deep", scope)
     assert (asked.options.standalone, asked.options.strategy) == (FIRST, "dense"), "its first answer is no context"
-    assert talk.kept.again(first.turn_id, owner="ann").mode == "fast"
+    assert talk.kept.repeat_question(first.turn_id, owner="ann").mode == "fast"
     talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id, owner="ann")
     follow_up = talk.kept.turns(first.conversation_id, "ann")[-1]
-    assert talk.kept.again(follow_up.id, owner="ann").options.standalone == "", "it still follows on the first"
+    assert talk.kept.repeat_question(follow_up.id, owner="ann").options.standalone == "", (
+        "it still follows on the first"
+    )
     with pytest.raises(RagError):
-        talk.kept.again(first.turn_id, owner="bob")
+        talk.kept.repeat_question(first.turn_id, owner="bob")
 
 
 class Searching(FakeRetriever):
@@ -302,7 +304,7 @@ def test_a_killed_server_leaves_what_was_finished_and_says_what_was_not(tmp_path
         assert cut.answer.notice.code == "turn_interrupted"
         assert cut.answer.text == "Its crater is 24 kilometres wide."
         _, again = after.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=conversation_id)
-        assert again.answer is not None and searched_with(again.answer.steps) == [FIRST]
+        assert again.answer is not None and find_earlier_questions(again.answer.steps) == [FIRST]
     finally:
         after.close()
 
@@ -373,9 +375,9 @@ def test_thirty_turns_take_a_few_kilobytes_each(talk: Talk) -> None:
 
 def test_pages_that_changed_since_are_marked(talk: Talk) -> None:
     _, turn = talk.ask(FIRST, stamps=lambda hashes: {one: PageStamp(1, "old") for one in hashes})
-    assert is_outdated(turn, {"hash1": PageStamp(1, "old")}) == {}
-    assert is_outdated(turn, {"hash1": PageStamp(2, "new")}) == {"hash1": "newer"}
-    assert is_outdated(turn, {}) == {"hash1": "gone"}
+    assert find_outdated(turn, {"hash1": PageStamp(1, "old")}) == {}
+    assert find_outdated(turn, {"hash1": PageStamp(2, "new")}) == {"hash1": "newer"}
+    assert find_outdated(turn, {}) == {"hash1": "gone"}
 
 
 def test_a_conversation_that_cannot_be_written_does_not_cost_the_answer(talk: Talk) -> None:

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from rag.conversations.conversations import TurnView
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
-from rag.runs.serialization import answer_from
+from rag.runs.serialization import answer_from_json
 from rag.store.sql.conversation_table import Conversation
 from rag.types import Answer, Citation, Notice, Statement, ToolUse
 from tests.support.odd_addresses import ODD_ADDRESSES
@@ -75,7 +75,7 @@ def test_tools_that_were_called_come_along(kind: str) -> None:
         made = "\n".join(one.text for one in Document(io.BytesIO(made)).paragraphs)
     plain = made.replace("\\", "").replace("&lt;", "<")
     assert "15% * 240 = 36" in plain and ("TOOLS_CODE" in plain or kind == "json")
-    assert answer_from(json.loads(json.dumps(asdict(replace(_answer(), tools=uses))))).tools == uses
+    assert answer_from_json(json.loads(json.dumps(asdict(replace(_answer(), tools=uses))))).tools == uses
 
 
 @pytest.mark.parametrize("kind", ["md", "html", "json"])

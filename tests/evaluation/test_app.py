@@ -122,7 +122,7 @@ def test_a_search_of_three_candidates_is_caught(app: App, run_id: str) -> None:
         named = {one.metric.name: one.difference for one in found}
         assert {difference.verdict for difference in named.values()} == {"worse"}
         assert (named["recall@5"].before, named["recall@5"].after) == (1.0, 0.75)
-    assert app.evaluation.by_difference(sides[:2], "recall@4000")[0].by < 0
+    assert app.evaluation.rank_by_difference(sides[:2], "recall@4000")[0].by < 0
     assert app.evaluation.compare(sides[:2], []) == [[]]
 
 

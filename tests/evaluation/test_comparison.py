@@ -10,7 +10,7 @@ import pytest
 from rag.errors import ConfigError
 from rag.evaluation import comparison, gate
 from rag.evaluation.cases import Case
-from rag.evaluation.comparison import Compared, Scores, by_difference, compare, figures, select
+from rag.evaluation.comparison import MetricDifference, Scores, compare, figures, rank_by_difference, select
 
 
 def scored(count: int = 120, *, shift: float = 0.0, seed: int = 1, calls: float = 1.0) -> dict[str, dict[str, Any]]:
@@ -31,7 +31,7 @@ def scored(count: int = 120, *, shift: float = 0.0, seed: int = 1, calls: float 
     return rows
 
 
-def of(found: list[Compared]) -> dict[str, Compared]:
+def of(found: list[MetricDifference]) -> dict[str, MetricDifference]:
     return {one.metric.name: one for one in found}
 
 
@@ -94,7 +94,7 @@ def test_figures_and_questions_by_difference() -> None:
     assert (named["faithfulness"].n, named["faithfulness"].of) == (3, 30)
     assert named["recall@4000"].value.low < named["recall@4000"].value.value < named["recall@4000"].value.high
     other = {key: {**row, "recall@4000": 0.0 if key == "7" else row["recall@4000"]} for key, row in rows.items()}
-    first, *rest = by_difference([rows, other], "recall@4000")
+    first, *rest = rank_by_difference([rows, other], "recall@4000")
     assert (first.case_id, first.by) == ("7", -rows["7"]["recall@4000"])
     assert len(rest) == 29
     assert all(pair.by == 0 for pair in rest)

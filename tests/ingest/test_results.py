@@ -13,7 +13,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.results import PATIENCE, due, mark_missing
 from rag.ingest.sources import web_source
 from rag.locales import say
-from rag.reading.parser import READING
+from rag.reading.parser import READING_VERSION
 from rag.types import Decision, IngestResult, Notice, Page, because
 from rag.web.url_key import url_hash
 from tests.ingest.test_duplicates import html
@@ -88,8 +88,8 @@ def test_an_unchanged_page_is_not_sent_again(ingestor: Ingestor, page_server: Pa
 def test_a_page_that_was_read_by_older_rules_is_read_again(ingestor: Ingestor, page_server: PageServer) -> None:
     url = conditional(page_server, "/a", html(english(1)), '"one"')
     look(ingestor, url)
-    assert page_of(ingestor, url).reading == READING
-    ingestor.library.update_record(replace(page_of(ingestor, url), reading=READING - 1))
+    assert page_of(ingestor, url).reading == READING_VERSION
+    ingestor.library.update_record(replace(page_of(ingestor, url), reading=READING_VERSION - 1))
     assert look(ingestor, url).reason == "page_unchanged"
     assert look(ingestor, url).reason == "not_modified"
 

@@ -22,7 +22,7 @@ from rag.ingest.sources import (
     text_lines,
     unique_sources,
 )
-from rag.text import without_controls
+from rag.text import strip_controls
 
 URL = "https://example.com/a"
 URL = "https://example.com/a"
@@ -161,7 +161,7 @@ def test_a_row_whose_address_cannot_be_one(url: str) -> None:
 def test_only_addresses_of_the_web(url: str) -> None:
     (source,) = rows({"url": url, "text": "Text."})
     assert codes([source]) == ["record_address"]
-    assert without_controls(str(source.broken)) == str(source.broken)
+    assert strip_controls(str(source.broken)) == str(source.broken)
 
 
 @pytest.mark.parametrize(

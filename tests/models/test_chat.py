@@ -13,7 +13,7 @@ from rag.errors import ModelError
 from rag.locales import say
 from rag.models import chat, openai_chat
 from rag.models.chat import build_chat_model, check_chat_model
-from rag.models.failures import failures, model_error
+from rag.models.failures import failure_types, model_error
 from tests.support.chat_server import Call, ChatServer, Reply
 
 
@@ -42,7 +42,7 @@ def failed(model: Any, *, stream: bool) -> ModelError:
     """How one request to the model fails."""
     try:
         asyncio.run(streamed(model) if stream else model.ainvoke("hi"))
-    except failures() as error:
+    except failure_types() as error:
         return model_error(error)
     raise AssertionError("it did not fail")
 
@@ -128,7 +128,7 @@ def test_what_did_not_help_is_not_left_out_for_good() -> None:
         model = build_chat_model(settings("m", server.base_url))
 
         async def twice() -> None:
-            with pytest.raises(failures()):
+            with pytest.raises(failure_types()):
                 await streamed(model)
             await streamed(model)
 

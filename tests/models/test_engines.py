@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rag.models.engines import Rows, Together, choose
+from rag.models.engines import CallBatcher, Rows, choose
 from rag.models.tokens import Batch, pad_rows
 
 SAMPLE = pad_rows([[1, 2, 3]], 0, 8)
@@ -79,7 +79,7 @@ def test_what_comes_in_while_the_thread_is_busy_goes_together() -> None:
         return opened[-1]
 
     with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(12) as callers:
-        together = Together(work, submit, most=8)
+        together = CallBatcher(work, submit, most=8)
         first = callers.submit(together.ask, 0)
         assert began.wait(60)
         rest = [callers.submit(together.ask, number) for number in range(1, 12)]
@@ -98,7 +98,7 @@ def test_one_after_the_other_each_goes_alone() -> None:
         return list(items)
 
     with ThreadPoolExecutor(1) as thread:
-        together = Together(work, thread.submit, most=8)
+        together = CallBatcher(work, thread.submit, most=8)
         assert [together.ask(number) for number in range(3)] == [0, 1, 2]
     assert seen == [1, 1, 1]
 
@@ -108,7 +108,7 @@ def test_what_goes_wrong_is_told_and_forgotten() -> None:
         return [1 / item for item in items]
 
     with ThreadPoolExecutor(1) as thread:
-        together = Together(work, thread.submit, most=8)
+        together = CallBatcher(work, thread.submit, most=8)
         with pytest.raises(ZeroDivisionError):
             together.ask(0)
         assert together.ask(2) == 0.5

@@ -112,7 +112,7 @@ def opened(place: Path, model: str) -> App:
 
 def stored_terms(app: App) -> list[SparseVector]:
     library = app.library("main")
-    found = [library.reusable(page.url_hash) for page in library.pages()]
+    found = [library.reusable_vectors(page.url_hash) for page in library.pages()]
     return [sparse for one in found for _, sparse in one.values()]
 
 

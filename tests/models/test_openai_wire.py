@@ -11,7 +11,7 @@ import pytest
 from rag.config import load_settings
 from rag.models import openai_chat
 from rag.models.chat import build_chat_model
-from rag.models.failures import failures
+from rag.models.failures import failure_types
 from tests.support.chat_server import Call, ChatServer, Reply, Request
 
 TEXT = "The lamp 灯塔 burns."
@@ -74,14 +74,14 @@ def test_tool_calls_are_read_alike(oddity: Any) -> None:
 @pytest.mark.parametrize("fault", ["cut", "garbled"])
 @pytest.mark.parametrize("oddity", ["", "whole"])
 def test_what_breaks_off_is_not_whole(fault: Any, oddity: Any) -> None:
-    with ChatServer([Reply(TEXT, fault=fault, oddity=oddity)] * 5) as server, pytest.raises(failures()):
+    with ChatServer([Reply(TEXT, fault=fault, oddity=oddity)] * 5) as server, pytest.raises(failure_types()):
         read(server)
 
 
 @pytest.mark.parametrize("status", [404, 405, 500, 503])
 def test_what_is_not_offered_is_not_asked_for_again(status: int) -> None:
     with ChatServer(["x"] * 4, refuse=["tools"], refuse_with=status, refusal="tools need --jinja") as server:
-        with pytest.raises(failures()):
+        with pytest.raises(failure_types()):
             asyncio.run(model_of(server).bind_tools([_tool()]).ainvoke("hi"))
         assert len(server.requests) == 1
 

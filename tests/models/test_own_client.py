@@ -10,7 +10,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.models import chat, openai_chat, own_client
-from rag.models.chat import build_own_model, check_chat_model, served_models
+from rag.models.chat import build_own_model, check_chat_model, list_models
 from tests.support.chat_server import ChatServer, Reply
 
 OPERATORS = {
@@ -157,14 +157,14 @@ def test_a_refusal_of_the_judge_is_what_the_person_reads() -> None:
 
 def test_it_cannot_be_asked_unguarded() -> None:
     with ChatServer(["ready"]) as server:
-        with pytest.raises(chat.failures()):
+        with pytest.raises(chat.failure_types()):
             model(server.base_url).invoke("hi")
         assert not server.requests
 
 
 def test_the_list_of_models() -> None:
     def listed(server: ChatServer, key: str = "") -> list[str]:
-        return asyncio.run(served_models(model(server.base_url, key)))
+        return asyncio.run(list_models(model(server.base_url, key)))
 
     with ChatServer(lists=["b", "a", "a", "", "x" * 1000]) as server:
         assert listed(server) == ["a", "b"]

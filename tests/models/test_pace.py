@@ -10,7 +10,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.models.chat import build_chat_model
-from rag.models.failures import failures
+from rag.models.failures import failure_types
 from rag.models.pace import Pace, learn, pace_of
 from tests.support.chat_server import ChatServer, Reply
 
@@ -53,7 +53,7 @@ def test_a_refusal_tells_it_too() -> None:
     said = "request (5012 tokens) exceeds the available context size (4096 tokens), try increasing it"
     with ChatServer([Reply(said, status=400)]) as server:
         model = model_of(server)
-        with pytest.raises(failures()):
+        with pytest.raises(failure_types()):
             asyncio.run(model.ainvoke("hi"))
         assert len(server.requests) == 1
     assert pace_of(model).window == 4096

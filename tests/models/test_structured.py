@@ -16,7 +16,7 @@ from rag.errors import ModelError
 from rag.models import openai_chat
 from rag.models import structured as ladder
 from rag.models.chat import build_chat_model
-from rag.models.structured import read_reply, structured
+from rag.models.structured import fill_schema, read_reply
 from tests.support.chat_server import DEEP, Call, ChatServer, Reply, Request
 
 
@@ -48,7 +48,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def fill_in(server: ChatServer) -> Verdicts:
     model = build_chat_model(load_settings(env_file=None, llm_model="m", llm_base_url=server.base_url))
-    return await structured(model, Verdicts, MESSAGES)
+    return await fill_schema(model, Verdicts, MESSAGES)
 
 
 def fill(server: ChatServer) -> Verdicts:
@@ -163,7 +163,7 @@ def test_a_model_without_any_of_this_is_asked_in_text() -> None:
     from langchain_core.language_models import FakeListChatModel
 
     model = FakeListChatModel(responses=[JSON])
-    assert asyncio.run(structured(model, Verdicts, MESSAGES)).verdicts == [Verdict(number=1, relevant=True)]
+    assert asyncio.run(fill_schema(model, Verdicts, MESSAGES)).verdicts == [Verdict(number=1, relevant=True)]
 
 
 @pytest.mark.parametrize("piece", ["[", '{"a":', '[{"a":[', "[1,"])

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessageChunk
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models.usage import CallBudget, Meter, Prices, sum_of
+from rag.models.usage import CallBudget, Meter, Prices, sum_usages
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
@@ -129,7 +129,7 @@ def test_a_budget_refuses_and_reserves() -> None:
     budget = CallBudget(5, tokens=1_000, meter=meter)
     budget.spend()
     meter.add(700, 60)
-    with budget.keeping(1), pytest.raises(ModelError) as caught:
+    with budget.reserve(1), pytest.raises(ModelError) as caught:
         budget.spend()
     assert caught.value.code == "token_limit"
     assert budget.left == 4
@@ -138,9 +138,9 @@ def test_a_budget_refuses_and_reserves() -> None:
 
 
 def test_sums() -> None:
-    total = sum_of([Usage(1, 10, 2, False, 0.5), Usage(2, 5, 1, True, None)])
+    total = sum_usages([Usage(1, 10, 2, False, 0.5), Usage(2, 5, 1, True, None)])
     assert total == Usage(3, 15, 3, True, 0.5)
-    assert sum_of([]) == Usage()
+    assert sum_usages([]) == Usage()
 
 
 def test_one_count_that_was_estimated_makes_the_sum_an_estimate() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.access import person_of
+from rag.access import build_person
 from rag.app.roles import EVERYONE, Roles
 from rag.ui.kit.strings import Language, label
 from tests.pages.conftest import Open, words
@@ -13,7 +13,7 @@ from tests.support.fake_app import FakeApp
 
 
 def anns(app: FakeApp) -> Roles:
-    return Roles(app.database.grants, person_of(ANN))
+    return Roles(app.database.grants, build_person(ANN))
 
 
 def test_an_owner_grants_and_takes_back(

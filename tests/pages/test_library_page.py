@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from rag.dates import now
 from rag.models.hub import MINILM_STORED
-from rag.retrieval.page_map import FEWEST, PageMap
+from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, library_payload
 from rag.store.qdrant.registry import ensure_registry, register
 from rag.types import Page, PageVersion
@@ -404,14 +404,14 @@ def test_a_subject_that_is_no_more_narrows_nothing(open_page: Open, app: FakeApp
 
 def test_a_small_library_has_no_map(open_page: Open, app: FakeApp) -> None:
     app.filled()
-    assert label("map_too_few", "en", fewest=FEWEST) in words(open_map(open_page))
+    assert label("map_too_few", "en", fewest=MIN_PAGES) in words(open_map(open_page))
 
 
 @BOTH
 def test_a_library_of_another_model_moves_and_can_go_back(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.app.libraries._SEEN_SECONDS", 0.0)  # records change behind the app's back
+    monkeypatch.setattr("rag.app.libraries._CACHE_SECONDS", 0.0)  # records change behind the app's back
     app.filled()
     ensure_registry(app.libraries._client)
     register(app.libraries._client, "main", library_payload(LibraryInfo("main", MINILM_STORED, 384)))

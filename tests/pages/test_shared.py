@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.access import person_of
+from rag.access import build_person
 from rag.ui.kit.strings import Language, label
 from tests.pages.conftest import Open, words
 from tests.pages.test_shell import ANN, BOB, admit
@@ -19,7 +19,7 @@ def test_a_link_is_made_opened_and_removed(
     admit(app.filled(), monkeypatch, ANN, "@example.com")
     page = open_page("chat", language)
     page.chat_input[0].set_value(QUESTION).run()
-    owner = person_of(ANN).owner
+    owner = build_person(ANN).owner
     (conversation,) = app.conversations.conversations("main", owner)
     assert not app.conversations.conversation(conversation.id, owner).link
     page.session_state["talk-menu"] = True

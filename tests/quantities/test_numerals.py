@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from rag.quantities.numerals import DIGITS, ENGLISH, chinese_number, parse_digits, parse_english
+from rag.quantities.numerals import DIGITS, ENGLISH, parse_chinese, parse_digits, parse_english
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_digits_with_any_marks(text: str, value: str) -> None:
     ],
 )
 def test_chinese_numerals(text: str, value: str) -> None:
-    assert chinese_number(text) == Decimal(value)
+    assert parse_chinese(text) == Decimal(value)
 
 
 @pytest.mark.parametrize("text", ["", "石头", "三石"])
 def test_what_is_no_numeral(text: str) -> None:
     with pytest.raises(ValueError):
-        chinese_number(text)
+        parse_chinese(text)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from rag.quantities.reading import find_values, normalised, sign_of
+from rag.quantities.reading import find_sign, find_values, normalise
 from rag.quantities.values import Value
 
 
 def values(text: str) -> list[Value]:
-    return find_values(normalised(text))
+    return find_values(normalise(text))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_no_value(text: str) -> None:
     ],
 )
 def test_the_same_amount_in_another_form(stated: str, source: str) -> None:
-    assert values(stated)[0].stands(values(source)[0])
+    assert values(stated)[0].matches(values(source)[0])
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_the_same_amount_in_another_form(stated: str, source: str) -> None:
     ],
 )
 def test_another_amount(stated: str, source: str) -> None:
-    assert not values(stated)[0].stands(values(source)[0])
+    assert not values(stated)[0].matches(values(source)[0])
 
 
 @pytest.mark.parametrize(("stated", "source"), [("5 km", "5"), ("more than 5", "5"), ("5", "5–7"), ("5", "5 %")])
 def test_what_one_side_adds_tells_only_in_a_copy(stated: str, source: str) -> None:
     (mine,), (their, *_) = values(stated), values(source)
-    assert mine.stands(their)
-    assert not mine.stands(their, copied=True)
+    assert mine.matches(their)
+    assert not mine.matches(their, copied=True)
 
 
 def test_signs_are_those_that_tell_sentences_apart() -> None:
-    assert [sign_of(char) for char in "→⟶➜⇐<≠✓|*a,"] == ["→", "→", "→", "←", "<", "≠", "✓", "", "", "", ""]
+    assert [find_sign(char) for char in "→⟶➜⇐<≠✓|*a,"] == ["→", "→", "→", "←", "<", "≠", "✓", "", "", "", ""]
 
 
 def test_a_long_text_takes_its_time_in_proportion() -> None:

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from rag.quantities.units import Measure, compound_unit, find_measures, load_currencies
+from rag.quantities.units import Measure, find_compound_unit, find_measures, load_currencies
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_a_quotient_of_a_currency_is_of_its_own_kind() -> None:
 
 
 def test_units_of_the_calculator() -> None:
-    unit = compound_unit("km/h")
+    unit = find_compound_unit("km/h")
     assert unit
     assert unit.symbol == "km/h"
     assert unit.size.dimension == (1, 0, -1, 0, 0)
-    assert compound_unit("cubic furlongs") is None
+    assert find_compound_unit("cubic furlongs") is None

@@ -13,11 +13,11 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import (
     Plan,
     Way,
+    choose_plan,
     distil,
+    fitting_share,
     group_passages,
     parse_score,
-    plan_for,
-    share_that_fits,
 )
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
@@ -99,8 +99,8 @@ def test_a_score_is_the_last_line_alone() -> None:
 
 
 def test_passages_go_in_at_once_unless_another_way_is_chosen(runs: Runs) -> None:
-    assert plan_for(PASSAGES, "auto", 2_600, 8, deep=True).way == "stuff"
-    assert plan_for(PASSAGES, "map_reduce", 2_600, 1).way == "stuff"  # no call is left for another
+    assert choose_plan(PASSAGES, "auto", 2_600, 8, deep=True).way == "stuff"
+    assert choose_plan(PASSAGES, "map_reduce", 2_600, 1).way == "stuff"  # no call is left for another
     with ChatServer(rules) as server:
         answer = _ask(runs, server, context_tokens=2_600, calls=8)
     assert (answer.composed, answer.model_calls) == ("stuff", 1)
@@ -216,8 +216,8 @@ def test_notes_keep_signs_and_marks() -> None:
 
 
 def test_what_fits() -> None:
-    assert share_that_fits(PASSAGES, 10**6) == 1.0
-    assert 0 < share_that_fits(PASSAGES, 100) < 0.1
+    assert fitting_share(PASSAGES, 10**6) == 1.0
+    assert 0 < fitting_share(PASSAGES, 100) < 0.1
 
 
 def test_a_fast_model_does_all_but_the_answer(runs: Runs) -> None:

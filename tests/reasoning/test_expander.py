@@ -12,7 +12,7 @@ from rag.errors import ModelError
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.expander import ChatExpander, FeedbackExpander, expander_for, split_question
+from rag.reasoning.expander import ChatExpander, FeedbackExpander, make_expander, split_question
 from rag.reasoning.extractive import ExtractiveReasoner
 from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
@@ -130,6 +130,6 @@ def test_parts(question: str, expected: list[str]) -> None:
 
 
 def test_the_expander_goes_with_the_reasoner() -> None:
-    assert isinstance(expander_for(ChatReasoner(QueueModel())), ChatExpander)
-    assert isinstance(expander_for(quoter()), FeedbackExpander)
-    assert expander_for(ScriptedReasoner()) is None
+    assert isinstance(make_expander(ChatReasoner(QueueModel())), ChatExpander)
+    assert isinstance(make_expander(quoter()), FeedbackExpander)
+    assert make_expander(ScriptedReasoner()) is None

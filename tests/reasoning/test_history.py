@@ -16,10 +16,10 @@ from rag.reasoning.history import (
     HISTORY_TOKENS,
     Memory,
     answer_from_conversation,
-    completes,
     count_overflowing,
+    find_earlier_questions,
+    is_completion,
     questions_before,
-    searched_with,
     summary_by_rules,
 )
 from rag.runs.runs import Runs
@@ -55,7 +55,7 @@ FOLLOW_UP, MEANT = "How wide is its crater?", "How wide is Mount Aso's crater?"
 )
 def test_a_completed_follow_up_is_a_question_about_the_same(standalone: str, question: str, counts: bool) -> None:
     chinese = [Exchange("阿苏山在哪里？", "阿苏山在日本九州。")]
-    assert completes(standalone, question, [*TALK, *chinese]) is counts
+    assert is_completion(standalone, question, [*TALK, *chinese]) is counts
 
 
 def test_an_answer_in_the_place_of_a_completed_question_is_not_searched_for(runs: Runs) -> None:
@@ -176,7 +176,7 @@ def test_a_model_completes_what_is_searched_for_and_shown(runs: Runs) -> None:
     retriever = FakeRetriever()
     answer, _ = ask(runs, Completing(), retriever, question=FOLLOW_UP, history=HISTORY)
     assert (retriever.queries, retriever.followed) == ([MEANT], [[]])
-    assert (answer.question, answer.standalone, searched_with(answer.steps)) == (FOLLOW_UP, MEANT, [])
+    assert (answer.question, answer.standalone, find_earlier_questions(answer.steps)) == (FOLLOW_UP, MEANT, [])
 
 
 def test_a_complete_question_stays_as_the_model_leaves_it(runs: Runs) -> None:
@@ -195,7 +195,7 @@ def test_where_no_model_completes_it_the_search_takes_the_questions_before_in(ru
     assert retriever.queries[0] == FOLLOW_UP
     assert retriever.followed == [["When did Mount Aso erupt?"]] * len(retriever.queries)
     assert (len(retriever.queries) > 1) == (mode == "deep"), "other words are searched for beside them too"
-    assert (answer.standalone, searched_with(answer.steps)) == ("", ["When did Mount Aso erupt?"])
+    assert (answer.standalone, find_earlier_questions(answer.steps)) == ("", ["When did Mount Aso erupt?"])
 
 
 def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
@@ -212,7 +212,7 @@ def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
 def test_each_kind_of_memory_shows_what_its_name_says() -> None:
     recent, buffer, summary = Memory(), Memory("buffer", tokens=100_000), Memory("summary")
     window = Memory("window", window=3)
-    assert [one.summed_up(LONG) for one in (recent, buffer, window, summary)] == [
+    assert [one.count_summarised(LONG) for one in (recent, buffer, window, summary)] == [
         count_overflowing(LONG),
         0,
         0,

@@ -7,7 +7,7 @@ import pytest
 
 from rag.locales import say
 from rag.models.sparse import SparseEncoder
-from rag.reasoning.hops import Lead, RulePlanner, in_turns
+from rag.reasoning.hops import Lead, RulePlanner, interleave
 from rag.types import Passage
 from tests.support.answering import passage
 
@@ -112,16 +112,16 @@ class TestInTurns:
         return [passage(number, f"Passage {number}.") for number in numbers]
 
     def test_the_first_search_leads_then_all_take_turns(self) -> None:
-        ledger = in_turns([self.found(1, 2, 3, 4, 5), self.found(6, 1, 7), self.found(8)], keep=3)
+        ledger = interleave([self.found(1, 2, 3, 4, 5), self.found(6, 1, 7), self.found(8)], keep=3)
         assert [one.text for one in ledger] == [f"Passage {number}." for number in (1, 2, 3, 4, 6, 8, 5, 7)]
 
     def test_what_overlaps_in_a_page_becomes_one(self) -> None:
         whole = passage(1, "One stands here. Another follows.")
         part = replace(whole, text="Another follows.", start=whole.end - 16)
-        assert in_turns([[part], [whole]]) == [replace(whole, id=part.id)]
+        assert interleave([[part], [whole]]) == [replace(whole, id=part.id)]
 
     def test_nothing_is_nothing(self) -> None:
-        assert in_turns([]) == in_turns([[], []]) == []
+        assert interleave([]) == interleave([[], []]) == []
 
 
 def test_a_name_is_worth_its_best_place(planner: RulePlanner, monkeypatch: pytest.MonkeyPatch) -> None:

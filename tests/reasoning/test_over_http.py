@@ -17,7 +17,7 @@ from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question
 from rag.runs.runs import Runs
-from rag.runs.serialization import answer_from, to_json
+from rag.runs.serialization import answer_from_json, to_json
 from rag.types import RunMode
 from tests.support.answering import TEA, FakeRetriever, ask, nodes_of, passage
 from tests.support.chat_rules import rules
@@ -291,4 +291,4 @@ def test_each_answer_keeps_the_wording_that_it_was_made_with(runs: Runs, tmp_pat
     asked = [message for request in server.requests for message in request.messages]
     assert "Be brief. 2 passages in <passage-" in asked[-1]["content"]
     assert all(message.keys() == {"role", "content"} for message in asked)
-    assert answer_from(to_json(answer)).usage == answer.usage
+    assert answer_from_json(to_json(answer)).usage == answer.usage

@@ -19,7 +19,7 @@ def test_a_budget_counts_and_ends() -> None:
 
 def test_a_kept_call_is_out_of_reach_for_a_while() -> None:
     budget = CallBudget(2)
-    with budget.keeping(1):
+    with budget.reserve(1):
         budget.spend()
         with pytest.raises(ModelError):
             budget.spend()
@@ -29,6 +29,6 @@ def test_a_kept_call_is_out_of_reach_for_a_while() -> None:
 
 def test_a_call_kept_by_a_step_that_failed_is_free_again() -> None:
     budget = CallBudget(1)
-    with pytest.raises(ZeroDivisionError), budget.keeping(1):
+    with pytest.raises(ZeroDivisionError), budget.reserve(1):
         raise ZeroDivisionError
     assert budget.left == 1

@@ -10,8 +10,8 @@ from rag.retrieval.answerable import (
     REFUSE,
     UNDECIDED,
     combine_odds,
+    estimate_answerable,
     features_of,
-    held_by,
     probability,
 )
 from rag.types import Passage
@@ -98,7 +98,7 @@ def test_a_model_that_was_not_calibrated_never_leads_to_a_refusal() -> None:
 
 
 def _held(question: str, *texts: str) -> float:
-    return held_by(list(map(passage, texts)), question, ENCODER, lambda terms: dict.fromkeys(terms, 3.0))
+    return estimate_answerable(list(map(passage, texts)), question, ENCODER, lambda terms: dict.fromkeys(terms, 3.0))
 
 
 def test_passages_found_for_another_question_are_judged_by_what_they_say() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.page_map import FEWEST, PageMap, map_pages
+from rag.retrieval.page_map import MIN_PAGES, PageMap, map_pages
 from tests.support.lighthouse import make_page
 
 TALKS = {
@@ -66,13 +66,13 @@ def test_the_same_pages_are_laid_out_alike(encoder: SparseEncoder) -> None:
 
 
 def test_few_pages_have_no_map(encoder: SparseEncoder) -> None:
-    pages = [make_page(number, f"Page {number}", "text", "en") for number in range(1, FEWEST)]
+    pages = [make_page(number, f"Page {number}", "text", "en") for number in range(1, MIN_PAGES)]
     assert map_pages(pages, {}, encoder) is None
 
 
 @pytest.mark.parametrize("texts", ["abcdefgh", "aaaaaaaa", "        "])
 def test_pages_that_share_no_word_or_all_are_laid_out_too(encoder: SparseEncoder, texts: str) -> None:
-    pages = [make_page(number, "", "", "en") for number in range(1, FEWEST + 1)]
+    pages = [make_page(number, "", "", "en") for number in range(1, MIN_PAGES + 1)]
     found = map_pages(pages, {page.url_hash: sign * 5 for page, sign in zip(pages, texts, strict=True)}, encoder)
     assert found is not None
     assert all(math.isfinite(value) for place in found.places.values() for value in place)

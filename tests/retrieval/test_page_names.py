@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.retrieval.page_names import pages_named
+from rag.retrieval.page_names import find_named_pages
 from rag.types import Page
 from rag.web.url_key import url_hash
 
@@ -54,15 +54,15 @@ LIBRARY = [
     ],
 )
 def test_pages_are_named_by_address_by_title_and_by_words_that_few_have(text: str, titles: list[str]) -> None:
-    assert sorted(found.title for found in pages_named(text, LIBRARY)) == sorted(titles)
+    assert sorted(found.title for found in find_named_pages(text, LIBRARY)) == sorted(titles)
 
 
 def test_an_exact_title_goes_before_longer_ones_with_the_same_words() -> None:
     library = [page(f"Travel policy {year}", f"https://acme.example/{year}") for year in range(2019, 2025)]
-    assert pages_named("Summarise the travel policy", library) == []
+    assert find_named_pages("Summarise the travel policy", library) == []
     exact = page("Travel policy", "https://acme.example/now")
-    assert pages_named("Summarise the travel policy", [*library, exact]) == [exact]
+    assert find_named_pages("Summarise the travel policy", [*library, exact]) == [exact]
 
 
 def test_an_empty_library_has_no_names() -> None:
-    assert pages_named("Summarise the travel policy", []) == []
+    assert find_named_pages("Summarise the travel policy", []) == []

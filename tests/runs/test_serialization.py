@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
-from rag.runs.serialization import answer_from, compress_searches, decompress_searches, to_json
+from rag.runs.serialization import answer_from_json, compress_searches, decompress_searches, to_json
 from rag.types import Answer, Candidate, Citation, Notice, Retrieval, Statement, Step, Usage
 from tests.support.answering import passage
 
@@ -28,7 +28,7 @@ ANSWER = Answer(
 
 def test_there_and_back() -> None:
     data = json.loads(json.dumps(to_json(ANSWER)))
-    back = answer_from(data)
+    back = answer_from_json(data)
     light = replace(passage(1), text="", section=("Top", "Part 1"))
     assert back == replace(ANSWER, searches=(), passages=(light,))
 
@@ -45,8 +45,8 @@ def test_no_passage_text_is_stored_and_quotes_are() -> None:
 
 
 def test_older_and_newer_records_are_read() -> None:
-    assert answer_from({"question": "q", "mode": "fast", "outcome": "answered", "text": "t"}).usage == Usage()
-    assert answer_from({**to_json(ANSWER), "from_the_future": 1}).question == "When?"
+    assert answer_from_json({"question": "q", "mode": "fast", "outcome": "answered", "text": "t"}).usage == Usage()
+    assert answer_from_json({**to_json(ANSWER), "from_the_future": 1}).question == "When?"
 
 
 def test_searches_keep_their_candidates_and_the_openings_of_texts() -> None:

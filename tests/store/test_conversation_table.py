@@ -45,13 +45,13 @@ def test_a_turn_runs_and_ends(table: ConversationTable) -> None:
 def test_a_turn_that_waits_is_taken_up_once(table: ConversationTable) -> None:
     turn_id = table.begin_turn("c1", "main", "", "q", run_id="r1", process="host:1:a")
     assert not table.take_up(turn_id, "host:2:b")
-    table.put_aside(turn_id, {"asks": [{"id": "w"}]})
+    table.suspend_turn(turn_id, {"asks": [{"id": "w"}]})
     (waiting,) = table.turns("c1")
     assert (waiting.waits, waiting.state, table.running()) == ({"asks": [{"id": "w"}]}, "running", [])
     assert table.take_up(turn_id, "host:2:b") and not table.take_up(turn_id, "host:3:c")
     (running,) = table.running()
     assert (running.process, running.run_id, running.waits) == ("host:2:b", "", {})
-    table.put_aside(turn_id, {"asks": []})
+    table.suspend_turn(turn_id, {"asks": []})
     table.finish_turn(turn_id, {"question": "q"})
     assert not table.take_up(turn_id, "host:2:b")
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rag.store.duplicates import BANDS, Signature, likeness, sign, similarity
+from rag.store.duplicates import BANDS, Signature, jaccard_similarity, sign, similarity
 from rag.store.qdrant.library import Library
 from tests.store.support import draft
 
@@ -93,7 +93,7 @@ def test_the_estimate_is_close_to_what_is_counted() -> None:
     for seed in range(20):
         text = english(seed)
         copies = near_copies(text, seed, "en")
-        errors += [similarity(sign(text), sign(copy)) - likeness(text, copy) for copy in copies]
+        errors += [similarity(sign(text), sign(copy)) - jaccard_similarity(text, copy) for copy in copies]
     assert float(np.std(errors)) < 0.045  # sqrt(s (1 - s) / 128) is 0.032 at 0.85
     assert abs(float(np.mean(errors))) < 0.02
 
@@ -110,9 +110,9 @@ def test_a_short_text_has_no_signature() -> None:
     assert sign(" ".join(words)) != Signature() == sign(" ".join(words[1:]))
     assert sign("") == Signature()
     assert similarity(Signature(), Signature()) == 0.0
-    assert likeness("A few words only.", "A few words only!") == 1.0
-    assert likeness("", "") == 1.0
-    assert likeness("one", "two") == 0.0
+    assert jaccard_similarity("A few words only.", "A few words only!") == 1.0
+    assert jaccard_similarity("", "") == 1.0
+    assert jaccard_similarity("one", "two") == 0.0
 
 
 def test_a_signature_survives_the_store(library: Library) -> None:

@@ -15,7 +15,7 @@ from rag.errors import StoreError
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, match
 from rag.store.qdrant.repair import sweep
-from rag.store.qdrant.transfer import importing
+from rag.store.qdrant.transfer import open_import
 from rag.store.values import Audit, Filters
 from tests.store.support import DIMENSION, MODEL, Draft, draft
 from tests.support.stepping import Shared, Writer
@@ -204,10 +204,10 @@ def test_a_library_that_two_processes_make_at_once_is_one(place: Place) -> None:
 
 def test_a_library_that_is_restored_is_left_to_whoever_does_it_while_he_lives(place: Place) -> None:
     info = LibraryInfo("restored", MODEL, DIMENSION)
-    with pytest.raises(StoreError, match="is restoring"), importing(place.first.client, info) as (first, alive):
+    with pytest.raises(StoreError, match="is restoring"), open_import(place.first.client, info) as (first, alive):
         draft("a").commit(first)
         present = partial(open_library, create=False)
-        for attempt in (open_library, present, lambda client, *_: importing(client, info).__enter__()):
+        for attempt in (open_library, present, lambda client, *_: open_import(client, info).__enter__()):
             with pytest.raises(StoreError, match="is restoring"):
                 attempt(place.second.client, "restored", MODEL, DIMENSION)
         alive()

@@ -171,7 +171,7 @@ def test_jobs_are_listed_by_library_and_running_ones_found(database: Database) -
     assert [job.id for job in database.jobs.jobs("main", limit=3)] == ids[:1:-1]
     assert [job.id for job in database.jobs.jobs("main", limit=3, offset=3)] == ids[1::-1]
     assert [job.id for job in database.jobs.jobs("other")] == [other]
-    assert database.jobs.any_running()
+    assert database.jobs.has_running()
     assert list(database.jobs.lease("a", alive)) == [ids[1], ids[3], other]
 
 
@@ -266,4 +266,4 @@ def test_a_paused_or_finished_job_is_not_taken(database: Database) -> None:
     ids = [database.jobs.create("main", "") for _ in range(2)]
     database.jobs.set_state(ids[0], "paused")
     database.jobs.set_state(ids[1], "done")
-    assert database.jobs.lease("a", alive) == {} and not database.jobs.any_running()
+    assert database.jobs.lease("a", alive) == {} and not database.jobs.has_running()

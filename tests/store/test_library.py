@@ -12,7 +12,7 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
-from rag.store.duplicates import alias_hash, joined_aliases
+from rag.store.duplicates import alias_hash, merge_aliases
 from rag.store.qdrant.commit import _supersedes
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
@@ -89,7 +89,7 @@ def test_vectors_can_be_used_again(library: Library) -> None:
     known = [True, False, True, True]
     new = NewChunks(given.chunks, given.dense, known, sparse, hashes)
     library.commit_all([library.draft(given.page, new)])
-    found = library.reusable(given.page.url_hash)
+    found = library.reusable_vectors(given.page.url_hash)
     assert list(found) != hashes
     assert set(found) == set(hashes)
     dense, terms = found[hashes[0]]
@@ -99,7 +99,7 @@ def test_vectors_can_be_used_again(library: Library) -> None:
     )
     assert found[hashes[1]][0] is None
     assert found[hashes[3]][1] == SparseVector([], [])
-    assert library.reusable("unknown") == {}
+    assert library.reusable_vectors("unknown") == {}
 
 
 def test_pages_are_listed_newest_first(library: Library) -> None:
@@ -267,7 +267,7 @@ def test_of_many_aliases_the_newest_stay(library: Library) -> None:
 @pytest.mark.parametrize("sign", ["x", "字", "\ud800", '"'])
 def test_long_aliases_leave_room_for_fewer(sign: str) -> None:
     long = [f"https://a.example/{number}/{sign * 2000}" for number in range(200)]
-    kept = joined_aliases(long[:100], long[100:])
+    kept = merge_aliases(long[:100], long[100:])
     assert kept == tuple(long[-len(kept) :])
     assert 5 < len(kept) < 60
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag.store.private import keep_private
+from rag.store.private import restrict_to_owner
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
 from rag.store.sql.database import Database
@@ -45,7 +45,7 @@ def test_what_was_open_is_shut_and_what_comes_is_shut_from_the_start(tmp_path: P
     folder.mkdir(mode=0o755)
     fill(folder)
     assert {0o755, 0o644} <= set(modes(folder).values())
-    keep_private(folder)
+    restrict_to_owner(folder)
     fill(folder)
     (folder / "exchange").mkdir()
     (folder / "new.json").write_text("{}")
@@ -60,14 +60,14 @@ def test_links_lead_out_of_it_and_are_not_followed(tmp_path: Path) -> None:
     (folder / "link").symlink_to(other)
     (folder / "file-link").symlink_to(other / "theirs.txt")
     (folder / "broken").symlink_to(tmp_path / "nowhere")
-    keep_private(folder)
+    restrict_to_owner(folder)
     assert set(modes(other).values()) == {0o755, 0o644}
 
 
 def test_a_data_folder_that_is_a_link_is_shut_where_it_lies(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "disk")
-    keep_private(tmp_path / "data")
+    restrict_to_owner(tmp_path / "data")
     assert stat.S_IMODE((tmp_path / "disk").stat().st_mode) == 0o700
 
 
@@ -76,6 +76,6 @@ def test_the_temporary_folder_of_all_stays_so(tmp_path: Path) -> None:
     shared.mkdir()
     shared.chmod(0o1777)
     (shared / "theirs").write_text("")
-    keep_private(shared)
+    restrict_to_owner(shared)
     assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
     assert stat.S_IMODE((shared / "theirs").stat().st_mode) == 0o644

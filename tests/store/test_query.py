@@ -92,9 +92,9 @@ def test_no_filter_is_no_filter() -> None:
 
 def test_one_within_the_other() -> None:
     chosen = Filters(pages=("a", "b"), languages=("en",))
-    assert chosen.within(Filters(pages=("b", "c"), sites=("s",))) == Filters(("b",), ("s",), ("en",))
-    assert chosen.within(Filters(pages=("c",))) == chosen
-    assert Filters().within(replace(chosen, since="2026-01-01")) == replace(chosen, since="2026-01-01")
+    assert chosen.intersect(Filters(pages=("b", "c"), sites=("s",))) == Filters(("b",), ("s",), ("en",))
+    assert chosen.intersect(Filters(pages=("c",))) == chosen
+    assert Filters().intersect(replace(chosen, since="2026-01-01")) == replace(chosen, since="2026-01-01")
 
 
 def test_the_pages_differ_in_what_they_are_filtered_by(library: Library) -> None:

@@ -25,7 +25,7 @@ from rag.store.qdrant.registry import (
     rename_library,
     restore_library,
 )
-from rag.store.qdrant.transfer import importing
+from rag.store.qdrant.transfer import open_import
 from tests.store.support import DIMENSION, MODEL, draft
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
@@ -103,7 +103,7 @@ def test_what_was_removed_is_not_there_and_all_of_it_comes_back(client: QdrantCl
         lambda: open_library(client, "notes", MODEL, DIMENSION),
         lambda: made(client, "notes"),
         lambda: check_present(client, "notes"),
-        lambda: importing(client, LibraryInfo("notes", MODEL, DIMENSION)).__enter__(),
+        lambda: open_import(client, LibraryInfo("notes", MODEL, DIMENSION)).__enter__(),
     ):
         with pytest.raises(StoreError, match="Restore it"):
             attempt()
@@ -146,7 +146,7 @@ def test_there_are_so_many_and_no_more(client: QdrantClient, monkeypatch: pytest
     before = client.get_collections()
     for attempt in (
         lambda: made(client, "c"),
-        lambda: importing(client, LibraryInfo("c", MODEL, DIMENSION)).__enter__(),
+        lambda: open_import(client, LibraryInfo("c", MODEL, DIMENSION)).__enter__(),
     ):
         with pytest.raises(StoreError, match="There are 2 libraries"):
             attempt()

@@ -23,7 +23,7 @@ def test_a_schedule_comes_back_as_it_was_set(table: ScheduleTable) -> None:
     assert one is not None
     assert (one.library, one.owner, one.scope, one.url_hashes) == ("main", "li", "pages", ("b", "a"))
     assert (one.every_hours, one.next_at, one.last_at, one.last_job) == (24, "2026-01-02", "", "")
-    table.started(one.id, "j1", "2026-01-02")
+    table.note_start(one.id, "j1", "2026-01-02")
     table.change(one.id, 48, "2026-01-04")
     one = table.schedule(one.id)
     assert one is not None
@@ -35,7 +35,7 @@ def test_a_schedule_comes_back_as_it_was_set(table: ScheduleTable) -> None:
 def test_those_whose_time_has_come_are_due(table: ScheduleTable) -> None:
     assert table.next_time() == ""
     late, later, future = (add(table, moment) for moment in ("2026-01-02", "2026-01-01", "2026-01-09"))
-    assert [one.id for one in table.due("2026-01-02")] == [later, late]
+    assert [one.id for one in table.due_schedules("2026-01-02")] == [later, late]
     assert table.next_time() == "2026-01-01"
     assert [one.id for one in table.schedules()] == [late, later, future]
     assert table.schedules("other") == []

@@ -26,7 +26,7 @@ def test_the_oldest_give_way_and_all_go_with_their_page_or_library(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = database.summaries
-    monkeypatch.setattr(summary_table, "MOST_KEPT", 3)
+    monkeypatch.setattr(summary_table, "MAX_SUMMARIES", 3)
     for n in range(5):
         table.save("main" if n < 4 else "other", f"page{n}", "text", "en", "rules", {"n": n})
     assert [bool(table.find("main", f"page{n}", "text", "en")) for n in range(4)] == [False, False, True, True]

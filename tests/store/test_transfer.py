@@ -87,7 +87,7 @@ def test_a_library_comes_back_as_it_was(filled: Library, archive: Path, elsewher
         assert copy.page(page.url_hash) == filled.page(page.url_hash)
         assert copy.chunks(page.url_hash) == filled.chunks(page.url_hash)
         assert copy.versions(page.url_hash) == filled.versions(page.url_hash)
-        mine, theirs = copy.reusable(page.url_hash), filled.reusable(page.url_hash)
+        mine, theirs = copy.reusable_vectors(page.url_hash), filled.reusable_vectors(page.url_hash)
         assert mine.keys() == theirs.keys()
         for key, (dense, sparse) in mine.items():
             assert (dense is None) == (theirs[key][0] is None)

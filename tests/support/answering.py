@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool
 from rag.errors import RagError
 from rag.locales import say, sentences
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import call_for
+from rag.reasoning.history import make_call
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Passage
@@ -102,7 +102,7 @@ class ScriptedReasoner:
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         self.asked.append(("decide", [m.text for m in history]))
-        return _next(self.decisions, call_for([question]))
+        return _next(self.decisions, make_call([question]))
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
         self.asked.append(("grade", [p.id for p in passages]))

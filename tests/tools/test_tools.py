@@ -10,7 +10,7 @@ import pytest
 from rag.errors import ToolError
 from rag.locales import sentences
 from rag.tools import TOOLS
-from rag.tools.code import can_close
+from rag.tools.code import can_isolate
 from rag.tools.tool import Work
 from rag.types import Page
 from tests.support.answering import TEA, passage
@@ -105,7 +105,7 @@ def test_what_searches_find_are_passages_and_the_web_is_searched_only_where_it_i
 OPEN = replace(WORK, code=True)
 
 
-@pytest.mark.skipif(not can_close(), reason="this system cannot close files and network to a child")
+@pytest.mark.skipif(not can_isolate(), reason="this system cannot close files and network to a child")
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [

@@ -7,7 +7,7 @@ import codecs
 import pytest
 from webencodings.labels import LABELS
 
-from rag.web.declared_charset import codec_of, declared_in
+from rag.web.declared_charset import codec_of, find_declaration
 
 
 def test_all_labels_of_the_web_are_known() -> None:
@@ -62,4 +62,4 @@ def test_labels(label: str, codec: str | None) -> None:
     ],
 )
 def test_declarations(head: bytes, label: str | None) -> None:
-    assert declared_in(head) == label
+    assert find_declaration(head) == label

@@ -16,7 +16,7 @@ from rag.errors import FetchError
 from rag.locales import say
 from rag.tracing import Trace
 from rag.web.connections import HostGates
-from rag.web.fetch import Fetched, Fetcher
+from rag.web.fetch import Fetcher, FetchResult
 from rag.web.media import media_type, parse_content_type
 from tests.ingest.vectors import FOLDER, MISSING, load
 from tests.support.page_server import ARTICLE, Listener, PageServer
@@ -105,7 +105,7 @@ class TestPages:
         assert not {"cookie", "referer", "authorization"} & set(headers)
 
     def test_many_threads(self, server: PageServer, fetcher: Fetcher) -> None:
-        results: dict[int, Fetched] = {}
+        results: dict[int, FetchResult] = {}
 
         def work(number: int) -> None:
             results[number] = fetcher.fetch(server.url(f"/page/{number}"))

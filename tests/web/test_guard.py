@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rag.errors import FetchError
 from rag.locales import say
-from rag.web.guard import allow_list, check_addresses, check_url, is_literal, is_public, parse_address, shown
+from rag.web.guard import allow_list, check_addresses, check_url, is_literal, is_public, parse_address, printable
 from tests.ingest.vectors import MISSING, load
 
 SHARED = load("url_vectors.jsonl")
@@ -200,5 +200,5 @@ def test_whatever_passes_is_ascii_and_whole(text: str) -> None:
 
 
 def test_messages_show_no_control_characters() -> None:
-    assert shown("http://a\r\nb") == "http://a\ufffd\ufffdb"
-    assert len(shown("x" * 5000)) == 200
+    assert printable("http://a\r\nb") == "http://a\ufffd\ufffdb"
+    assert len(printable("x" * 5000)) == 200

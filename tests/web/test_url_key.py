@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.web.url_key import join_location, join_url, split_url, url_hash, url_key, without_tracking
+from rag.web.url_key import join_location, join_url, split_url, strip_tracking, url_hash, url_key
 
 
 @pytest.mark.parametrize(
@@ -154,5 +154,5 @@ def test_what_a_redirect_leads_to(location: str, joined: str) -> None:
     ],
 )
 def test_parameters_that_track_are_left_out_and_all_else_stays(url: str, stored: str) -> None:
-    assert without_tracking(url) == stored
+    assert strip_tracking(url) == stored
     assert url_key(stored) == url_key(url)

@@ -10,7 +10,7 @@ from rag.checking.citations import check
 from rag.runs.options import RunOptions
 from rag.runs.run import STOP_GRACE, GraphMode, Run, build_answer
 from rag.runs.serialization import citations_of, notice_of, statements_of
-from rag.text import whole_sentences
+from rag.text import trim_to_sentences
 from rag.types import Answer, Notice, Outcome, Passage
 
 _COMPOSING: Final = 10  # calls for an answer composed passage by passage, from as many passages
@@ -75,7 +75,7 @@ def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer
 
     Interrupted text was not checked as a whole, so it has no verdicts on its statements.
     """
-    checked = check(whole_sentences(run.text) or run.text, passages)
+    checked = check(trim_to_sentences(run.text) or run.text, passages)
     outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
     statements = checked.statements if notice.code == "quoted_budget_seconds" else ()
     return build_answer(run, outcome, notice, checked.text, checked.citations, passages, statements)

@@ -19,7 +19,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.runtime import Runtime, get_runtime
 
-from rag.checking.citations import Checked, check_with
+from rag.checking.citations import CheckedText, check_with
 from rag.errors import ModelError, RagError
 from rag.graphs.answer.state import (
     LoopContext,
@@ -42,12 +42,12 @@ from rag.graphs.answer.writing import (
 )
 from rag.graphs.common import complete, question_of, summarise
 from rag.models.usage import BUDGET_CODES
-from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_before, said
+from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
-from rag.retrieval.answerable import ANSWERED, IMPROBABLE, REFUSE, combine_odds
+from rag.retrieval.answerable import IMPROBABLE, MIN_ANSWERED, REFUSE, combine_odds
 from rag.retrieval.ledger import LEG
 from rag.runs.serialization import notice_of, record, step_note
-from rag.text import mended
+from rag.text import join_surrogates
 from rag.tracing import span
 from rag.types import Citation, Notice, Passage
 
@@ -77,7 +77,7 @@ async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if problem := question_problem(question):
         return {**update, **failure_state(problem)}, step_note("refused", reason=problem.code)
     correction = " ".join(runtime.context.options.standalone.split())
-    update["messages"] = [*removals(state.get("messages", [])), said(question, correction)]
+    update["messages"] = [*removals(state.get("messages", [])), human_message(question, correction)]
     if correction:
         runtime.stream_writer({"standalone": correction})
         return {**update, "standalone": correction}, step_note("corrected", question=correction)
@@ -101,7 +101,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         exchanges = history or exchanges_of(earlier)  # their words are a better search than a summary
         before = questions_before(exchanges[memory.begins(exchanges) :])
         return {**update, "before": before}, step_note("followed", before=before)
-    update["messages"] = [*removed, said(question, standalone, state["messages"][-1].id)]
+    update["messages"] = [*removed, human_message(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})
     decision = "stands_alone" if standalone == question else "condensed"
     return {**update, "standalone": standalone}, step_note(decision, question=standalone)
@@ -111,19 +111,19 @@ async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Call the search, or answer from the conversation. A model decides only if the question is about the conversation,
     or in a language from which the query is better translated."""
     if query := state["query"]:
-        return {"messages": [call_for([query])], "query": ""}, step_note("search_rewritten", queries=[query])
+        return {"messages": [make_call([query])], "query": ""}, step_note("search_rewritten", queries=[query])
     if query := state["standalone"]:
-        return {"messages": [call_for([query])]}, step_note("search_condensed", queries=[query])
+        return {"messages": [make_call([query])]}, step_note("search_condensed", queries=[query])
     question = state["question"]
     if not (is_about_conversation(question) or is_third_language(question)):
-        return {"messages": [call_for([question])]}, step_note("search", queries=[question])
+        return {"messages": [make_call([question])]}, step_note("search", queries=[question])
     try:
         choice, decision = await _choose(state, runtime.context)
     except ModelError as error:
-        failure = LoopState(broken=record(error.notice), messages=[call_for([question])])
+        failure = LoopState(broken=record(error.notice), messages=[make_call([question])])
         return failure, step_note("failed", reason=error.code, queries=[question])
     if choice.queries:
-        return {"messages": [call_for(choice.queries)]}, step_note(decision, queries=list(choice.queries))
+        return {"messages": [make_call(choice.queries)]}, step_note(decision, queries=list(choice.queries))
     runtime.stream_writer({"token": choice.text})
     reply: list[AnyMessage] = [AIMessage(choice.text)]
     return {"messages": reply, "text": choice.text, "outcome": "conversation"}, step_note(decision)
@@ -135,7 +135,7 @@ async def _choose(state: LoopState, context: LoopContext) -> tuple[AgentDecision
     fallback = AgentDecision((question,))
     tools = [retrieve_tool()]
     try:
-        with context.budget.keeping_end():
+        with context.budget.reserve_end():
             choice = read_decision(await context.reasoner.decide(question, history, tools))
             if choice.problem and context.budget.left:
                 complaint = [HumanMessage(question), AIMessage(_complaint(choice.problem))]
@@ -162,7 +162,7 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
     queries = [str(call["args"]["query"]) for call in calls]
     try:
-        with runtime.context.budget.keeping_end():  # some strategies have a model write their queries
+        with runtime.context.budget.reserve_end():  # some strategies have a model write their queries
             output = await tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
     except RagError as error:
         return failure_state(error.notice), step_note("failed", reason=error.code, queries=queries)
@@ -198,7 +198,7 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         return {"relevant": len(state["passages"])}, step_note("sure", of=len(state["passages"]))
     passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
     try:
-        with context.budget.keeping_end():
+        with context.budget.reserve_end():
             verdicts = await context.reasoner.grade(question_of(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
@@ -224,7 +224,7 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     passages = await _read(state["passages"], context)
     update: LoopState = {"loop_step": attempt}
     try:
-        with context.budget.keeping_end():
+        with context.budget.reserve_end():
             query = await context.reasoner.rewrite(question_of(state), state["tried"], passages)
     except ModelError as error:
         if error.code not in BUDGET_CODES and error.code != _UNUSABLE:
@@ -270,7 +270,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     update |= caveat_state(doubt) if doubt and text else end_state(state, text, citations, error, is_unsure, likely)
     if is_ungraded and update["outcome"] == "answered":
         update |= caveat_state(Notice(UNGRADED))
-    if update["outcome"] == "answered" and quote_odds < ANSWERED:
+    if update["outcome"] == "answered" and quote_odds < MIN_ANSWERED:
         update |= caveat_state(Notice("closest"))
     if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, context)):
         update |= caveat_state(Notice("not_named", {"names": " · ".join(names)}))
@@ -329,7 +329,7 @@ def read_passages(
 
 async def verify(
     text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
-) -> Checked:
+) -> CheckedText:
     """Check the statements of `text`. Without `ask`, or if no verifier works, rules give the verdicts.
 
     A fast answer is one call of the chat model, which then does not check.
@@ -406,4 +406,4 @@ def _find_query(raw: str) -> str:
 
 
 def _clean(query: str) -> str:
-    return mended(query).strip()[:MAX_QUERY_CHARACTERS]
+    return join_surrogates(query).strip()[:MAX_QUERY_CHARACTERS]

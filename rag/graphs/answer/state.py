@@ -139,4 +139,4 @@ def earlier_messages(state: LoopState, memory: Memory) -> list[AnyMessage]:
 
 
 def is_long(state: LoopState, memory: Memory) -> bool:
-    return bool(memory.summed_up(exchanges_of(state["messages"][:-1])))
+    return bool(memory.count_summarised(exchanges_of(state["messages"][:-1])))

@@ -9,19 +9,19 @@ from typing import Final
 
 from langgraph.runtime import Runtime
 
-from rag.checking.citations import Checked
+from rag.checking.citations import CheckedText
 from rag.checking.statements import declines
 from rag.errors import ModelError
 from rag.graphs.answer.state import LoopContext, LoopState
 from rag.graphs.common import collect, question_of, stream_piece
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import Plan, plan_for, share_that_fits
+from rag.reasoning.composing import Plan, choose_plan, fitting_share
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.retrieval.answerable import DOUBT, SURE
 from rag.runs.serialization import notice_of, record
-from rag.text import terms, unmarked
+from rag.text import strip_citations, terms
 from rag.types import Citation, Notice, Passage, because
 
 Written = tuple[str, ModelError | None, Notice | None]
@@ -43,7 +43,7 @@ async def write(
     if isinstance(context.reasoner, ChatReasoner):
         with suppress(ModelError):  # the call for the answer reports what is wrong
             tokens = await context.reasoner.room(tokens)
-    plan = plan_for(passages, context.options.compose, tokens, calls, deep=deep)
+    plan = choose_plan(passages, context.options.compose, tokens, calls, deep=deep)
     context_passages = await distill(question, passages, plan, context)
     try:
         if broken := notice_of(state["broken"]):
@@ -85,7 +85,7 @@ async def quote(
     return bool(quotes)
 
 
-def doubt_notice(checked: Checked, passages: Sequence[Passage], likely: float) -> Notice | None:
+def doubt_notice(checked: CheckedText, passages: Sequence[Passage], likely: float) -> Notice | None:
     """Return why quotes are better than the model's text: it has no support, only names pages or headings, or found
     nothing although the search is sure of an answer."""
     if checked.citations and not _has_only_names(checked.text, passages):
@@ -97,12 +97,12 @@ def doubt_notice(checked: Checked, passages: Sequence[Passage], likely: float) -
 
 def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
     names = " ".join(name for one in passages for name in (one.title, *one.section))
-    return set(terms(unmarked(text))) <= set(terms(names))
+    return set(terms(strip_citations(text))) <= set(terms(names))
 
 
 async def distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
     """Return the passages, or only their relevant sentences if that was chosen or they do not fit."""
-    choice, fits = context.options.distill, share_that_fits(passages, plan.room)
+    choice, fits = context.options.distill, fitting_share(passages, plan.room)
     if context.quoter is None or context.reasoner.kind != "chat" or choice is False:
         return passages
     if choice is None and (plan.way != "stuff" or fits >= 1.0):

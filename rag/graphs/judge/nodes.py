@@ -18,7 +18,7 @@ from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, b
 from rag.graphs.judge.tree import find_answers, grow, next_levels, rows_of
 from rag.runs.serialization import record, step_note
 from rag.store.sql.conversation_table import Change
-from rag.text import normal
+from rag.text import unique_terms
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -92,9 +92,9 @@ def calls_per_level(context: TreeContext) -> int:
 
 def _find_same(context: TreeContext, question: str, others: Sequence[str]) -> int:
     """Return the index of the question with the same words or nearly the same meaning; -1 for none."""
-    words = normal(question)
+    words = unique_terms(question)
     for place, other in enumerate(others):
-        if normal(other) == words:
+        if unique_terms(other) == words:
             return place
     if context.vector is None or not others:
         return -1

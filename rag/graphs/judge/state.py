@@ -19,7 +19,7 @@ from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.judge import JUDGED, ChatJudge, RuleJudge, Score
+from rag.reasoning.judge import MAX_JUDGED, ChatJudge, RuleJudge, Score
 from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import RunOptions
 from rag.runs.serialization import NoticeRecord, merge_readings, passage_of
@@ -40,7 +40,7 @@ class Limits:
     depth: int = 3
     width: int = 3
     nodes: int = 12
-    judged: int = JUDGED
+    judged: int = MAX_JUDGED
     recall: int = 20
     searches_by_rules: int = 6
     seconds: float = 180.0

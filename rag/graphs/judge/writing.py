@@ -10,15 +10,15 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 
-from rag.checking.citations import Check, Checked, check_with
+from rag.checking.citations import Check, CheckedText, check_with
 from rag.checking.statements import declines
 from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.judge.nodes import Running
 from rag.graphs.judge.state import TreeContext, TreeState
 from rag.graphs.judge.tree import find_answers
-from rag.reasoning.hops import fitting, in_turns
+from rag.reasoning.hops import interleave, select_fitting
 from rag.retrieval.answerable import DOUBT, REFUSE
-from rag.retrieval.context import touch
+from rag.retrieval.context import is_touching
 from rag.runs.serialization import end_update, passage_of, step_note
 from rag.types import Notice, Passage
 
@@ -36,7 +36,7 @@ def passages_of_tree(state: TreeState, context: TreeContext) -> list[Passage]:
     searches = [[ledger[key] for key in node["found"]] for node in state["nodes"] if node.get("found")]
     limits = context.limits
     limit = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
-    return fitting(in_turns([path, *searches], keep=len(path)) if path else in_turns(searches), limit)
+    return select_fitting(interleave([path, *searches], keep=len(path)) if path else interleave(searches), limit)
 
 
 async def write(state: TreeState, runtime: Running) -> Result:
@@ -80,7 +80,7 @@ def stream_quotes(state: TreeState, passages: Sequence[Passage], context: TreeCo
     parts: dict[str, list[int]] = {}
     for at, one in find_answers(state["nodes"]).get("n1", []):
         cited = ledger.get(one["passage"])
-        number = next((n for n, passage in enumerate(passages, 1) if cited and touch(passage, cited)), 0)
+        number = next((n for n, passage in enumerate(passages, 1) if cited and is_touching(passage, cited)), 0)
         if number:
             parts.setdefault(nodes[at]["question"], []).append(number)
     all_numbers = list(range(1, len(passages) + 1))
@@ -88,7 +88,7 @@ def stream_quotes(state: TreeState, passages: Sequence[Passage], context: TreeCo
 
 
 def _end_state(
-    state: TreeState, check: Checked, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
+    state: TreeState, check: CheckedText, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
 ) -> dict[str, Any]:
     """Return the outcome, and why it is not simply "answered"."""
     text, stop = check.text, state["stop"]

@@ -48,7 +48,7 @@ from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
 from rag.runs.serialization import NoticeRecord, record, step_note
 from rag.store.sql.conversation_table import Change
-from rag.text import normal, question_language
+from rag.text import question_language, unique_terms
 from rag.tracing import span
 from rag.types import Notice, Passage
 
@@ -72,7 +72,7 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
     model, rules = context.model, context.rules
     titles = await asyncio.to_thread(context.titles) if model else ()  # rules use the titles of passages
     by_model = partial(model.plan, question, titles) if model else None
-    with context.budget.keeping(CALLS_RESERVED):
+    with context.budget.reserve(CALLS_RESERVED):
         draft, notes = await model_or_rules(time_left(context), by_model, partial(rules.plan, question, titles))
     if not draft.steps:
         draft = await rules.plan(question, titles)
@@ -330,7 +330,7 @@ async def _decide(state: ResearchState, context: ResearchContext) -> tuple[Choic
         return Choice("finish"), "rules", []
     by_rules = context.limits.rounds if model is None else remaining
     by_model = partial(model.decide, progress, revisions=remaining) if model else None
-    with context.budget.keeping(CALLS_RESERVED):
+    with context.budget.reserve(CALLS_RESERVED):
         choice, notes = await model_or_rules(
             time_left(context), by_model, partial(rules.decide, progress, revisions=by_rules)
         )
@@ -362,8 +362,8 @@ def _open_steps(steps: Sequence[StepRecord]) -> list[StepRecord]:
 
 def _select_new(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQuestion]:
     """Return the steps with a question that wasn't asked before, whatever the order of its words."""
-    existing = {normal(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
-    return [step for step in steps if normal(step.text) not in existing]
+    existing = {unique_terms(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
+    return [step for step in steps if unique_terms(step.text) not in existing]
 
 
 def _usage(context: ResearchContext) -> dict[str, float]:

@@ -10,15 +10,15 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage
 
 from rag.checking.citations import Check, check_with
-from rag.checking.statements import without
+from rag.checking.statements import remove_spans
 from rag.errors import ModelError
 from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.research.nodes import Running
 from rag.graphs.research.state import ResearchContext, ResearchState, step_passages
-from rag.reasoning.hops import fitting, in_turns
+from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
-from rag.retrieval.context import touch
+from rag.retrieval.context import is_touching
 from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
 from rag.runs.serialization import end_update, passage_of, record, step_note
@@ -42,7 +42,7 @@ def passages_of_steps(state: ResearchState, context: ResearchContext) -> list[Pa
     limit = context.limits.characters
     if context.model is not None:
         limit = min(max(limit, BUDGET * len(searches)), 2 * context.options.context_tokens)
-    return fitting(in_turns(searches), limit)
+    return select_fitting(interleave(searches), limit)
 
 
 async def write(state: ResearchState, runtime: Running) -> Result:
@@ -84,7 +84,7 @@ def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
 
 def _number(passage: Passage, passages: Sequence[Passage]) -> int:
     """Return the number, from 1, of the passage that contains this one, which may have been joined; 0 for none."""
-    return next((n for n, one in enumerate(passages, 1) if touch(passage, one)), 0)
+    return next((n for n, one in enumerate(passages, 1) if is_touching(passage, one)), 0)
 
 
 async def verify(state: ResearchState, runtime: Running) -> Result:
@@ -96,7 +96,7 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
         check = await _repair(check, passages, question, context)
     struck = [check.text[start:stop] for start, stop in check.doubtful()]
     if struck:
-        check = await _check(without(check.text, check.doubtful()), passages, question, context, ask=False)
+        check = await _check(remove_spans(check.text, check.doubtful()), passages, question, context, ask=False)
     result = check.result()
     update: dict[str, Any] = {
         **result.plain(),

@@ -13,12 +13,12 @@ from typing import Final, Literal
 from rag.graphs.summary.state import PartRecord
 from rag.ingest.diff import page_diff
 from rag.locales import say
-from rag.reasoning.summarising import Section, sections_of, sentences_at, telling, told
-from rag.retrieval.page_names import nearest, pages_named, pages_with, topic_of
+from rag.reasoning.summarising import Section, sections_of, select_parts, select_sentences, sentences_at
+from rag.retrieval.page_names import find_named_pages, find_nearest, find_pages_with, topic_of
 from rag.retrieval.page_reader import PageReader
 from rag.runs.options import Question
-from rag.store.values import between
-from rag.text import literal
+from rag.store.values import is_between
+from rag.text import escape_markdown
 from rag.types import Notice, Page, Passage
 
 ROUTE: Final = "what_changed"
@@ -59,7 +59,7 @@ class Gathered:
         """Add a part, one of `parts`, made of sections of a page."""
         first, quoted_lines = len(self.passages) + 1, list[str]()
         texts = [page.text[piece.start : piece.end] for piece in pieces]
-        for number, (piece, quotes) in enumerate(zip(pieces, telling(texts, parts), strict=True), first):
+        for number, (piece, quotes) in enumerate(zip(pieces, select_sentences(texts, parts), strict=True), first):
             self.passages.append(_as_passage(page, piece))
             quoted_lines += [f"{line} [{number}]" for sentence in quotes for line in sentence.lines]
         numbers = list(range(first, first + len(pieces)))
@@ -70,7 +70,7 @@ def is_standalone(question: Question, reader: PageReader | None) -> bool:
     """Return whether the question needs no conversation: it asks for changes in the library, or names pages."""
     if question.options.route == ROUTE or question.scope.pages or reader is None:
         return True
-    return bool(pages_named(question.text, list(reader.listed(dated=True))))
+    return bool(find_named_pages(question.text, list(reader.listed(dated=True))))
 
 
 def select_pages(question_text: str, question: Question, reader: PageReader) -> list[Page]:
@@ -88,7 +88,7 @@ def missing_page(
     has_scope = question.scope.pages or question.scope.sites or question.options.route == ROUTE
     if has_scope or not topic or not all_pages or _find_named(question_text, all_pages):
         return None
-    nearest_pages = nearest(topic, all_pages, [one.url_hash for one in search(topic)])
+    nearest_pages = find_nearest(topic, all_pages, [one.url_hash for one in search(topic)])
     rows = [{"url_hash": page.url_hash, "title": page.title or page.url} for page in nearest_pages]
     titles = " · ".join(row["title"] for row in rows)
     return Notice(
@@ -98,7 +98,7 @@ def missing_page(
 
 def _find_named(question_text: str, pages: Sequence[Page]) -> list[Page]:
     """Return the pages named individually, or all whose names contain every word of the topic."""
-    return pages_named(question_text, pages) or pages_with(topic_of(question_text), pages)
+    return find_named_pages(question_text, pages) or find_pages_with(topic_of(question_text), pages)
 
 
 def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathered:
@@ -123,7 +123,7 @@ def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered
     if page is None:
         return gathered
     sections = sections_of(page.text)
-    parts = told(sections)
+    parts = select_parts(sections)
     aside = sorted({*range(len(sections))}.difference(*parts))
     for places in parts:
         name = " › ".join(step for step in sections[places[0]].path if step != page.title)
@@ -149,7 +149,7 @@ def _add_page(gathered: Gathered, entry: Page, reader: PageReader, above: str, p
     sections = sections_of(page.text) if page else []
     if page is None or not sections:
         return False
-    pieces = [sections[places[0]] for places in told(sections)[: max(1, _PARTS // parts)]]
+    pieces = [sections[places[0]] for places in select_parts(sections)[: max(1, _PARTS // parts)]]
     gathered.add(page, pieces, f"{above}### {_heading(page.title or page.url)}", parts)
     gathered.pages += 1
     _set_ids(gathered, {page.url_hash: reader.passages(page.url_hash)})
@@ -191,16 +191,16 @@ def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader
 
 def _kind_of_change(page: Page, since: str, until: str) -> Kind | None:
     if page.status == "gone":
-        return "gone" if between(page.checked_at, since, until) else None
-    if between(page.added_at, since, until):
+        return "gone" if is_between(page.checked_at, since, until) else None
+    if is_between(page.added_at, since, until):
         return "new"
-    return "changed" if page.version > 1 and between(page.updated_at, since, until) else None
+    return "changed" if page.version > 1 and is_between(page.updated_at, since, until) else None
 
 
 def _find_changes(entry: Page, reader: PageReader, since: str) -> tuple[Kind | None, Page, list[Section]]:
     """Return the sentences of the current text that are new since then, or else those next to removed text."""
     versions = reader.versions(entry.url_hash)
-    earlier = [version for version in versions if not between(version.since, since, "")]
+    earlier = [version for version in versions if not is_between(version.since, since, "")]
     page = reader.read(entry.url_hash)
     if not versions or page is None:
         return None, entry, []
@@ -239,4 +239,4 @@ def _with_chunk_id(passage: Passage, chunks: Sequence[Passage]) -> Passage:
 
 def _heading(heading: str) -> str:
     """Return a page's heading for the summary, without text that reads like a citation mark."""
-    return literal(re.sub(r"\[([\d,\s–-]+)\]", r"(\1)", heading[:_LONGEST_HEADING]))
+    return escape_markdown(re.sub(r"\[([\d,\s–-]+)\]", r"(\1)", heading[:_LONGEST_HEADING]))

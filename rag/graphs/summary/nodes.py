@@ -23,8 +23,8 @@ from rag.graphs.summary.gathering import (
 )
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, blank_state
 from rag.prompts import requests
-from rag.reasoning.composing import tokens_of
-from rag.retrieval.page_names import names_alone
+from rag.reasoning.composing import count_tokens
+from rag.retrieval.page_names import is_only_name
 from rag.runs.serialization import end_update, notice_of, passage_of, record, step_note
 from rag.text import question_language
 from rag.types import Notice, Passage
@@ -68,7 +68,7 @@ async def read(state: SummaryState, runtime: Running) -> Result:
         read_size = sum(len(passage.text) for passage in gathered.passages[: batches[-1][-1]])
         notice = Notice("summary_part", {"percent": 100 * read_size // sum(len(one.text) for one in gathered.passages)})
         update["told"] = record(notice)
-    is_whole_page = gathered.page is not None and names_alone(question_of(state), gathered.page)
+    is_whole_page = gathered.page is not None and is_only_name(question_of(state), gathered.page)
     update |= {
         "page": gathered.page.url_hash if gathered.page and is_whole_page else "",
         "parts": gathered.parts,
@@ -91,7 +91,7 @@ def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, 
         partial = content.notice if content.pages < content.of else None
         return content, None, partial or Notice("summary_changes" if content.of else "summary_unchanged", since)
     content = gather(pages, reader, whole=context.model is not None)
-    whole = content.page is not None and names_alone(text, content.page)
+    whole = content.page is not None and is_only_name(text, content.page)
     return (
         content,
         reader.kept(content.page, language, context.writer) if content.page and whole else None,
@@ -118,7 +118,7 @@ def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[
     batches: list[list[int]] = [[]]
     remaining = room
     for number, passage in enumerate(passages, 1):
-        size = tokens_of([passage])
+        size = count_tokens([passage])
         if batches[-1] and size > remaining:
             batches.append([])
             remaining = room

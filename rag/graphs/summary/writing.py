@@ -11,14 +11,14 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage
 
 from rag.checking.citations import Check, ScoredStatement, check_with
-from rag.checking.statements import without
+from rag.checking.statements import remove_spans
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
 from rag.graphs.common import Result, check_text_so_far, question_of, write_or_quote
 from rag.graphs.summary.nodes import Running
 from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState
 from rag.prompts import requests
-from rag.reasoning.composing import fitted, notes_of
+from rag.reasoning.composing import fit, parse_notes
 from rag.runs.run import Run
 from rag.runs.serialization import passage_of, record, step_note
 from rag.text import question_language
@@ -42,8 +42,8 @@ def _by_model(state: SummaryState, passages: Sequence[Passage], context: Summary
     if context.model is None:
         return None
     numbered = list(enumerate(passages, 1))
-    notes = notes_of(numbered, state["notes"])
-    context_passages = fitted(notes or numbered, context.options.context_tokens - 1_600)
+    notes = parse_notes(numbered, state["notes"])
+    context_passages = fit(notes or numbered, context.options.context_tokens - 1_600)
     prompt = requests.summary(context.model.texts, question_of(state), _headings(state["parts"]), context_passages)
     return context.model.stream(prompt)
 
@@ -115,10 +115,10 @@ async def _remove_unsupported(
     struck = 0
     while True:
         check = await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)
-        doubtful = [(one.stated.start, one.stated.stop) for one in check.weighed if not _is_kept(one)]
+        doubtful = [(one.stated.start, one.stated.stop) for one in check.scored_statements if not _is_kept(one)]
         if not doubtful:
             return check, struck
-        text, struck = without(check.text, doubtful), struck + len(doubtful)
+        text, struck = remove_spans(check.text, doubtful), struck + len(doubtful)
 
 
 def _is_kept(statement: ScoredStatement) -> bool:
@@ -130,7 +130,9 @@ def _is_kept(statement: ScoredStatement) -> bool:
 def _cites(check: Check, part: PartRecord, passages: Sequence[Passage]) -> bool:
     """Return whether a sentence cites a passage of the part."""
     part_passages = [passages[number - 1] for number in part["numbers"]]
-    return any(quote.source.passage in part_passages for one in check.weighed if one.counts for quote in one.quotes)
+    return any(
+        quote.source.passage in part_passages for one in check.scored_statements if one.counts for quote in one.quotes
+    )
 
 
 def _result(check: Check, passages: Sequence[Passage]) -> dict[str, Any]:
@@ -144,7 +146,7 @@ def _result(check: Check, passages: Sequence[Passage]) -> dict[str, Any]:
 def _end_state(state: SummaryState, check: Check, struck: int) -> dict[str, Any]:
     """Return the outcome, and a notice about the answer."""
     coverage, problem = state["told"], state["notice"]
-    if not check.weighed:
+    if not check.scored_statements:
         return {"outcome": "not_in_pages", "notice": problem or record(Notice("summary_nothing"))}
     is_partial = coverage is not None and coverage["code"] in ("summary_some", "summary_part", "summary_sections")
     removed = record(Notice("summary_struck", {"count": struck})) if struck and state["composed"] != "quoted" else None
@@ -175,8 +177,8 @@ async def rescue(run: Run) -> Mapping[str, Any]:
         return run.state
     passages = _passages(state)
     check = await asyncio.to_thread(Check, _quote(state["parts"]), passages)
-    doubtful = [(one.stated.start, one.stated.stop) for one in check.weighed if not _is_kept(one)]
-    check = await asyncio.to_thread(Check, without(check.text, doubtful), passages)
+    doubtful = [(one.stated.start, one.stated.stop) for one in check.scored_statements if not _is_kept(one)]
+    check = await asyncio.to_thread(Check, remove_spans(check.text, doubtful), passages)
     result = _result(check, passages)
     return {**state, **result, "composed": "quoted", "outcome": "caveat" if result["text"] else "failed"}
 

@@ -20,7 +20,7 @@ from rag.graphs.common import Result, check_question, collect, question_of, star
 from rag.graphs.tools.state import ToolContext, ToolState, UseRecord, blank_state
 from rag.locales import say
 from rag.prompts import requests
-from rag.prompts.requests import passage_block, quoted
+from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_thanks
 from rag.retrieval.answerable import DOUBT, REFUSE
@@ -63,7 +63,7 @@ class Calls:
         prompt = requests.tools(model.texts, self.question, f"{work.now:%A %Y-%m-%d %H:%M}")
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
         while True:
-            with budget.keeping_end():
+            with budget.reserve_end():
                 tools = self._available_tools() if budget.left and len(self.uses) < MOST_CALLS else []
             reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
             calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
@@ -88,7 +88,7 @@ class Calls:
         use = await self.call(name, argument)
         if len(self.passages) == before:
             text = use["result"][:_LONGEST_RESULT] or self._failure_text(use)
-            return text if use["name"] in OWN_WORDS else quoted(text)
+            return text if use["name"] in OWN_WORDS else wrap_quote(text)
         block, _ = passage_block(self.passages[before:], numbers=range(before + 1, len(self.passages) + 1))
         return block[: 4 * _LONGEST_RESULT]
 

@@ -1,13 +1,13 @@
 """Chunkers: one file and one row here for each; `tests/contracts/test_chunking.py` checks them against the contract.
 
-Exports `CHUNKERS`, `get_chunker` and `embedded_text`. Splitter packages are imported late because they are heavy.
+Exports `CHUNKERS`, `get_chunker` and `embedding_text`. Splitter packages are imported late because they are heavy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from rag.ingest.chunking.base import MAXIMUM, Chunker, SentenceVectors, embedded_text
+from rag.ingest.chunking.base import MAXIMUM, Chunker, SentenceVectors, embedding_text
 from rag.ingest.chunking.breakpoints import BreakpointChunker
 from rag.ingest.chunking.fixed import FixedChunker
 from rag.ingest.chunking.markdown import MarkdownChunker
@@ -24,7 +24,7 @@ CHUNKERS: dict[str, Callable[[float], Chunker]] = {
     "breakpoints": BreakpointChunker,
 }
 
-__all__ = ["CHUNKERS", "Chunker", "SentenceVectors", "embedded_text", "get_chunker"]
+__all__ = ["CHUNKERS", "Chunker", "SentenceVectors", "embedding_text", "get_chunker"]
 
 
 def get_chunker(name: str = "semantic", maximum: float = MAXIMUM) -> Chunker:

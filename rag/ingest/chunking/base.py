@@ -224,7 +224,7 @@ def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
     return [make_chunk(text, i, group) for i, group in enumerate(groups)]
 
 
-def embedded_text(title: str, chunk: Chunk) -> str:
+def embedding_text(title: str, chunk: Chunk) -> str:
     """Return the text that is embedded and indexed for a chunk: page title, heading path, table header, then its text.
 
     Only the slice is shown to people. Headings at the beginning of the slice are not repeated.

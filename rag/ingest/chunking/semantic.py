@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, Unit, make_chunks, split_units
 from rag.ingest.chunking.recursive import RecursiveChunker
-from rag.models.tokens import normalised
+from rag.models.tokens import normalise
 from rag.types import Chunk
 
 PARAGRAPH_GAIN = 0.6
@@ -72,7 +72,7 @@ def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
     vectors = sums.copy()
     vectors[1:] += sums[:-1]
     vectors[:-1] += sums[1:]
-    vectors = normalised(vectors)
+    vectors = normalise(vectors)
     distances: NDArray[np.float64] = 1.0 - np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
     return distances
 

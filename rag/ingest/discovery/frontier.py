@@ -11,8 +11,8 @@ from typing import Any, Literal, Self
 
 from rag.errors import IngestError
 from rag.reading.parser import Parser
-from rag.web.fetch import Fetched, Fetcher
-from rag.web.guard import shown
+from rag.web.fetch import Fetcher, FetchResult
+from rag.web.guard import printable
 from rag.web.robots import Robots
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, FoundPage, SiteScope, is_trap, page_address, same_site
 from rag.web.url_key import join_url, split_url, web_address
@@ -51,7 +51,7 @@ def sitemap_pages(
         search.read(places)
         if search.files:
             return list(search.found.values())
-    raise IngestError("sitemap_missing", url=shown(start))
+    raise IngestError("sitemap_missing", url=printable(start))
 
 
 @dataclass
@@ -86,7 +86,7 @@ class _SitemapSearch:
             fetched = self.fetcher.fetch(place, raw=_MAX_SITEMAP_BYTES, stopped=self.stopped)
             content = self.parser.run("sitemap", fetched.body, url=fetched.final_url)
         except IngestError as error:
-            log.info("sitemap %s: %s", shown(place), error)
+            log.info("sitemap %s: %s", printable(place), error)
             return []
         if content["sitemaps"] or content["pages"]:
             self.files += 1
@@ -125,11 +125,11 @@ def read_feed(fetcher: Fetcher, parser: Parser, url: str) -> list[FoundPage]:
             if pages := _pages(parser, fetcher.fetch(address, raw=_MAX_FEED_BYTES)):
                 return pages
         except IngestError as error:
-            log.info("feed %s: %s", shown(address), error)
-    raise IngestError("feed_missing", url=shown(url))
+            log.info("feed %s: %s", printable(address), error)
+    raise IngestError("feed_missing", url=printable(url))
 
 
-def _pages(parser: Parser, fetched: Fetched) -> list[FoundPage]:
+def _pages(parser: Parser, fetched: FetchResult) -> list[FoundPage]:
     rows = parser.run("feed", fetched.body, url=fetched.final_url)["pages"]
     return [FoundPage(address, modified=modified) for address, modified in rows]
 
@@ -266,12 +266,12 @@ def begin(
     if plan.kind == "feed":
         pages = frontier.admit(read_feed(fetcher, parser, plan.start))
         if frontier.is_empty:
-            raise IngestError("feed_empty", url=shown(plan.start))
+            raise IngestError("feed_empty", url=printable(plan.start))
         return pages
     admits = frontier.can_admit
     pages = sitemap_pages(fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=admits, stopped=stopped)
     pages = frontier.admit(pages)
     if frontier.is_empty:
         host = split_url(plan.start).hostname or ""
-        raise IngestError("sitemap_empty", host=shown(host), prefix=shown(plan.scope.folder))
+        raise IngestError("sitemap_empty", host=printable(host), prefix=printable(plan.scope.folder))
     return pages

@@ -29,7 +29,7 @@ class ExternalJobs:
     def begin(self, library: str, inputs: Sequence[str], find: Callable[[], Sequence[NewItem]]) -> str:
         """Return the id of the library's unfinished job for `inputs`, or of a new one with the items of `find`."""
         jobs = self._database.jobs
-        for job in jobs.unfinished_bulk(library):
+        for job in jobs.unfinished_bulk_jobs(library):
             if job.options.get("inputs") == [*inputs]:
                 jobs.set_state(job.id, "running", of=["paused"])
                 return job.id
@@ -92,7 +92,7 @@ class Lease:
             if database.items.finish(self.job_id, position, result):
                 database.items.append(self.job_id, [NewItem(page.source, page.url, result=page) for page in pages])
 
-    def goes_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Return whether to continue, after waiting while the job is paused; end a cancelled one."""
         while (state := self._database.jobs.state(self.job_id)) == "paused":
             time.sleep(_POLL_SECONDS)

@@ -16,11 +16,11 @@ from rag.ingest.jobs.worker import Worker
 from rag.ingest.readahead import Limits
 from rag.ingest.results import result
 from rag.ingest.sources import BOUNDS, RecordBounds, Source
-from rag.reading.parser import READING
+from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Discovery, Job, JobItem, JobKind, NewItem
 from rag.store.sql.table import ALL
-from rag.text import plain
+from rag.text import to_plain_line
 from rag.types import Decision, Notice
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES
 
@@ -67,7 +67,7 @@ class Jobs:
     def start(self) -> None:
         """Resume jobs that an earlier process left unfinished and, from now on, those that another process leaves."""
         self._worker.end_cancelled()
-        if self._jobs.any_running():
+        if self._jobs.has_running():
             self._worker.wake()
         self._worker.start()
 
@@ -186,12 +186,12 @@ class Jobs:
 
     def kept_files(self, library: str) -> int:
         """Return the number of uploaded files that had no result and that this version would read differently."""
-        return self._items.kept_files(library, self._owner, READING)
+        return self._items.kept_files(library, self._owner, READING_VERSION)
 
     def reread_files(self, library: str) -> list[str]:
         """Read these files again; return the ids of their jobs."""
         with self._database.transaction():
-            job_ids = self._items.requeue_files(library, self._owner, READING)
+            job_ids = self._items.requeue_files(library, self._owner, READING_VERSION)
             for job_id in job_ids:
                 self._run(job_id)
         return job_ids
@@ -258,9 +258,14 @@ class Jobs:
         files: Sequence[tuple[str, bytes]] = (),
     ) -> str:
         discovery: Discovery = "" if kind == "pages" and not files else "waiting"
-        values: dict[str, Any] = {"kind": kind, "title": plain(title), "options": options, "discovery": discovery}
+        values: dict[str, Any] = {
+            "kind": kind,
+            "title": to_plain_line(title),
+            "options": options,
+            "discovery": discovery,
+        }
         with self._database.transaction(alone=f"jobs of {owner}" if owner else ""):
-            if owner and self._jobs.open_of(owner) >= self._per_person:
+            if owner and self._jobs.count_open(owner) >= self._per_person:
                 raise StoreError("too_many_jobs", most=self._per_person)
             job_id = self._jobs.create(library, owner, items, **values)
             self._database.files.add(job_id, files)

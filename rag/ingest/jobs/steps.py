@@ -22,12 +22,12 @@ from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor, label
 from rag.ingest.results import UNHEARD, existing_result, failure, is_answer, result, review_result
 from rag.ingest.sources import RecordBounds, Source, sources_in, unique_sources, web_source
-from rag.reading.parser import READING
+from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
-from rag.text import plain
+from rag.text import to_plain_line
 from rag.types import IngestResult, Notice, Page
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.url_key import split_url, url_hash
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Steps:
         if source.kind == "web" and (read.error is None or is_answer(read.error)):
             self._online = True
         if self._leads_away(item, read):
-            return review_result(read, Notice("leads_away", {"target": shown(read.final_url)}))
+            return review_result(read, Notice("leads_away", {"target": printable(read.final_url)}))
         if self._walk is not None and read.links:
             # Before the page is stored: after that, a restart has no reason to read it again.
             further = self._walk.expand(item.url, item.depth, read.links)
@@ -294,7 +294,7 @@ def pack(source: Source) -> dict[str, Any]:
     """Return everything of a source that JSON can carry; its `data` is stored separately."""
     payload = {field.name: getattr(source, field.name) for field in fields(source) if field.name not in _SEPARATE}
     payload["record"] = dict(source.record)
-    payload["reading"] = READING
+    payload["reading"] = READING_VERSION
     if source.broken is not None:
         payload["broken"] = {"code": source.broken.code, "params": dict(source.broken.notice.params)}
     return payload
@@ -310,4 +310,4 @@ def unpack(payload: Mapping[str, Any], data: bytes | None) -> Source:
 
 
 def new_item(source: Source, url_hash: str = "", *, depth: int = 0, parent: int | None = None) -> NewItem:
-    return NewItem(plain(source.name), source.url, url_hash, pack(source), source.data, depth, parent)
+    return NewItem(to_plain_line(source.name), source.url, url_hash, pack(source), source.data, depth, parent)

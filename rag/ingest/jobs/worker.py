@@ -22,7 +22,7 @@ from rag.ingest.retry_policy import delay_before
 from rag.process import Process
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Discovery, Job, JobItem
-from rag.store.values import patiently
+from rag.store.values import make_patient
 from rag.types import IngestResult, Notice, because
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Worker:
     def _work(self) -> None:
         while not self._closed.is_set():
             try:
-                patiently(self._step, self._closed.is_set)()
+                make_patient(self._step, self._closed.is_set)()
             except LibraryMovedError:
                 self._start_over()
             except Exception:  # the thread's edge: database failures end up here, and may pass
@@ -117,7 +117,7 @@ class Worker:
             try:
                 self._jobs.renew(self._process.name)
                 self.end_cancelled()
-                if self._jobs.any_running():
+                if self._jobs.has_running():
                     self.wake()  # for a job that was left, or whose state another process changed
             except StoreError as error:
                 log.info("leases: %s", error)
@@ -148,7 +148,7 @@ class Worker:
         job = self._jobs.job(job_id)
         if job is None:
             return
-        self._items.all_wait(job_id)
+        self._items.requeue_running(job_id)
         try:
             steps = self._open_steps(job)
         except StoreAwayError:
@@ -212,13 +212,13 @@ class Worker:
     def _begin_one(self, run: Run, now: float) -> bool:
         if run.claim_discovery(now):
             find = partial(run.steps.find, self._closed.is_set)
-            self._ahead.begin(run.job_id, DISCOVERY, "", patiently(find, self._closed.is_set))
+            self._ahead.begin(run.job_id, DISCOVERY, "", make_patient(find, self._closed.is_set))
             return True
         item = run.next_item(now, self._ahead.has_room)
         if item is None:
             return False
         self._items.begin(run.job_id, item.position)
-        read = patiently(partial(run.steps.read, item), self._closed.is_set)
+        read = make_patient(partial(run.steps.read, item), self._closed.is_set)
         self._ahead.begin(run.job_id, item.position, host_of(item), read)
         return True
 

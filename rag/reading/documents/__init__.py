@@ -19,7 +19,7 @@ from rag.reading.documents.table import read_table
 from rag.reading.documents.xberg import read_office
 from rag.reading.documents.xlsx import read_xlsx
 from rag.reading.extract import extract
-from rag.reading.layout.scans import Recognized
+from rag.reading.layout.scans import RecognizedPages
 from rag.reading.mail import read_mail
 from rag.reading.notebook import read_notebook
 from rag.reading.parser import Extracted
@@ -62,7 +62,7 @@ _TEXTS: dict[str, Callable[[bytes, str | None, str], Extracted]] = {
 
 
 def read_document(
-    body: bytes, content_type: str, charset: str | None, url: str, recognized: Recognized | None = None
+    body: bytes, content_type: str, charset: str | None, url: str, recognized: RecognizedPages | None = None
 ) -> Extracted:
     """Return the text of a document of any type in `rag.web.media`; `url` may be a file name.
 

@@ -18,7 +18,7 @@ from rag.reading.office.ooxml import Block, Walker
 from rag.reading.office.package import DAMAGE, get_attr, get_tag, get_val, office_file, parse_xml, read_meta, to_int
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -131,7 +131,7 @@ def read_docx(body: bytes, url: str) -> Extracted:
         text = html_to_markdown("".join(walker.write_blocks(walker.body)))
         about = read_meta(zipfile.ZipFile(file))
     except (PythonDocxError, *DAMAGE) as error:
-        raise IngestError("docx_broken", url=shown(url)) from error
+        raise IngestError("docx_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=walker.own_title, **about)
 
 

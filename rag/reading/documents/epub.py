@@ -16,7 +16,7 @@ from rag.reading.extraction.clean import clean_line
 from rag.reading.office.package import DAMAGE, open_package, parse_xml, read_meta
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _ENCRYPTED_PART = re.compile(rb"CipherReference\b[^>]*\.x?html?\b", re.IGNORECASE)
@@ -33,12 +33,12 @@ def read_epub(body: bytes, url: str) -> Extracted:
     try:
         package = open_package(body, url)
         if _ENCRYPTION in package.namelist() and _ENCRYPTED_PART.search(package.read(_ENCRYPTION)):
-            raise IngestError("office_locked", url=shown(url))
+            raise IngestError("office_locked", url=printable(url))
         place = next(parse_xml(package.read(_CONTAINER)).iter("{*}rootfile")).get("full-path")
         text = "\n\n".join(_read_chapters(package, parse_xml(package.read(place)), posixpath.dirname(place)))
         about = read_meta(package, place)
     except DAMAGE as error:
-        raise IngestError("office_broken", url=shown(url)) from error
+        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=about["title"], author=about["author"], created=about["modified"])
 
 

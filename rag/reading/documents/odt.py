@@ -12,7 +12,7 @@ from rag.reading.extract import html_to_markdown
 from rag.reading.office.package import DAMAGE, get_attr, get_tag, open_package, parse_xml, read_meta, to_int
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 
 _SKIPPED = frozenset(
     "tracked-changes sequence-decls forms event-listeners annotation-end covered-table-cell title desc hidden-text "
@@ -31,10 +31,10 @@ def read_odt(body: bytes, url: str) -> Extracted:
     try:
         package = open_package(body, url)
         if b":encryption-data" in package.read("META-INF/manifest.xml"):
-            raise IngestError("office_locked", url=shown(url))
+            raise IngestError("office_locked", url=printable(url))
         text, about = html_to_markdown("".join(_Writer(package).write_blocks())), read_meta(package, "meta.xml")
     except DAMAGE as error:
-        raise IngestError("office_broken", url=shown(url)) from error
+        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, **about)
 
 

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 from rag.errors import IngestError
 from rag.reading.documents.pdf_page import PageText, find_strokes
 from rag.reading.extraction.metadata import name_of, site_of
-from rag.reading.layout.document import laid_out, one_line
+from rag.reading.layout.document import build_document, one_line
 from rag.reading.layout.paragraphs import plain
 from rag.reading.layout.rules import find_grids
-from rag.reading.layout.scans import Recognized, has_letters, with_scans
-from rag.reading.layout.tables import arranged
-from rag.reading.layout.words import Line, Word, line_of, readable, turned
+from rag.reading.layout.scans import RecognizedPages, add_scans, has_letters
+from rag.reading.layout.tables import arrange_lines
+from rag.reading.layout.words import Line, Word, line_of, normalize_glyphs, rotate
 from rag.reading.parser import Extracted
 from rag.reading.properties import clean_author, clean_title, parse_day
 from rag.reading.quality import find_mojibake
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _read_annotations(page: PdfPage, turn: int) -> Iterator[tuple[str, tuple[flo
         pdfium.FPDFAnnot_GetRect(item, box)
         pdfium.FPDFPage_CloseAnnot(item)
         if text.strip():
-            (x, y), (end, up) = turned(box.left, box.bottom, turn), turned(box.right, box.top, turn)
+            (x, y), (end, up) = rotate(box.left, box.bottom, turn), rotate(box.right, box.top, turn)
             yield text, (min(x, end), min(y, up), max(x, end), max(y, up))
 
 
@@ -133,7 +133,7 @@ class _Pages:
     garbled: list[int]
 
 
-def read_pdf(body: bytes, url: str, recognized: Recognized | None = None) -> Extracted:
+def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -> Extracted:
     """Return the text of a PDF file, page by page; pages without readable text are its `unread` ones.
 
     `recognized` has the pages read by text recognition so far; the others that need it are `unread`.
@@ -143,14 +143,14 @@ def read_pdf(body: bytes, url: str, recognized: Recognized | None = None) -> Ext
     """
     with closing(_open(body, url)) as document:
         pages = _read_pages(document, url)
-        titles = frozenset(plain(readable(entry.get_title())) for entry in document.get_toc())
+        titles = frozenset(plain(normalize_glyphs(entry.get_title())) for entry in document.get_toc())
         about = document.get_metadata_dict()
-    scans = with_scans(pages.lines, recognized or {})
+    scans = add_scans(pages.lines, recognized or {})
     if not any(map(has_letters, pages.lines)) and not (recognized == {} and (pages.scans or pages.garbled)):
         if pages.garbled:
-            raise IngestError("pdf_unmapped", url=shown(url))
-        raise IngestError("pdf_no_text", url=shown(url), pages=len(pages.lines))
-    layout = laid_out(pages.lines, titles, scans.sure)
+            raise IngestError("pdf_unmapped", url=printable(url))
+        raise IngestError("pdf_no_text", url=printable(url), pages=len(pages.lines))
+    layout = build_document(pages.lines, titles, scans.sure)
     return Extracted(
         _choose_title(about["Title"], pages.lines[0], layout.largest) or name_of(url),
         layout.language,
@@ -176,11 +176,11 @@ def _open(body: bytes, url: str) -> PdfDocument:
         count = len(document)
     except PdfiumError as error:
         is_locked = error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY)
-        raise IngestError("pdf_encrypted" if is_locked else "pdf_broken", url=shown(url)) from error
+        raise IngestError("pdf_encrypted" if is_locked else "pdf_broken", url=printable(url)) from error
     if count > MAX_PAGES:
-        raise IngestError("pdf_too_many_pages", url=shown(url), pages=count, limit=MAX_PAGES)
+        raise IngestError("pdf_too_many_pages", url=printable(url), pages=count, limit=MAX_PAGES)
     if not count:
-        raise IngestError("pdf_broken", url=shown(url))
+        raise IngestError("pdf_broken", url=printable(url))
     return document
 
 
@@ -208,11 +208,11 @@ def _read_pages(document: PdfDocument, url: str) -> _Pages:
         pages.append(lines)
         size += sum(len(line.text) for line in lines)
         if size > MAX_CHARACTERS:
-            raise IngestError("document_too_long", url=shown(url), limit=MAX_CHARACTERS // 1_000_000)
+            raise IngestError("document_too_long", url=printable(url), limit=MAX_CHARACTERS // 1_000_000)
     if broken:
         logger.warning("pdf: %d of %d pages cannot be read", broken, len(pages))
     if broken == len(pages):
-        raise IngestError("pdf_broken", url=shown(url))
+        raise IngestError("pdf_broken", url=printable(url))
     return _Pages(pages, scans, garbled)
 
 
@@ -225,7 +225,9 @@ def _read_lines(page: PdfPage, text: PageText) -> list[Line]:
     turn = turns.most_common(1)[0][0] if turns else 0
     aside = [line_of(words) for words in lines if words[0].turn != turn]
     main = insert_fields(page, [words for words in lines if words[0].turn == turn], turn)
-    return arranged(main, *find_grids(find_strokes(page), turn), [text.is_code(words[0]) for words in main]) + aside
+    return (
+        arrange_lines(main, *find_grids(find_strokes(page), turn), [text.is_code(words[0]) for words in main]) + aside
+    )
 
 
 def _is_picture(page: PdfPage) -> bool:

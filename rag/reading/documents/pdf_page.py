@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rag.reading.layout.rules import Box
-from rag.reading.layout.words import RAISED, Word, raised, turned
+from rag.reading.layout.words import RAISED_SHARE, Word, append_raised, rotate
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage, PdfTextPage
@@ -82,19 +82,23 @@ class PageText:
         x, end = min(first.left, last.left), max(first.right, last.right)
         if turn:
             corners = [(box.left, box.bottom) for box in (first, last)] + [(b.right, b.top) for b in (first, last)]
-            x, *_, end = sorted(turned(*corner, turn)[0] for corner in corners)
+            x, *_, end = sorted(rotate(*corner, turn)[0] for corner in corners)
         y = self._get_height(start, turn)
         if text[-1] in _HYPHENS:
             text = text[:-1] + "-"
         digits = len(text.rstrip(".,;:)]"))
-        if digits > 1 and text[digits - 1].isdigit() and self._get_height(start + digits - 1, turn) > y + RAISED * size:
-            at = next(i for i in range(1, digits) if self._get_height(start + i, turn) > y + RAISED * size)
-            text = raised(text[:at], text[at:digits]) + text[digits:]
+        if (
+            digits > 1
+            and text[digits - 1].isdigit()
+            and self._get_height(start + digits - 1, turn) > y + RAISED_SHARE * size
+        ):
+            at = next(i for i in range(1, digits) if self._get_height(start + i, turn) > y + RAISED_SHARE * size)
+            text = append_raised(text[:at], text[at:digits]) + text[digits:]
         return Word(text, x, end, y, size, turn, start)
 
     def _get_height(self, at: int, turn: int) -> float:
         self._pdfium.FPDFText_GetCharOrigin(self._text, at, self._x, self._y)
-        return turned(self._x.value, self._y.value, turn)[1]
+        return rotate(self._x.value, self._y.value, turn)[1]
 
     def _order_letters(self, match: re.Match[str]) -> str:
         """Return alef and lam in order: pdfium reverses those of one glyph, as in لا."""
@@ -126,7 +130,7 @@ def _continues_line(line: Sequence[Word], word: Word) -> bool:
     """Return whether a word after a line end still belongs to that line."""
     last, size = line[-1], max(line[0].size, word.size)
     is_behind = word.x >= last.end - 0.3 * size and last.text[-1:] != "-"
-    if abs(word.y - line[0].y) <= RAISED * size:
+    if abs(word.y - line[0].y) <= RAISED_SHARE * size:
         return is_behind
     is_small = word.size < size or last.size < size
     return is_behind and is_small and abs(word.y - line[0].y) < 0.6 * size and word.x - last.end < size

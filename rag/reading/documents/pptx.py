@@ -18,7 +18,7 @@ from rag.reading.office.ooxml import Block, Walker, unwrap
 from rag.reading.office.package import DAMAGE, get_attr, get_tag, office_file, parse_xml, read_meta, to_int
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 
 _FOOTER_ROLES = frozenset(["dt", "ftr", "sldNum"])
 _FIGURE = re.compile(r"-?\d+\.\d+(?:E[-+]\d+)?")
@@ -39,7 +39,7 @@ def read_pptx(body: bytes, url: str) -> Extracted:
         text = html_to_markdown("".join(part for count, slide in slides for part in _Slide(slide).write(count)))
         about = read_meta(zipfile.ZipFile(file))
     except (PythonPptxError, *DAMAGE) as error:
-        raise IngestError("office_broken", url=shown(url)) from error
+        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=text.partition("\n")[0].partition(" · ")[2], **about)
 
 

@@ -16,7 +16,7 @@ from rag.reading.extraction.metadata import name_of
 from rag.reading.layout.tables import markdown_row
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 
 MAX_COLUMNS = 500
 _MAX_CELL = 200_000
@@ -60,7 +60,7 @@ def write_tables(rows: Sequence[Row], url: str) -> Iterator[str]:
             yield "".join(block.pop(0))
         columns = _columns(*block)
         if len(columns) > MAX_COLUMNS:
-            raise IngestError("table_too_wide", url=shown(url), columns=len(columns), limit=MAX_COLUMNS)
+            raise IngestError("table_too_wide", url=printable(url), columns=len(columns), limit=MAX_COLUMNS)
         if block:
             names, rest = _split_header([[row[i] if i < len(row) else "" for i in columns] for row in block])
             yield "\n".join(_write_lists(names, rest) if _are_long(rest) else _write_table(names, rest))
@@ -109,7 +109,7 @@ def _read_rows(source: str, url: str) -> list[Row]:
             cells = [" ".join(cell.split()) for cell in row]
             rows.append(cells)
     except csv.Error as error:
-        raise IngestError("table_broken", url=shown(url), line=reader.line_num, limit=_MAX_CELL) from error
+        raise IngestError("table_broken", url=printable(url), line=reader.line_num, limit=_MAX_CELL) from error
     finally:
         csv.field_size_limit(before)
     return rows

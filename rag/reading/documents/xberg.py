@@ -14,7 +14,7 @@ from rag.errors import IngestError
 from rag.reading.extract import html_to_markdown
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import RTF
 
 _SUBJECT = re.compile(r"\A<p><strong>Subject</strong>: (.*?)</p>")
@@ -30,7 +30,7 @@ def read_office(body: bytes, url: str, kind: str) -> Extracted:
     try:
         import xberg
     except ImportError as error:
-        raise IngestError("office_reader_missing", url=shown(url)) from error
+        raise IngestError("office_reader_missing", url=printable(url)) from error
     options = xberg.ExtractionConfig(
         output_format="html", use_cache=False, disable_ocr=True, concurrency=xberg.ConcurrencyConfig(max_threads=1)
     )
@@ -42,7 +42,7 @@ def read_office(body: bytes, url: str, kind: str) -> Extracted:
     try:
         result = asyncio.run(extract())
     except (IndexError, RuntimeError, xberg.XbergError) as error:
-        raise IngestError("office_broken", url=shown(url)) from error
+        raise IngestError("office_broken", url=printable(url)) from error
     about = result.metadata
     return build_extracted(
         html_to_markdown(_SUBJECT.sub(r"<h1>\1</h1>", result.content)),

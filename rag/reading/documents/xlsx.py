@@ -20,7 +20,7 @@ from rag.reading.extract import html_to_markdown
 from rag.reading.office.package import DAMAGE, office_file, read_meta
 from rag.reading.parser import Extracted
 from rag.reading.properties import build_extracted, too_long_error
-from rag.web.guard import shown
+from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 
 _MAX_UNPACKED = 150_000_000
@@ -47,7 +47,7 @@ def read_xlsx(body: bytes, url: str) -> Extracted:
             text = "\n\n".join(_write_sheets(file, url))
         about = read_meta(zipfile.ZipFile(file))
     except DAMAGE as error:
-        raise IngestError("office_broken", url=shown(url)) from error
+        raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, **about)
 
 

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from rag.quantities.numerals import chinese_number
+from rag.quantities.numerals import parse_chinese
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.roles import ROLES, role_bits
 from rag.reading.extraction.structured import Facts, Thing, kinds_of, text_of
@@ -81,7 +81,7 @@ def _parse_month(text: str) -> int:
 
 def _parse_number(text: str) -> int:
     """Parse Arabic digits, a year digit by digit (二〇二四), or a number below a hundred (二十一)."""
-    return int(text) if text.isascii() else int(chinese_number(text.replace("○", "零")))
+    return int(text) if text.isascii() else int(parse_chinese(text.replace("○", "零")))
 
 
 _ORDERS = (

@@ -50,7 +50,7 @@ def clean_line(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def without_targets(text: str) -> str:
+def strip_link_targets(text: str) -> str:
     """Replace links and images outside code with their words; remove comments and link definitions."""
     pieces = _CODE.split(text)
     # Each code span adds two groups: itself and its fence.

@@ -49,7 +49,7 @@ def _express(node: Node) -> str:
 
 
 @cache
-def fitted() -> Forest:
+def load_forest() -> Forest:
     """Load the forest that is part of the program. Raises ValueError if it was fitted to other features."""
     weights = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     if weights["names"] != list(NAMES):

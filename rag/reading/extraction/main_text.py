@@ -19,7 +19,7 @@ from itertools import accumulate, compress
 from typing import Any
 
 from rag.reading.extraction.features import HEADINGS, Trigrams, describe, words_of
-from rag.reading.extraction.forest import Forest, fitted
+from rag.reading.extraction.forest import Forest, load_forest
 from rag.reading.extraction.grid import data_tables, table_of
 from rag.reading.extraction.panels import LABEL
 from rag.reading.extraction.render import markdown
@@ -141,7 +141,7 @@ def judge_blocks(body: Any, blocks: Sequence[Block], facts: Facts, forest: Fores
     if not blocks:
         return []
     rows, sizes = describe(blocks, extract_with_trafilatura(body), facts)
-    forest = forest or fitted()
+    forest = forest or load_forest()
     chances = [forest.probability(row) for row in rows]
     if sum(sizes) <= _SHORT_PAGE:
         ids = {id(block) for block in _drop_boilerplate(blocks)}

@@ -57,7 +57,7 @@ def name_of(url: str) -> str:
     return clean_line(stem) or site_of(url) or clean_line(url)
 
 
-def shorter_title(title: str, heading: str) -> str:
+def shorten_title(title: str, heading: str) -> str:
     """Cut `title` at the separator before which it equals the page's first heading."""
     for mark in _SEPARATORS.finditer(title):
         if _fold(title[: mark.start()]) == _fold(heading) != "":

@@ -171,7 +171,7 @@ def _format_term(term: str) -> str:
 def _format_block(block: Block, progress: _Progress) -> str:
     place, text = block.place, block.text
     if place.is_code:
-        return fenced(text)
+        return fence_code(text)
     tag = place.node.tag
     if tag in HEADINGS:
         return "#" * HEADINGS[tag] + " " + _join_lines(text)
@@ -205,7 +205,7 @@ def _outer_list(block: Block) -> Any:
     return next((node for node in block.place.ancestors if node.tag in _LISTS), None)
 
 
-def fenced(code: str, language: str = "") -> str:
+def fence_code(code: str, language: str = "") -> str:
     """Return code in a fence that none of its lines closes."""
     fence = "```"
     while fence in code:

@@ -20,7 +20,7 @@ class Document:
     largest: str
 
 
-def laid_out(
+def build_document(
     pages: Sequence[Sequence[Line]], titles: frozenset[str] = frozenset(), sure: Mapping[int, float] | None = None
 ) -> Document:
     """Build the document of pages; `titles` are those of its table of contents, normalized by `plain`.

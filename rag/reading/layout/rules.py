@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rag.reading.layout.words import turned
+from rag.reading.layout.words import rotate
 
 Box = tuple[float, float, float, float]
 """An area of a page: left, bottom, right, top."""
@@ -75,7 +75,7 @@ def find_grids(boxes: Iterable[Box], turn: int) -> tuple[list[Grid], list[Rule]]
     level: list[Rule] = []
     upright: list[Rule] = []
     for left, bottom, right, top in boxes:
-        (x, y), (end, up) = turned(left, bottom, turn), turned(right, top, turn)
+        (x, y), (end, up) = rotate(left, bottom, turn), rotate(right, top, turn)
         x, end, y, up = min(x, end), max(x, end), min(y, up), max(y, up)
         if end - x > _SHORT:
             level += [Rule(y, x, end), Rule(up, x, end)]

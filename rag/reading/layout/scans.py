@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from rag.reading.layout.tables import arranged
+from rag.reading.layout.tables import arrange_lines
 from rag.reading.layout.words import Line, Word
 from rag.text import UNSURE
 
@@ -23,7 +23,7 @@ _MAX_CROSSING = 0.2
 _MARGIN = 0.2
 
 
-Recognized = Mapping[str, Sequence[Sequence[Any]]]
+RecognizedPages = Mapping[str, Sequence[Sequence[Any]]]
 """The lines that `rag.reading.ocr` found on pages, by page number as in JSON."""
 
 
@@ -40,7 +40,7 @@ def has_letters(page: Sequence[Line]) -> bool:
     return sum(character.isalnum() for line in page for character in line.text) >= _MIN_LETTERS
 
 
-def with_scans(pages: list[list[Line]], recognized: Recognized) -> Scans:
+def add_scans(pages: list[list[Line]], recognized: RecognizedPages) -> Scans:
     """Put recognized lines into the pages."""
     sure: dict[int, float] = {}
     signals: set[str] = set()
@@ -69,7 +69,7 @@ def _read_lines(items: Sequence[Sequence[Any]]) -> tuple[list[Line], float]:
         lines.append(line)
     sure = sum(score * len(word) for score, _, _, words in rows for word, _, _ in words) / letters
     blocks = [_join_rows(block) for block in _iter_blocks(sorted(lines, key=lambda line: -line[0].y), 0)]
-    return [line for line_rows in blocks for line in arranged(line_rows, [], [], [False] * len(line_rows))], sure
+    return [line for line_rows in blocks for line in arrange_lines(line_rows, [], [], [False] * len(line_rows))], sure
 
 
 def _join_rows(lines: Sequence[list[Word]]) -> list[list[Word]]:

@@ -10,7 +10,7 @@ from itertools import groupby
 from statistics import mean, median
 
 from rag.reading.layout.rules import Grid, Rule
-from rag.reading.layout.words import Line, Word, cells_of, code_of, line_of, readable, text_of, usual_gap
+from rag.reading.layout.words import Line, Word, cells_of, code_of, line_of, normalize_glyphs, text_of, usual_gap
 
 _NUMBER = re.compile(r"[-+−–(<>~≈]{0,2}[$€£¥]?\s?\(?\d[\d.,\s]*\)?\s?[%)]?(?:\s?[^\W\d]{1,4})?(?:\[\^\d+\])?")
 _YEAR = re.compile(r"(?:[^\W\d]{2}\s?)?(?:19|20)\d\d(?:[-–/]\d{2,4})?[A-Z年]?")
@@ -56,7 +56,7 @@ class Row:
     lines: list[list[Word]]
 
 
-def arranged(
+def arrange_lines(
     lines: Sequence[list[Word]], grids: Sequence[Grid], level: Sequence[Rule], codes: Sequence[bool]
 ) -> list[Line]:
     """Return a page's lines with its tables, and columns that were drawn row by row one after the other.
@@ -310,7 +310,7 @@ def _column_texts(row: Row, columns: Sequence[Column]) -> list[str]:
         own = [[n for n in overlaps if columns[n][0] < word.end and word.x < columns[n][1]] for word in words]
         if len(overlaps) > 1 and own and all(len(ns) == 1 for ns in own):
             for word, ns in zip(words, own, strict=True):
-                parts[ns[0]].append(readable(word.text))
+                parts[ns[0]].append(normalize_glyphs(word.text))
         else:
             near = min(range(len(columns)), key=lambda n: abs(columns[n][0] - cell.x))
             parts[overlaps[0] if overlaps else near].append(cell.text)

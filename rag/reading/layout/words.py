@@ -31,7 +31,7 @@ _DENSE_START = re.compile(r"[\d\u2e80-\u9fff\uf900-\uffef$€£¥(-]")
 _GAP = 1.1
 """A gap of this many times the font size ends a cell; between numbers or Chinese words a smaller one does."""
 _CLOSE = 0.5
-RAISED = 0.2
+RAISED_SHARE = 0.2
 """A word is raised if it is this share of its size above its line."""
 _WIDEST_CODE = 300
 
@@ -68,7 +68,7 @@ class Word:
         return max(self.x - before.end, before.x - self.end)
 
 
-def turned(x: float, y: float, degrees: int) -> tuple[float, float]:
+def rotate(x: float, y: float, degrees: int) -> tuple[float, float]:
     """Return a position along and across the direction of text that is turned by so many degrees."""
     if not degrees:
         return x, y
@@ -76,7 +76,7 @@ def turned(x: float, y: float, degrees: int) -> tuple[float, float]:
     return x * cosine + y * sine, y * cosine - x * sine
 
 
-def raised(before: str, number: str) -> str:
+def append_raised(before: str, number: str) -> str:
     """Append a raised number to `before`: as a power, or as the mark of a note."""
     is_power = _POWER.search(before) or not number.isdigit()
     return f"{before}^{number}" if is_power else f"{before}[^{number}]"
@@ -145,15 +145,15 @@ def text_of(words: Sequence[Word], y: float) -> str:
     """Return the words of a line at height `y` as text."""
     text = ""
     for i, word in enumerate(words):
-        is_raised = i and word.y > y + RAISED * word.size and word.text.strip(".,;:)]").isdigit()
+        is_raised = i and word.y > y + RAISED_SHARE * word.size and word.text.strip(".,;:)]").isdigit()
         if is_raised and word.gap(words[i - 1]) < 0.2 * word.size:
-            text = raised(text, word.text)
+            text = append_raised(text, word.text)
         else:
             text += (" " if text else "") + word.text
-    return readable(text)
+    return normalize_glyphs(text)
 
 
-def readable(text: str) -> str:
+def normalize_glyphs(text: str) -> str:
     """Replace ligatures and radicals with the letters and characters they represent."""
     text = _ENDING.sub(" ", text.translate(_RADICALS))
     return _SHARED_GLYPH.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)

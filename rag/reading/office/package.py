@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import Any
 
 from rag.errors import IngestError
-from rag.web.guard import shown
+from rag.web.guard import printable
 
 MAX_UNPACKED = 40_000_000
 """Max. bytes of a package's XML parts, without pictures, which are not unpacked."""
@@ -43,7 +43,7 @@ def open_package(body: bytes, url: str, limit: int = MAX_UNPACKED) -> zipfile.Zi
     parts = package.infolist()
     unpacked = sum(part.file_size for part in parts if part.filename.endswith(_TEXT_SUFFIXES))
     if unpacked > limit or sum(part.file_size for part in parts) > 10 * MAX_UNPACKED or len(parts) > _MAX_PARTS:
-        raise IngestError("office_too_large", url=shown(url), limit=limit // 1_000_000)
+        raise IngestError("office_too_large", url=printable(url), limit=limit // 1_000_000)
     return package
 
 

@@ -35,7 +35,7 @@ STRATEGIES: dict[str, Strategy] = {
         Classic(),
     )
 }
-WRITTEN = frozenset({"hyde", "multi_query"})
+EXPANDED = frozenset({"hyde", "multi_query"})
 """The strategies that search with texts from an expander."""
 
 __all__ = [

@@ -17,7 +17,7 @@ class Classic:
         dense, _ = engine.query(request.question, frozenset({"dense"}), request.before)
         if dense is None:
             return Found(*engine.hits(request, limit=request.k), whole=True)
-        hits = engine.library.diverse(
+        hits = engine.library.search_diverse(
             dense,
             limit=request.k,
             fetch_k=request.fetch_k,

@@ -22,7 +22,7 @@ from rag.config import Settings
 from rag.errors import StoreAwayError, StoreError
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.retry import Outages
-from rag.store.values import SCREEN, patience
+from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Notice
 
 _FOLDER = "qdrant"  # under the data folder
@@ -47,7 +47,7 @@ def is_shared(client: QdrantClient) -> bool:
     return not isinstance(client, EdgeClient) and not isinstance(client._client, QdrantLocal)
 
 
-def rest(client: QdrantClient, idle: float) -> None:
+def unload_idle(client: QdrantClient, idle: float) -> None:
     """Release the embedded engine's resources for collections without a call for `idle` seconds."""
     if isinstance(client, EdgeClient):
         client.backend.unload_idle(idle)
@@ -123,7 +123,7 @@ class Server(QdrantClient):
         self._client = cast(QdrantBase, _Guarded(remote))
         self.cloud_inference = True  # skips the search of points for texts to embed; ours have none
         _silence_httpx()
-        with suppress(StoreAwayError), patience(SCREEN):
+        with suppress(StoreAwayError), patience(SCREEN_SECONDS):
             self.get_collections()
 
     def query_batch_points(
@@ -141,7 +141,7 @@ def _silence_httpx() -> None:
         logger.setLevel(logging.WARNING)
 
 
-def look(client: QdrantClient) -> Notice | None:
+def check_server(client: QdrantClient) -> Notice | None:
     """Check the server again. Return a notice if it doesn't respond, else None."""
     if away_since(client) is None:
         return None

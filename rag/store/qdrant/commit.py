@@ -30,7 +30,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
-from rag.store.duplicates import joined_aliases, sign
+from rag.store.duplicates import merge_aliases, sign
 from rag.store.qdrant.locks import LibraryLocks
 from rag.store.qdrant.records import (
     DENSE,
@@ -442,7 +442,7 @@ def _successor(draft: Draft, stored: PageRecord | None) -> Page:
     """Return the page to store in place of `stored`, with counts, dates and merged aliases."""
     moment = now()
     page = draft.page
-    aliases = joined_aliases((), page.aliases)
+    aliases = merge_aliases((), page.aliases)
     count = len(draft.new.chunks)
     page = replace(page, chunks=count, characters=len(page.text), updated_at=moment, aliases=aliases)
     if stored is None or stored.removed:
@@ -451,7 +451,7 @@ def _successor(draft: Draft, stored: PageRecord | None) -> Page:
     return replace(
         page,
         added_at=before.added_at or page.added_at or moment,
-        aliases=joined_aliases(before.aliases, page.aliases),
+        aliases=merge_aliases(before.aliases, page.aliases),
         version=before.version + (before.text_hash != page.text_hash),
     )
 

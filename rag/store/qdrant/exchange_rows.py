@@ -14,15 +14,15 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 from qdrant_client import models
 
-from rag.store.duplicates import joined_aliases
+from rag.store.duplicates import merge_aliases
 from rag.store.qdrant.archive import ROWS_BYTES, ArchiveWriter
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import SPARSE, chunk_payload, is_removed, match_any, page_from, page_id, walk
 from rag.store.qdrant.search import dense_vector
 from rag.store.values import text_hash
-from rag.text import plain
+from rag.text import to_plain_line
 from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
-from rag.web.guard import is_web_address, shown
+from rag.web.guard import is_web_address, printable
 from rag.web.url_key import split_url
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ def _strip_page(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page's record without derived fields, with overlong values cut."""
     slim = _omit(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
     texts = {name: str(slim[name])[:_MAX_CHARACTERS] for name in _TEXT_FIELDS & slim.keys()}
-    return {**slim, **texts, "aliases": list(joined_aliases((), payload.get("aliases", ())))}
+    return {**slim, **texts, "aliases": list(merge_aliases((), payload.get("aliases", ())))}
 
 
 def _omit(payload: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def parse_page(row: Mapping[str, Any], text: str) -> Page:
             continue
         values[field.name] = _check_value(field.name, row[field.name])
     page = Page(**{"language": "", "site": "", "source": "import", **values})
-    page = replace(page, title=plain(page.title), author=plain(page.author))
+    page = replace(page, title=to_plain_line(page.title), author=to_plain_line(page.author))
     _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
     _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation or not page.chunks))
     _require(_is_moment(page.added_at) and all(_is_moment(getattr(page, name) or page.added_at) for name in _TIMES))
@@ -192,7 +192,7 @@ def check_address(page: Page) -> Page:
     Raises AddressError.
     """
     if not (is_web_address(page.url) or (page.source in ("file", "note") and _is_file_address(page.url))):
-        raise AddressError(shown(page.url))
+        raise AddressError(printable(page.url))
     return replace(page, aliases=tuple(filter(_is_address, page.aliases)))
 
 
@@ -210,7 +210,7 @@ def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
     names = ("url_hash", "title", "text_hash", "since", "until")
     texts = {name: row[name] for name in names}
     _require(all(isinstance(value, str) for value in texts.values()))
-    return PageVersion(number=number, text=text, **{**texts, "title": plain(texts["title"])})
+    return PageVersion(number=number, text=text, **{**texts, "title": to_plain_line(texts["title"])})
 
 
 def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:

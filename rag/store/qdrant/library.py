@@ -224,9 +224,9 @@ class Library(Searcher):
 
     def same_text(self, text_hash: str) -> list[Page]:
         """Return the pages with exactly this text, oldest first."""
-        return self.same_texts([text_hash])
+        return self.pages_with_texts([text_hash])
 
-    def same_texts(self, text_hashes: Sequence[str]) -> list[Page]:
+    def pages_with_texts(self, text_hashes: Sequence[str]) -> list[Page]:
         """Return the pages with one of these texts, without their text, oldest first."""
         only = models.Filter(must=[match_any("text_hash", list(text_hashes))])
         records = walk(self.client, self.pages_collection, only, payload=WITHOUT_TEXT)
@@ -238,9 +238,9 @@ class Library(Searcher):
 
         See `rag.store.duplicates.sign`; a text too short for a signature has no matches.
         """
-        return self.near_texts_of([signature])[0]
+        return self.similar_pages_of_each([signature])[0]
 
-    def near_texts_of(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
+    def similar_pages_of_each(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
         """Return `near_texts` of each signature, in one call."""
         bands = [signature.bands for signature in signatures]
         requests = [
@@ -281,7 +281,7 @@ class Library(Searcher):
         passages = (self._checked(passage_from(by_id[chunk_id])) for chunk_id in ids if chunk_id in by_id)
         return [passage for passage in passages if passage.text]
 
-    def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
+    def reusable_vectors(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
         """Return the vectors of the page's chunks by `content_hash`; None if the model cannot read the text."""
         vectors = {}
         page = self.known([url_hash]).get(url_hash)

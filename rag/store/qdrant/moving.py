@@ -18,7 +18,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
-from rag.models.lexical import joined, without_learned
+from rag.models.lexical import drop_learned, join_vectors
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import (
@@ -207,8 +207,8 @@ class Move:
             payload = point.payload or {}
             point_vectors: dict[str, Any] = dict(point.vector) if isinstance(point.vector, dict) else {}
             if words := point_vectors.get(SPARSE):
-                terms = without_learned(SparseVector(words.indices, words.values))
-                terms = joined(terms, learned) if learned else terms
+                terms = drop_learned(SparseVector(words.indices, words.values))
+                terms = join_vectors(terms, learned) if learned else terms
                 point_vectors[SPARSE] = models.SparseVector(indices=terms.indices, values=terms.values)
             if vector is not None:
                 if not np.isfinite(vector).all():

@@ -18,7 +18,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import StoreError
-from rag.store.duplicates import Signature, alias_hash, joined_aliases
+from rag.store.duplicates import Signature, alias_hash, merge_aliases
 from rag.store.qdrant.client import layout
 from rag.store.values import DATE, Filters, content_hash
 from rag.text import white_space_before
@@ -206,12 +206,12 @@ class LibraryInfo:
         return self.title or self.name
 
     @property
-    def kept_until(self) -> datetime:
+    def restorable_until(self) -> datetime:
         """The time until which a deleted library can be restored."""
         return datetime.fromisoformat(self.removed_at) + RESTORE_PERIOD
 
     @property
-    def back_until(self) -> datetime | None:
+    def revertible_until(self) -> datetime | None:
         """The time until which the library can go back to `previous_model` without re-encoding; None if it cannot."""
         return datetime.fromisoformat(self.moved_at) + INDEX_PERIOD if self.moved_at else None
 
@@ -311,7 +311,7 @@ def is_removed(record: models.Record) -> bool:
 
 def state_payload(page: Page) -> dict[str, Any]:
     """Return the record fields that a re-check updates, even if the text is unchanged."""
-    aliases = joined_aliases((), page.aliases)
+    aliases = merge_aliases((), page.aliases)
     return {
         "etag": page.etag,
         "last_modified": page.last_modified,

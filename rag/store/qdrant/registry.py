@@ -76,12 +76,12 @@ def check_not_removed(client: QdrantClient, name: str) -> None:
     """Raise StoreError("library_removed") for a deleted library that can be restored."""
     for info in library_infos(client, removed=True):
         if info.name == name:
-            raise StoreError("library_removed", library=info.shown, until=f"{info.kept_until:%Y-%m-%d %H:%M} UTC")
+            raise StoreError("library_removed", library=info.shown, until=f"{info.restorable_until:%Y-%m-%d %H:%M} UTC")
 
 
-def is_over(info: LibraryInfo) -> bool:
+def is_expired(info: LibraryInfo) -> bool:
     """Return whether a deleted library can no longer be restored and may be purged."""
-    return datetime.now(UTC) >= info.kept_until
+    return datetime.now(UTC) >= info.restorable_until
 
 
 def ensure_registry(client: QdrantClient) -> None:
@@ -250,7 +250,7 @@ def remove_library(client: QdrantClient, name: str) -> None:
 
 def restore_library(client: QdrantClient, name: str) -> None:
     """Restore a deleted library; raise StoreError if it is too late."""
-    if not any(info.name == name and not is_over(info) for info in library_infos(client, removed=True)):
+    if not any(info.name == name and not is_expired(info) for info in library_infos(client, removed=True)):
         raise StoreError("library_unknown", library=name)
     client.set_payload(LIBRARIES, {"removed_at": ""}, [library_id(name)])
 
@@ -259,7 +259,7 @@ def purge_library(client: QdrantClient, name: str) -> None:
     """Delete a library that can no longer be restored, with everything in it; do nothing for others."""
     with library_locks(client, name).lock_all():
         for info in library_infos(client, removed=True):
-            if info.name == name and is_over(info):
+            if info.name == name and is_expired(info):
                 _drop(client, info)
 
 

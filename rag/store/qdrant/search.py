@@ -99,7 +99,7 @@ class Searcher:
                 hits, _ = self._run(requests, limit, with_vectors, fuse)
         return hits
 
-    def diverse(
+    def search_diverse(
         self,
         dense: NDArray[np.float32],
         *,

@@ -102,7 +102,7 @@ def import_library(
             )
         if library_info(client, name) is not None:
             raise StoreError("library_exists", library=name)
-        with importing(client, replace(info, name=name, title=title)) as (library, heartbeat):
+        with open_import(client, replace(info, name=name, title=title)) as (library, heartbeat):
             imported = _Import(
                 archive, library, counts, lambda done, total: (heartbeat(), on_progress(done, total))
             ).run()
@@ -113,7 +113,7 @@ def import_library(
 
 
 @contextmanager
-def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Library, Callable[[], None]]]:
+def open_import(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Library, Callable[[], None]]]:
     """Yield a new library to fill in the block; it stays hidden until the block succeeds.
 
     Also yields a function to call regularly as a heartbeat; it raises StoreError if another process has taken over.

@@ -107,7 +107,7 @@ class ConversationTable(Table):
             *(time.time(), text, run_id, turn_id),
         )
 
-    def put_aside(self, turn_id: str, waits: Mapping[str, Any]) -> None:
+    def suspend_turn(self, turn_id: str, waits: Mapping[str, Any]) -> None:
         """Note that the turn's run waits for a person, and the data to resume with (JSON values)."""
         self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(waits), turn_id)
 
@@ -160,7 +160,7 @@ class ConversationTable(Table):
             *(conversation_id, owner),
         )
 
-    def scored(self, library: str, owner: str | None) -> list[tuple[str, dict[str, float]]]:
+    def scored_answers(self, library: str, owner: str | None) -> list[tuple[str, dict[str, float]]]:
         """Return time and scores of the owner's scored answers (of everybody's if None), oldest first."""
         rows = self._file.rows(
             "SELECT created_at, json_extract(extra, '$.scores') AS scores FROM turns"
@@ -255,7 +255,7 @@ class ConversationTable(Table):
         )
         return [_turn(row) for row in rows]
 
-    def past_questions(self, library: str, limit: int) -> list[Mapping[str, Any]]:
+    def answers_with_citations(self, library: str, limit: int) -> list[Mapping[str, Any]]:
         """Return the latest stored answers with citations in the library, for every owner."""
         rows = self._file.rows(
             "SELECT answer FROM turns WHERE library = ? AND state = 'done'"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, Literal
 
-from rag.background import paced
+from rag.background import throttle
 from rag.dates import now
 from rag.errors import RagError
 from rag.store.sql.table import ALL, OWNED, Table, dump
@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSet:
+class StoredSet:
     id: str
     library: str
     owner: str
@@ -72,14 +72,14 @@ class CaseTable(Table):
         )
         return str(rows[0]["id"])
 
-    def sets(self, library: str, owner: str | None = None) -> list[KeptSet]:
+    def sets(self, library: str, owner: str | None = None) -> list[StoredSet]:
         """Return the sets of the library, by name."""
         statement = f"SELECT * FROM evaluation_sets WHERE library = ? AND {OWNED} ORDER BY name, rowid"
-        return [KeptSet(**dict(row)) for row in self._file.rows(statement, library, owner, owner)]
+        return [StoredSet(**dict(row)) for row in self._file.rows(statement, library, owner, owner)]
 
-    def set_of(self, set_id: str, owner: str | None = None) -> KeptSet | None:
+    def set_of(self, set_id: str, owner: str | None = None) -> StoredSet | None:
         rows = self._file.rows(f"SELECT * FROM evaluation_sets WHERE id = ? AND {OWNED}", set_id, owner, owner)
-        return KeptSet(**dict(rows[0])) if rows else None
+        return StoredSet(**dict(rows[0])) if rows else None
 
     def delete(self, set_id: str) -> None:
         """Delete the set; runs over it keep their questions."""
@@ -91,7 +91,7 @@ class CaseTable(Table):
         A batch is one statement, during which the interpreter is free for others.
         """
         last = self._file.rows("SELECT coalesce(max(position), 0) FROM evaluation_cases WHERE set_id = ?", set_id)[0][0]
-        rows = paced(
+        rows = throttle(
             ([at, case_id, dump(data), *_case_flags(data)] for at, (case_id, data) in enumerate(cases, last + 1)),
             BATCH_SIZE,
         )
@@ -102,7 +102,7 @@ class CaseTable(Table):
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
-        keys = paced(((set_id, case_id) for case_id in case_ids), BATCH_SIZE)
+        keys = throttle(((set_id, case_id) for case_id in case_ids), BATCH_SIZE)
         while batch := list(islice(keys, BATCH_SIZE)):
             with self._file.transaction() as db:
                 db.executemany("DELETE FROM evaluation_cases WHERE set_id = ? AND case_id = ?", batch)
@@ -137,7 +137,7 @@ def _case_flags(case: Row) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRun:
+class StoredRun:
     """A run over `total` questions and settings, `done` of which have a row. `data` is JSON values."""
 
     id: str
@@ -156,7 +156,7 @@ class KeptRun:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRow:
+class StoredRow:
     """The result of one question under one setting: its scores and further JSON values."""
 
     setting: str
@@ -184,16 +184,16 @@ class RunTable(Table):
         )
         return run_id
 
-    def run(self, run_id: str, owner: str | None = None) -> KeptRun | None:
+    def run(self, run_id: str, owner: str | None = None) -> StoredRun | None:
         rows = self._file.rows(f"{_RUN} WHERE id = ? AND {OWNED}", run_id, owner, owner)
         return _run(rows[0]) if rows else None
 
-    def runs(self, library: str, owner: str | None = None) -> list[KeptRun]:
+    def runs(self, library: str, owner: str | None = None) -> list[StoredRun]:
         """Return the runs of the library, newest first."""
         statement = f"{_RUN} WHERE library = ? AND {OWNED} ORDER BY created_at DESC, rowid DESC"
         return [_run(row) for row in self._file.rows(statement, library, owner, owner)]
 
-    def running(self) -> list[KeptRun]:
+    def running(self) -> list[StoredRun]:
         """Return the running runs of every library, oldest first."""
         return [_run(row) for row in self._file.rows(f"{_RUN} WHERE state = 'running' ORDER BY created_at, rowid")]
 
@@ -209,7 +209,7 @@ class RunTable(Table):
             *(process, time.time(), run_id, before),
         )
 
-    def seen(self, run_id: str) -> RunState | None:
+    def send_heartbeat(self, run_id: str) -> RunState | None:
         """Note that the run's process is alive; return the state it should be in."""
         self._file.write("UPDATE evaluation_runs SET seen_at = ? WHERE id = ?", time.time(), run_id)
         rows = self._file.rows("SELECT state FROM evaluation_runs WHERE id = ?", run_id)
@@ -242,7 +242,7 @@ class RunTable(Table):
             )
         return True
 
-    def add_row(self, run_id: str, row: KeptRow) -> bool:
+    def add_row(self, run_id: str, row: StoredRow) -> bool:
         """Store a row; return False if it exists, or the run is gone."""
         return self._file.write(
             "INSERT INTO evaluation_rows (run_id, setting, case_id, library, owner, created_at, scores, data)"
@@ -257,7 +257,7 @@ class RunTable(Table):
             scores.setdefault(row["setting"], {})[row["case_id"]] = json.loads(row["scores"])
         return scores
 
-    def row(self, run_id: str, setting: str, case_id: str) -> KeptRow | None:
+    def row(self, run_id: str, setting: str, case_id: str) -> StoredRow | None:
         statement = "SELECT * FROM evaluation_rows WHERE run_id = ? AND setting = ? AND case_id = ?"
         rows = self._file.rows(statement, run_id, setting, case_id)
         return _row(rows[0]) if rows else None
@@ -269,17 +269,17 @@ class RunTable(Table):
         rows = self._file.rows(statement, *(f'$."{name}"' for name in names), run_id)
         return {row[0]: {name: row[at] for at, name in enumerate(names, 1) if row[at] is not None} for row in rows}
 
-    def rows(self, run_id: str, setting: str) -> list[KeptRow]:
+    def rows(self, run_id: str, setting: str) -> list[StoredRow]:
         statement = "SELECT * FROM evaluation_rows WHERE run_id = ? AND setting = ? ORDER BY rowid"
         return [_row(row) for row in self._file.rows(statement, run_id, setting)]
 
 
-def _run(row: SqlRow) -> KeptRun:
-    return KeptRun(**{**dict(row), "data": json.loads(row["data"])})
+def _run(row: SqlRow) -> StoredRun:
+    return StoredRun(**{**dict(row), "data": json.loads(row["data"])})
 
 
-def _row(row: SqlRow) -> KeptRow:
-    return KeptRow(row["setting"], row["case_id"], json.loads(row["scores"]), _unpack(row["data"]))
+def _row(row: SqlRow) -> StoredRow:
+    return StoredRow(row["setting"], row["case_id"], json.loads(row["scores"]), _unpack(row["data"]))
 
 
 def _pack(data: Any) -> bytes:

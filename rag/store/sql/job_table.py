@@ -144,7 +144,7 @@ class ItemTable(Table):
             db.execute(statement, (dump({"reading": reading}), *values))
             return [row["job_id"] for row in rows]
 
-    def all_wait(self, job_id: str) -> None:
+    def requeue_running(self, job_id: str) -> None:
         """Queue items again that were in progress when the process ended."""
         self._file.write(
             "UPDATE job_items SET stage = 'waiting' WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'", job_id
@@ -354,16 +354,16 @@ class JobTable:
         )
         return self._add_counts(rows)
 
-    def open_of(self, owner: str) -> int:
+    def count_open(self, owner: str) -> int:
         """Count the unfinished jobs of this person."""
         rows = self._file.rows("SELECT count(*) FROM jobs WHERE state IN ('running', 'paused') AND owner = ?", owner)
         return int(rows[0][0])
 
-    def any_running(self) -> bool:
+    def has_running(self) -> bool:
         """Return whether there is a running job for any app."""
         return bool(self._file.rows("SELECT 1 FROM jobs WHERE state = 'running' AND bulk = 0 LIMIT 1"))
 
-    def unfinished_bulk(self, library: str) -> list[Job]:
+    def unfinished_bulk_jobs(self, library: str) -> list[Job]:
         """Return the library's running and paused bulk jobs, without counts, oldest first."""
         rows = self._file.rows(
             "SELECT * FROM jobs WHERE library = ? AND bulk = 1 AND state IN ('running', 'paused')"

@@ -47,7 +47,7 @@ class Postgres:
         self._url = url
         self._local = threading.local()
         with self.failures():
-            with self.sole() as connection:
+            with self.exclusive_connection() as connection:
                 _ensure_tables(connection, self.name)
             self.pool = ConnectionPool(
                 url,
@@ -105,7 +105,7 @@ class Postgres:
             raise StoreError("postgres_failed", database=self.name, detail=_detail(error)) from error
 
     @contextmanager
-    def sole(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    def exclusive_connection(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
         """Yield a connection for changing tables: one process at a time gets it.
 
         The lock is polled: a waiting statement would hold a snapshot, which CREATE INDEX CONCURRENTLY of the other

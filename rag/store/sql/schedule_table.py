@@ -56,7 +56,7 @@ class ScheduleTable(Table):
         only, values = ("WHERE library = ?", (library,)) if library is not None else ("", ())
         return [_schedule(row) for row in self._file.rows(f"SELECT * FROM schedules {only} ORDER BY rowid", *values)]
 
-    def due(self, moment: str) -> list[Schedule]:
+    def due_schedules(self, moment: str) -> list[Schedule]:
         """Return the schedules that are due, the longest overdue first."""
         rows = self._file.rows("SELECT * FROM schedules WHERE next_at <= ? ORDER BY next_at, rowid", moment)
         return [_schedule(row) for row in rows]
@@ -71,7 +71,7 @@ class ScheduleTable(Table):
             "UPDATE schedules SET next_at = ? WHERE id = ? AND next_at = ?", *(next_at, schedule.id, schedule.next_at)
         )
 
-    def started(self, schedule_id: str, job_id: str, moment: str) -> None:
+    def note_start(self, schedule_id: str, job_id: str, moment: str) -> None:
         """Note the job that the schedule started."""
         self._file.write("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", moment, job_id, schedule_id)
 

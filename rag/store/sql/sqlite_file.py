@@ -110,6 +110,6 @@ def failures(path: Path) -> Iterator[None]:
         raise StoreError("database_failed", path=str(path), detail=str(error)) from error
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def connect_shared(path: Path) -> sqlite3.Connection:
     """Open a file for a third-party library that manages its tables and transactions, and shares it between threads."""
     return sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False, isolation_level=None)

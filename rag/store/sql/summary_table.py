@@ -9,7 +9,7 @@ from typing import Any
 from rag.dates import now
 from rag.store.sql.table import Table, dump
 
-MOST_KEPT = 20_000
+MAX_SUMMARIES = 20_000
 """Maximum number of summaries in the database; the oldest are deleted."""
 
 
@@ -27,7 +27,7 @@ class SummaryTable(Table):
                 (library, url_hash, text_hash, language, by, created_at, dump(data)),
             )
             newest = "SELECT rowid FROM summaries ORDER BY created_at DESC, rowid DESC LIMIT ?"
-            db.execute(f"DELETE FROM summaries WHERE rowid NOT IN ({newest})", (MOST_KEPT,))
+            db.execute(f"DELETE FROM summaries WHERE rowid NOT IN ({newest})", (MAX_SUMMARIES,))
         return created_at
 
     def find(self, library: str, url_hash: str, text_hash: str, language: str, by: str = "") -> dict[str, Any] | None:

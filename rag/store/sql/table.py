@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rag.text import without_surrogates
+from rag.text import replace_surrogates
 
 if TYPE_CHECKING:
     import sqlite3
@@ -65,4 +65,4 @@ class Table:
 
 def dump(data: Mapping[str, Any] | list[Any]) -> str:
     """Return JSON that a database can store: lone surrogates, which cannot be encoded, are replaced."""
-    return without_surrogates(json.dumps(data, ensure_ascii=False))
+    return replace_surrogates(json.dumps(data, ensure_ascii=False))

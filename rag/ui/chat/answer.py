@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.graphs.reports import removal, saving
+from rag.graphs.reports import removal_notice, saving_notice
 from rag.locales import say
 from rag.retrieval.ledger import LEG
-from rag.tools import use_line
+from rag.tools import describe_use
 from rag.types import Answer, Outcome
 from rag.ui.chat.asking import ask, ask_first
 from rag.ui.chat.check_summary import doubtful, head_line
@@ -138,7 +138,7 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
     """Draw the notes on an answer, one sentence each."""
     lines = []
     for use in answer.tools:
-        icon, line = "error" if use.failed else "build", use_line(use, language, answer.text)
+        icon, line = "error" if use.failed else "build", describe_use(use, language, answer.text)
         if not line.endswith(f": {text.strip()}"):  # else it only repeats the answer
             lines.append(f":material/{icon}: {escape_line(line)}")
     if answer.notice and not _is_notice(answer):
@@ -184,9 +184,9 @@ def _draw_near(app: App, library: str, turn: TurnView, answer: Answer, language:
 def _display_text(turn: TurnView, answer: Answer, language: Language) -> str:
     """Return the text of an answer; messages of the app itself are in the language of the screen."""
     if answer.mode == "save" and answer.outcome == "conversation":
-        return say(saving(turn.route.get("saved")), language)
+        return say(saving_notice(turn.route.get("saved")), language)
     if answer.mode == "remove" and answer.outcome == "conversation":
-        return say(removal(turn.route), language)
+        return say(removal_notice(turn.route), language)
     return say(answer.notice, language) if answer.notice and _is_notice(answer) else answer.text
 
 

@@ -14,7 +14,7 @@ from rag.runs.options import Question, RunOptions
 from rag.store.values import Filters
 from rag.types import RunMode
 from rag.ui.chat.filters import search_options
-from rag.ui.kit.session import Session, chat_in_use, session, show, whose
+from rag.ui.kit.session import Session, chat_in_use, person_id, session, show
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -62,7 +62,7 @@ def regenerate(app: App, turn: TurnView, mode: str = "", model: str = "") -> Non
     state, chat = session(), chat_in_use(app)
     settings = {name: value for name, value in turn.settings.items() if name not in _NOT_COPIED}
     try:
-        request = app.conversations.again(turn.id, mode, state.owner)
+        request = app.conversations.repeat_question(turn.id, mode, state.owner)
     except RagError as error:
         state.notes.append(error.notice)
         return
@@ -73,7 +73,7 @@ def regenerate(app: App, turn: TurnView, mode: str = "", model: str = "") -> Non
 def _begin(app: App, question: Question, conversation: str, **options: Any) -> bool:
     state = session()
     try:
-        turn = app.converse(question, conversation_id=conversation, owner=state.owner, person=whose(), **options)
+        turn = app.converse(question, conversation_id=conversation, owner=state.owner, person=person_id(), **options)
     except RagError as error:
         state.notes.append(error.notice)
         return False

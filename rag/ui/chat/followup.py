@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.reasoning.history import searched_with
+from rag.reasoning.history import find_earlier_questions
 from rag.types import Answer, Step
 from rag.ui.chat.asking import ask
 from rag.ui.kit.escape import escape_line, shorten
@@ -25,7 +25,7 @@ def followup_line(question: str, standalone: str, steps: Sequence[Step], languag
     """Return the earlier questions that the search included; empty if there are none."""
     if standalone:
         return label("understood", language, question=escape_line(standalone)) if standalone != question else ""
-    previous = reversed(searched_with(steps))
+    previous = reversed(find_earlier_questions(steps))
     questions = " · ".join(escape_line(shorten(" ".join(earlier.split()), _PREVIEW)) for earlier in previous)
     return label("searched_with", language, questions=questions) if questions else ""
 

@@ -9,7 +9,7 @@ import streamlit as st
 from rag.conversations.remembered import LONGEST, Note
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.session import session, whose
+from rag.ui.kit.session import person_id, session
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
     note_id = turn.settings.get("remembered")
     if not note_id:
         return
-    note = next((one for one in app.remembered.notes(whose()) if one.id == note_id), None)
+    note = next((one for one in app.remembered.notes(person_id()) if one.id == note_id), None)
     with st.container(horizontal=True, vertical_alignment="center", key=f"remembered-{turn.id}", gap="small"):
         text = label("remembered_kept", language, note=escape_line(note.text)) if note else ""
         st.caption(f":material/bookmark: {text or label('remembered_gone', language)}", width="content")
@@ -35,7 +35,7 @@ def draw_memory(app: App, language: Language) -> None:
     """Draw all of this person's notes, each in a separate form."""
     st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
     st.markdown(label("settings_remembered_lead", language))
-    notes = app.remembered.notes(whose())
+    notes = app.remembered.notes(person_id())
     if not notes:
         st.caption(label("remembered_none", language))
         return
@@ -58,8 +58,8 @@ def _draw_note(app: App, note: Note, number: int, language: Language) -> None:
 
 def _save(app: App, note: Note) -> None:
     text, lasting = str(st.session_state[f"note-{note.id}"] or ""), bool(session().owner)
-    attempt(lambda: app.remembered.change(whose(), note.id, text, lasting=lasting))
+    attempt(lambda: app.remembered.change(person_id(), note.id, text, lasting=lasting))
 
 
 def _forget(app: App, note: Note) -> None:
-    attempt(lambda: app.remembered.forget(whose(), note.id))
+    attempt(lambda: app.remembered.forget(person_id(), note.id))

@@ -19,7 +19,7 @@ from rag.ui.kit.live import LiveRun
 from rag.ui.kit.navigation import go
 from rag.ui.kit.page_html import scrollable
 from rag.ui.kit.parts import close, moment
-from rag.ui.kit.session import session, whose
+from rag.ui.kit.session import person_id, session
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Langua
         st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
     text, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
     if st.button(text, icon=icon, key=f"add-web-{key}"):
-        go("add", job=app.imports.add_urls(urls, library=library, owner=whose()))
+        go("add", job=app.imports.add_urls(urls, library=library, owner=person_id()))
 
 
 def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:

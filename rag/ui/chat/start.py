@@ -16,7 +16,7 @@ from rag.ui.chat.examples import example_questions, sample_questions
 from rag.ui.kit.attempt import unless_away
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.session import count_pages, is_empty, session, whose
+from rag.ui.kit.session import count_pages, is_empty, person_id, session
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _draw_questions(app: App, library: str, questions: Sequence[str], language: 
 
 def _ask_samples(app: App, library: str, question: str) -> None:
     """Load the sample pages, then answer."""
-    ask_first(app, library, question, saving=app.imports.add_examples(library=library, owner=whose()))
+    ask_first(app, library, question, saving=app.imports.add_examples(library=library, owner=person_id()))
 
 
 def _draw_add_buttons(app: App, library: str, language: Language) -> None:
@@ -79,7 +79,7 @@ def _draw_add_buttons(app: App, library: str, language: Language) -> None:
         if st.button(label("empty_add", language), icon=":material/add:", key="empty-add"):
             go("add")
         if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
-            go("add", job=app.imports.add_examples(library=library, owner=whose()))
+            go("add", job=app.imports.add_examples(library=library, owner=person_id()))
 
 
 def _draw_page_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:

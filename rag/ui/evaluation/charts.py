@@ -12,7 +12,7 @@ from rag.ui.kit.parts import metric_name
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
-    from rag.evaluation.comparison import Compared
+    from rag.evaluation.comparison import MetricDifference
     from rag.evaluation.evaluation import Bin
     from rag.evaluation.statistics import Estimate
 
@@ -20,7 +20,7 @@ _ROW, _LEFT, _WIDTH, _RIGHT, _TOP, _PLOT = 30, 260, 240, 70, 26, 180
 _TEXT: Final = "currentColor"
 
 
-def chart_differences(comparisons: Sequence[Compared], language: Language) -> str:
+def chart_differences(comparisons: Sequence[MetricDifference], language: Language) -> str:
     """Return a row per metric in units of its widest interval; intervals that contain zero show no difference."""
     middle = _LEFT + _WIDTH // 2
     rows = []

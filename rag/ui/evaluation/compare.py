@@ -23,7 +23,7 @@ from rag.ui.kit.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App
     from rag.evaluation.cases import Case
-    from rag.evaluation.comparison import Compared
+    from rag.evaluation.comparison import MetricDifference
 
 _COLORS = {"better": "green", "worse": "red", "no_difference_shown": "gray", "too_few": "gray"}
 _LIMIT = 20
@@ -48,7 +48,7 @@ def draw_compare(app: App, library: str, language: Language) -> None:
     ids = tuple(select(cases, languages, tags)) if languages or tags else None
     try:
         done = sum(evaluation_of(app).runs.run(side.run_id).done for side in sides)
-        comparisons = _compare(app, tuple(sides), ids, (done, bool(evaluation_of(app).withheld(sides))))
+        comparisons = _compare(app, tuple(sides), ids, (done, bool(evaluation_of(app).withheld_metrics(sides))))
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
@@ -65,7 +65,7 @@ def _compare(
     sides: tuple[Side, ...],
     ids: tuple[str, ...] | None,
     state: tuple[int, bool],  # noqa: ARG001 - part of the cache key
-) -> list[list[Compared]]:
+) -> list[list[MetricDifference]]:
     """Compare, cached until there are new answers: thousands of samples are drawn, and each click redraws the page."""
     return evaluation_of(_app).compare(sides, ids)
 
@@ -105,7 +105,7 @@ def _pick(name: str, candidates: list[str], language: Language) -> list[str]:
     return st.pills(title, candidates, selection_mode="multi", format_func=names.__getitem__, key=f"compare-{name}")
 
 
-def _draw_comparison(comparisons: Sequence[Compared], side: str, first: str, language: Language) -> None:
+def _draw_comparison(comparisons: Sequence[MetricDifference], side: str, first: str, language: Language) -> None:
     st.markdown(f"**{label('compare_beside', language, side=escape_line(side), first=escape_line(first))}**")
     significant = [
         item for item in comparisons if item.metric.better and item.difference.verdict in ("better", "worse")
@@ -129,7 +129,7 @@ def _draw_comparison(comparisons: Sequence[Compared], side: str, first: str, lan
     data_table([_row(item, language) for item in comparisons], column_config=columns, hide_index=True)
 
 
-def _row(item: Compared, language: Language) -> dict[str, Any]:
+def _row(item: MetricDifference, language: Language) -> dict[str, Any]:
     difference, needed = item.difference, item.difference.needed
     verdict = label(f"verdict_{difference.verdict}", language) if item.metric.better else ""
     if verdict and needed:
@@ -180,7 +180,7 @@ def _draw_questions(
     options: dict[str, Any] = {"format_func": lambda name: metric_name(name, language), "key": "compare-metric"}
     metric = st.selectbox(title, metrics, index=usual, **options) or metrics[0]
     _draw_runs(app, sides, metric, ids, language)
-    pairs = [one for one in evaluation_of(app).by_difference(sides, metric, ids) if one.case_id in cases][:_LIMIT]
+    pairs = [one for one in evaluation_of(app).rank_by_difference(sides, metric, ids) if one.case_id in cases][:_LIMIT]
     rows = [
         {"question": cases[pair.case_id].question, **{str(n): _format(v) for n, v in enumerate(pair.values, 1)}}
         for pair in pairs

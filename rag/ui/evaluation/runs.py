@@ -18,7 +18,7 @@ from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.choices import MODES
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import data_table, duration, metric_name, moment, strategy_name
-from rag.ui.kit.session import chat_in_use, evaluation_of, session, whose
+from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _draw_new(app: App, question_set: SetView, language: Language) -> None:
             width="content",
         )
     if start:
-        kw: dict[str, Any] = {"person": whose(), "chat": session().chat, "judge": bool(with_judge)}
+        kw: dict[str, Any] = {"person": person_id(), "chat": session().chat, "judge": bool(with_judge)}
         if attempt_here(lambda: evaluation_of(app).evaluate(question_set.id, settings, **kw), language):
             st.rerun()
 
@@ -165,7 +165,7 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
 
 def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
     """Say which scores are hidden until the judge agrees with people."""
-    if evaluation_of(app).withheld(sides):
+    if evaluation_of(app).withheld_metrics(sides):
         st.caption(label("judge_withheld", language))
 
 

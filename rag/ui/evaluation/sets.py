@@ -16,7 +16,7 @@ from rag.text import question_language
 from rag.types import Notice
 from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.parts import data_table
-from rag.ui.kit.session import chat_in_use, evaluation_of, session, set_param, whose
+from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session, set_param
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _run(work: Callable[[], int], code: str) -> None:
 def _write(app: App, question_set: SetView, language: Language) -> None:
     """Let the model write questions page by page; what it wrote before an error is kept."""
     count = 0
-    drafts = evaluation_of(app).write(question_set.id, _MAX_DRAFTS, chat=session().chat, person=whose())
+    drafts = evaluation_of(app).write(question_set.id, _MAX_DRAFTS, chat=session().chat, person=person_id())
     try:
         with st.status(label("sets_making", language, count=0)) as status:
             for count, _ in enumerate(drafts, 1):

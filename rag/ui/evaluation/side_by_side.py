@@ -14,7 +14,7 @@ from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import data_table, metric_name
 from rag.ui.kit.render import answer_markdown
-from rag.ui.kit.session import evaluation_of, session, whose
+from rag.ui.kit.session import evaluation_of, person_id, session
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
         submitted = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")
     if submitted and (case := case_from_form(question, answer, quote)):
         rows: list[RowView] = []
-        options: dict[str, Any] = {"person": whose(), "chat": session().chat}
+        options: dict[str, Any] = {"person": person_id(), "chat": session().chat}
         with st.spinner(label("beside_asking", language)):
             side_by_side = partial(evaluation_of(app).side_by_side, library, case, [first, second], **options)
             attempt(lambda: rows.extend(side_by_side()))

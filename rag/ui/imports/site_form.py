@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag.ingest.discovery.frontier import SiteKind
 from rag.ui.kit.escape import escape_line, is_web_url
-from rag.ui.kit.session import whose
+from rag.ui.kit.session import person_id
 from rag.ui.kit.strings import Language, label
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
 from rag.web.url_key import split_url
@@ -47,7 +47,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
         st.error(label("site_start_wrong", language), icon=":material/error:")
         return None
     limits = {"prefix": prefix, "max_pages": pages, "max_depth": depth, "force": force}
-    return app.imports.add_site(start, kind, library=library, owner=whose(), chunker=chunker, **limits)
+    return app.imports.add_site(start, kind, library=library, owner=person_id(), chunker=chunker, **limits)
 
 
 def site_address(app: App, text: str) -> str:

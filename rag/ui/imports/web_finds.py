@@ -9,7 +9,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import say
 from rag.ui.kit.escape import escape_line, web_link
-from rag.ui.kit.session import whose
+from rag.ui.kit.session import person_id
 from rag.ui.kit.strings import Language, counted, label
 from rag.web.search import WebHit
 from rag.web.url_key import split_url
@@ -40,7 +40,7 @@ def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: 
     if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not urls):
         return None
     del st.session_state[_HITS]
-    return app.imports.add_urls(urls, library=library, owner=whose(), force=force, chunker=chunker)
+    return app.imports.add_urls(urls, library=library, owner=person_id(), force=force, chunker=chunker)
 
 
 def _search(app: App, query: str, language: Language) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from rag.conversations.conversations import PageStamp, is_outdated
+from rag.conversations.conversations import PageStamp, find_outdated
 from rag.errors import RagError
 from rag.types import Answer, Citation, Passage
 from rag.ui.kit.attempt import unless_away
@@ -70,6 +70,6 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     if pages is None:
         return {}
     states: dict[str, PageNow] = {key: "off_site" for key, page in pages.items() if page.status == "gone"}
-    for key, state in is_outdated(turn, {key: PageStamp.of(page) for key, page in pages.items()}).items():
+    for key, state in find_outdated(turn, {key: PageStamp.of(page) for key, page in pages.items()}).items():
         states[key] = "gone" if state == "gone" else "newer"
     return states

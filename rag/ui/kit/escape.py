@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from rag.text import without_controls
+from rag.text import strip_controls
 
 JOINER = "\u2060"
 
@@ -24,7 +24,7 @@ _WEB_URL = re.compile(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
 
 def escape(text: str) -> str:
     """Return Streamlit Markdown that shows `text` literally; line breaks stay line breaks of the source."""
-    text = without_controls(text)
+    text = strip_controls(text)
     text = _SHORTCODE.sub(":" + JOINER, text)
     text = _BARE_LINK.sub(lambda match: match[1] + JOINER, text)
     text = _BARE_ADDRESS.sub("@" + JOINER, text)
@@ -40,7 +40,7 @@ def _escape_line_start(match: re.Match[str]) -> str:
 
 def code_block(code: str, language: str = "text") -> str:
     """Return a code block that shows `code` literally."""
-    code = without_controls(code).rstrip()
+    code = strip_controls(code).rstrip()
     ticks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
     return f"{ticks}{language}\n{code}\n{ticks}"
 

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rag.locales import sentences
 from rag.retrieval.strategies import STRATEGIES
-from rag.text import inert
+from rag.text import escape_formula
 from rag.ui.kit.escape import JOINER, escape_line, is_web_url
 from rag.ui.kit.strings import Language, counted, label
 from rag.web.url_key import split_url
@@ -93,7 +93,7 @@ def data_table(rows: Sequence[Mapping[str, Any]], **options: Any) -> Any:
 
 
 def _defuse(value: Any) -> Any:
-    is_formula = isinstance(value, str) and inert(value) != value and not _NUMBER.fullmatch(value)
+    is_formula = isinstance(value, str) and escape_formula(value) != value and not _NUMBER.fullmatch(value)
     return f"{JOINER}{value}" if is_formula else value
 
 

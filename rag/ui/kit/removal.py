@@ -9,7 +9,7 @@ import streamlit as st
 
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.session import set_param, whose
+from rag.ui.kit.session import person_id, set_param
 from rag.ui.kit.strings import Language, counted, label
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def draw_undo(app: App, library: str, language: Language) -> None:
         )
         if token and st.button(label("remembered_undo", language), icon=":material/undo:", key="removal-undo-go"):
             st.session_state.pop(_UNDO)
-            attempt(lambda: set_param("job", app.removals.undo(token, whose())))
+            attempt(lambda: set_param("job", app.removals.undo(token, person_id())))
             st.rerun()
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="removal-undo-close"):
             st.session_state.pop(_UNDO)

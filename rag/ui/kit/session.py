@@ -107,7 +107,7 @@ def browser() -> str:
     return browser_id() or session().id
 
 
-def whose() -> str:
+def person_id() -> str:
     """Return the id to count answers and imports by: the signed-in person's, else a digest of the browser's id."""
     return session().owner or hashlib.sha256(browser().encode()).hexdigest()[:32]
 

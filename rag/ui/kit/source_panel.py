@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.store.values import SCREEN, patience
+from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Citation, Page, PageVersion
 from rag.ui.kit.attempt import unless_away
 from rag.ui.kit.escape import escape_line, is_web_url, web_link
@@ -85,7 +85,7 @@ def _open_source(source_id: str) -> None:
 
 def _draw_source(app: App, source: Source, source_id: str, language: Language) -> None:
     place = source.place
-    with patience(SCREEN):
+    with patience(SCREEN_SECONDS):
         page = unless_away(lambda: app.page(source.home, place.url_hash))
         versions = unless_away(lambda: app.library(source.home).versions(place.url_hash)) if page else ()
     excerpt = read_source(source, versions or ())

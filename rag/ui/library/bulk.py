@@ -15,7 +15,7 @@ from rag.types import Notice, Page
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.parts import data_table, language_name, moment, short_source
 from rag.ui.kit.removal import confirm_removal
-from rag.ui.kit.session import set_param, whose
+from rag.ui.kit.session import person_id, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.page_filter import state_of
 
@@ -134,7 +134,7 @@ def recheck(app: App, library: str, hashes: Sequence[str] | None, *, site: str =
     """Start a re-check of these pages, or of all, and show its progress."""
 
     def begin() -> None:
-        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=whose(), title=title))
+        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=person_id(), title=title))
 
     attempt(begin)
     st.rerun()

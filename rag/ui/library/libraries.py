@@ -140,7 +140,7 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
 def draw_removed(app: App, language: Language) -> None:
     """Draw the deleted libraries that can be restored."""
     for info in app.libraries.removed():
-        until = moment(info.kept_until.isoformat())
+        until = moment(info.restorable_until.isoformat())
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):
             st.caption(label("library_kept", language, title=escape_line(info.shown), until=until))
             if st.button(label("library_restore", language), icon=":material/undo:", key=f"restore-{info.name}"):

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rag.app.page_maps import MAX_PAGES
-from rag.retrieval.page_map import FEWEST, PageMap
+from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.types import Page
 from rag.ui.kit.escape import shorten
 from rag.ui.kit.page_html import escape_html
@@ -79,8 +79,8 @@ def draw_map(
 ) -> None:
     """Draw the dots of `pages`; those that are not `shown` are faint."""
     if layout is None:
-        if len(pages) < FEWEST:
-            st.info(label("map_too_few", language, fewest=FEWEST), icon=":material/scatter_plot:")
+        if len(pages) < MIN_PAGES:
+            st.info(label("map_too_few", language, fewest=MIN_PAGES), icon=":material/scatter_plot:")
         return
     st.text_input(label("library_title", language), key=_PAGE_KEY, label_visibility="collapsed", on_change=_open)
     placed = [page for page in pages if page.url_hash in layout.places]

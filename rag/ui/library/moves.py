@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.locales import say
-from rag.models.hub import stored_model
+from rag.models.hub import model_of_library
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment
@@ -29,14 +29,14 @@ def draw_move_buttons(app: App, library: str, language: Language) -> None:
         return
     current = app.libraries.current_model()
     if current and info.embedding_model != current:
-        text = label("move_go", language, model=stored_model(current))
+        text = label("move_go", language, model=model_of_library(current))
         if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
             attempt(lambda: app.moves.begin(library, current))
             st.rerun()
-    until = info.back_until
+    until = info.revertible_until
     if until and datetime.now(UTC) < until and info.previous_model != current:
-        text = label("move_back", language, model=stored_model(info.previous_model))
-        names = {"model": stored_model(info.embedding_model), "previous": stored_model(info.previous_model)}
+        text = label("move_back", language, model=model_of_library(info.previous_model))
+        names = {"model": model_of_library(info.embedding_model), "previous": model_of_library(info.previous_model)}
         hint = label("move_kept", language, until=moment(until.isoformat()), **names)
         if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
             attempt(lambda: app.moves.go_back(library))
@@ -57,7 +57,7 @@ def _draw_move(app: App, library: str, language: Language, *, live: bool) -> Non
         st.rerun()
     with st.container(border=True, key="move", gap="small"):
         title = "move_done" if move.state == "done" else "move_title"
-        st.markdown(f"**{label(title, language, model=escape_line(stored_model(move.model)))}**")
+        st.markdown(f"**{label(title, language, model=escape_line(model_of_library(move.model)))}**")
         if move.is_running:
             st.progress(move.done / move.total if move.total else 0.0, _progress(move, language))
             return

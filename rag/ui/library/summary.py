@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import say
 from rag.runs.options import Question
-from rag.runs.serialization import answer_from, notice_of
+from rag.runs.serialization import answer_from_json, notice_of
 from rag.store.values import Filters
 from rag.types import Answer, Page
 from rag.ui.kit.escape import escape_line
@@ -45,7 +45,9 @@ def draw_summary(app: App, library: str, page: Page, language: Language) -> None
 
 
 def _draw_saved(app: App, library: str, page: Page, row: Mapping[str, Any], language: Language) -> None:
-    answer = answer_from({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_fields(row)})
+    answer = answer_from_json(
+        {"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_fields(row)}
+    )
     draw_panel(app, language)
     by = label("summary_rules", language) if row["by"] == _RULES else escape_line(row["by"])
     st.caption(label("summary_by", language, when=moment(row["made"]), by=by))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from rag.access import address_of, person_of, refusal
+from rag.access import build_person, extract_email, find_refusal
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import draw_language_switch
 from rag.ui.kit.session import forget_chat, get_app, session
@@ -35,7 +35,9 @@ def is_outside() -> bool:
 def is_administrator(app: App) -> bool:
     """Return whether the person may change settings for everyone; without sign-in, everyone may."""
     attributes, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
-    return attributes is None or (bool(attributes.get("is_logged_in")) and not refusal(attributes, admins, issuers))
+    return attributes is None or (
+        bool(attributes.get("is_logged_in")) and not find_refusal(attributes, admins, issuers)
+    )
 
 
 def providers() -> list[str]:
@@ -58,10 +60,10 @@ def admit(app: App, language: Language) -> None:
         forget_chat(app)
         session().person, session().admitted = None, False
         _draw_sign_in(language)
-    if reason := refusal(attributes, allowed, issuers):
+    if reason := find_refusal(attributes, allowed, issuers):
         session().person = None
         _refuse(reason, attributes, language)
-    session().person = person_of(
+    session().person = build_person(
         attributes,
         admins=app.settings.auth_admins,
         verified_issuers=issuers,
@@ -94,7 +96,7 @@ def _refuse(reason: str, attributes: Mapping[str, Any], language: Language, *, l
     _set_refused(True)
     with st.container(key="door", horizontal_alignment="center"):
         st.markdown(f"# {label('door_closed', language)}", anchors=False)
-        params = {"address": address_of(attributes), "issuer": str(attributes.get("iss") or "")}
+        params = {"address": extract_email(attributes), "issuer": str(attributes.get("iss") or "")}
         st.markdown(label(f"door_{reason}", language, **{name: escape_line(value) for name, value in params.items()}))
         if leave:
             _leave(language, "door-out")

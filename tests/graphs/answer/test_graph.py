@@ -18,7 +18,7 @@ from rag.graphs.answer.graph import build_deep, graph_of
 from rag.graphs.answer.state import LoopContext
 from rag.locales import say
 from rag.models.usage import CallBudget
-from rag.reasoning.history import call_for
+from rag.reasoning.history import make_call
 from rag.reasoning.reasoner import RESET
 from rag.runs.runs import Runs
 from rag.types import Notice
@@ -163,7 +163,7 @@ def test_a_real_question_is_looked_up_whatever_the_model_believes(runs: Runs, qu
 def test_after_a_rewrite_the_agent_searches_and_cannot_talk_its_way_out(runs: Runs) -> None:
     retriever = FakeRetriever()
     chatter = AIMessage("Hello!")
-    reasoner = ScriptedReasoner(decisions=[call_for([QUESTION]), chatter], verdicts=[False])
+    reasoner = ScriptedReasoner(decisions=[make_call([QUESTION]), chatter], verdicts=[False])
     answer, _ = ask(runs, reasoner, retriever, mode="deep")
     assert len(retriever.queries) == 4
     assert answer.outcome == "caveat"
@@ -210,7 +210,7 @@ def test_deep_asks_once_more_and_then_searches_for_the_question(runs: Runs, mess
 
 def test_deep_uses_the_repaired_call(runs: Runs) -> None:
     retriever = FakeRetriever()
-    reasoner = ScriptedReasoner(decisions=[_broken("nonsense"), call_for(["Aso eruption"])])
+    reasoner = ScriptedReasoner(decisions=[_broken("nonsense"), make_call(["Aso eruption"])])
     ask(runs, reasoner, retriever, mode="deep", question=THIRD)
     assert retriever.queries == ["Aso eruption"]
     complaint = reasoner.asked[1][1]
@@ -236,7 +236,7 @@ def test_a_query_that_can_still_be_told_is_used(runs: Runs, message: AIMessage) 
 def test_several_queries_are_merged_by_rank(runs: Runs) -> None:
     a, b, c = passage(1), passage(2), passage(3)
     retriever = FakeRetriever(by_query={"one": [a, b], "two": [b, c]})
-    reasoner = ScriptedReasoner(decisions=[call_for(["one", "two"])])
+    reasoner = ScriptedReasoner(decisions=[make_call(["one", "two"])])
     answer, _ = ask(runs, reasoner, retriever, question=THIRD)
     assert [p.id for p in answer.passages] == ["p1", "p2", "p3"]
     assert sorted(retriever.queries) == ["one", "two"]

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from rag.graphs.answer.nodes import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_decision, retrieve_tool
-from rag.reasoning.history import call_for
+from rag.reasoning.history import make_call
 
 
 def _calls(*calls: tuple[str, Any]) -> AIMessage:
@@ -58,4 +58,4 @@ def test_escapes_in_a_broken_call_are_read() -> None:
 
 
 def test_a_made_call_is_read_back() -> None:
-    assert read_decision(call_for(["one", "two"])).queries == ("one", "two")
+    assert read_decision(make_call(["one", "two"])).queries == ("one", "two")

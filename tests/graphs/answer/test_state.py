@@ -14,7 +14,7 @@ from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import ModelError
 from rag.graphs import MODES
 from rag.graphs.answer.state import LoopState, earlier_messages, removals
-from rag.reasoning.history import Memory, exchanges_of, messages_of, said, searched_with
+from rag.reasoning.history import Memory, exchanges_of, find_earlier_questions, human_message, messages_of
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
@@ -42,7 +42,7 @@ def test_what_tools_said_goes_and_what_was_asked_stays() -> None:
 
 def test_a_model_sees_questions_and_answers_in_turn() -> None:
     told = [Exchange("What is tea?", ""), Exchange("And coffee?", "A drink.")]
-    state = LoopState(messages=[*messages_of(told), said("And milk?")])
+    state = LoopState(messages=[*messages_of(told), human_message("And milk?")])
     assert [one.text for one in earlier_messages(state, Memory())] == ["And coffee?", "A drink."]
     assert earlier_messages(state, Memory("window", window=0)) == []
 
@@ -88,11 +88,11 @@ def test_a_follow_up_points_back_to_what_was_not_answered(
     talk, first = ask(FIRST, found, answers)
     assert first.outcome == outcome
     _, second = ask(FOLLOW_UP, True, [["It is 324 metres tall [1]."]], talk, forget)
-    assert (second.question, second.standalone, searched_with(second.steps)) == (FOLLOW_UP, "", [FIRST])
+    assert (second.question, second.standalone, find_earlier_questions(second.steps)) == (FOLLOW_UP, "", [FIRST])
 
 
 def test_so_it_is_over_several_questions(ask: Any) -> None:
     talk, _ = ask(FIRST, False, [["x"]])
     ask(FOLLOW_UP, False, [["x"]], talk)
     _, third = ask("And in Rome?", False, [["x"]], talk)
-    assert searched_with(third.steps) == [FIRST, FOLLOW_UP]
+    assert find_earlier_questions(third.steps) == [FIRST, FOLLOW_UP]

@@ -17,7 +17,7 @@ from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
-from rag.tools import use_line
+from rag.tools import describe_use
 from rag.types import Answer, Page, Passage
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import DEEP, Call, ChatServer, Reply
@@ -87,8 +87,8 @@ def test_rules_call_the_tool_of_the_route(runs: Runs, question: str, route: str,
     assert (answer.outcome, answer.notice, answer.model_calls) == ("answered", None, 0)
     (use,) = answer.tools
     language = "zh" if any("一" <= sign <= "龥" for sign in question) else "en"
-    assert use_line(use, language).startswith(told) and answer.text == use.result
-    assert use_line(use, language, answer.text) == (told if use.name != "statistics" else told.partition(":")[0])
+    assert describe_use(use, language).startswith(told) and answer.text == use.result
+    assert describe_use(use, language, answer.text) == (told if use.name != "statistics" else told.partition(":")[0])
 
 
 def test_what_a_search_finds_is_quoted_and_cited(runs: Runs) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
+from rag.ingest.chunking import CHUNKERS, embedding_text, get_chunker
 from rag.ingest.chunking.base import split_units
 from rag.models.tokens import hash_characters
 
@@ -22,7 +22,7 @@ def test_no_chunk_carries_far_more_than_its_text(name: str, kind: str) -> None:
     text = HOSTILE[kind]
     chunks = get_chunker(name).split(text, hash_characters)
     assert len(chunks) > 30
-    assert sum(len(embedded_text("Title", chunk)) for chunk in chunks) < 5 * len(text)
+    assert sum(len(embedding_text("Title", chunk)) for chunk in chunks) < 5 * len(text)
     assert all(len(" ".join(chunk.section)) <= 1300 for chunk in chunks)
 
 

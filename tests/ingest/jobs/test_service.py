@@ -12,7 +12,7 @@ from rag.errors import ModelError, StoreError
 from rag.ingest.jobs import Jobs, service
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, web_source
-from rag.reading.parser import READING
+from rag.reading.parser import READING_VERSION
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, NewItem
 from rag.types import IngestResult
@@ -264,7 +264,7 @@ def test_files_that_nothing_came_of_are_read_again_by_newer_rules(
     job_id = jobs.submit_files(files, library="main")
     assert sorted(statuses(finished(jobs, job_id))) == ["added", "failed", "failed"]
     assert (jobs.kept_files("main"), jobs.reread_files("main")) == (0, [])
-    monkeypatch.setattr(service, "READING", READING + 1)
+    monkeypatch.setattr(service, "READING_VERSION", READING_VERSION + 1)
     assert (jobs.kept_files("main"), jobs.kept_files("other")) == (2, 0)
     assert jobs.reread_files("main") == [job_id]
     assert [item.attempts for item in finished(jobs, job_id).items] == [1, 2, 2]

@@ -13,7 +13,7 @@ from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.reading.documents.pdf import read_pdf
 from rag.reading.documents.pdf_page import MAX_LINES
-from rag.reading.layout.words import readable
+from rag.reading.layout.words import normalize_glyphs
 from rag.reading.parser import Parser
 from tests.support import locked_pdf
 from tests.support.pdf_files import HELVETICA, PICTURE, drawn, lines, text, unicode_map
@@ -128,7 +128,10 @@ def test_what_the_file_says_of_itself() -> None:
 
 
 def test_characters_that_share_a_glyph() -> None:
-    assert readable("⻓江⼤桥的历史，⼀九五七年⼗⽉，⼈⺠ ﬁnd ﬂow") == "长江大桥的历史，一九五七年十月，人民 find flow"
+    assert (
+        normalize_glyphs("⻓江⼤桥的历史，⼀九五七年⼗⽉，⼈⺠ ﬁnd ﬂow")
+        == "长江大桥的历史，一九五七年十月，人民 find flow"
+    )
 
 
 def failure(body: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.reading.extraction.features import NAMES, Trigrams, describe, words_of
-from rag.reading.extraction.forest import Forest, fitted
+from rag.reading.extraction.forest import Forest, load_forest
 from rag.reading.extraction.main_text import choose, drop_teasers, round_off
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.roles import LANDMARKS, ROLES, role_bits
@@ -61,7 +61,7 @@ def test_features_have_their_names() -> None:
 
 
 def test_the_forest_was_fitted_to_these_features() -> None:
-    assert len(fitted().trees) > 10
+    assert len(load_forest().trees) > 10
     tree = Forest(0.0, [(0, 1.5, -2.0, (1, 0.0, 2.0, 3.0))])
     assert tree.probability([1.0, 9.0]) < 0.2 < 0.8 < tree.probability([2.0, 0.0]) < tree.probability([2.0, 1.0])
 

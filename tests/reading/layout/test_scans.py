@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rag.checking.citations import check
-from rag.reading.layout.document import laid_out
-from rag.reading.layout.scans import with_scans
+from rag.reading.layout.document import build_document
+from rag.reading.layout.scans import add_scans
 from rag.reading.layout.words import Line
 from tests.support.answering import passage
 
@@ -25,8 +25,8 @@ def recognized(*found: tuple[str, float, float, float]) -> Recognized:
 
 def read(found: Recognized) -> tuple[str, tuple[str, ...]]:
     pages: list[list[Line]] = [[]]
-    scans = with_scans(pages, {"1": found})
-    return laid_out(pages, sure=scans.sure).text, scans.signals
+    scans = add_scans(pages, {"1": found})
+    return build_document(pages, sure=scans.sure).text, scans.signals
 
 
 def test_lines_that_are_guessed_go_and_unsure_ones_are_marked() -> None:
