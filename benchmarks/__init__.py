@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat; see README.md beside this file."""
+"""Repeatable measurements; see README.md in this folder."""

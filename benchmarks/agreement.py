@@ -1,13 +1,13 @@
-"""How far each checker of statements agrees with people: Cohen's kappa, and F1 of both classes.
+"""Agreement of each checker of statements with people: Cohen's kappa, and F1 of both classes.
 
     python -m benchmarks.agreement [SET …] [--data FOLDER] [--limit N] [--publish]
 
-The sets are people's labels of statements, from the shared folder; each is shown whole, and in two halves of its
-questions. Beside the rules stand a small rule (`benchmarks.statements`), the local model where VERIFIER_MODEL names
-one, and the connected one where LLM_* are set, which is asked as the app asks it: statements that stand in a passage
-to the letter are the rules'. A case that a model did not answer for is left out, and n falls. "Partly" is not borne
-out. Intervals are of 1,000 resamplings of questions. The screens show a judge's figures from a hundred labels on, and
-where the interval of its kappa lies above 0.
+The sets are statements that people labelled, from the shared folder; each gets rows for the whole set and for two
+halves of its questions. Compared are the rules, a small rule (`benchmarks.statements`), the local model in
+VERIFIER_MODEL, and the model in LLM_*, which is asked as the app asks it: the rules judge statements that a passage
+contains verbatim. A case that a model fails to answer is skipped, so n is smaller. "Partly" counts as unsupported.
+Intervals come from 1,000 resamplings of questions. Evaluation shows a judge's figures from a hundred labels on, if the
+interval of its kappa is above 0.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ COMMAND = "python -m benchmarks.agreement"
 NO_LOCAL, NO_MODEL = "local model: none in VERIFIER_MODEL", "connected model: none in LLM_BASE_URL and LLM_MODEL"
 
 Unit = tuple[str, bool, bool]
-"""The question, whether people call the unit wrong, and whether the checker does."""
+"""The question, whether people call the unit wrong, and whether the checker flags it."""
 
 
 @contextmanager
 def checkers() -> Iterator[dict[str, Checker | None]]:
-    """Those that can run here by name; None for those that are not set."""
+    """Yield the checkers by name; None for those that are not configured."""
     with TemporaryDirectory() as folder:
         settings = load_settings(None, rag_data_dir=Path(folder), qdrant_url="")
         with closing(App(settings)) as app:
@@ -58,60 +58,60 @@ def checkers() -> Iterator[dict[str, Checker | None]]:
 
 
 def units_of(cases: Sequence[Case], checker: Checker) -> list[Unit]:
-    """What people and the checker say of each unit; without cases that were not answered for."""
-    found: list[Unit] = []
+    """Return people's and the checker's verdict on each unit, without cases that the model fails to answer."""
+    units: list[Unit] = []
     for case in cases:
         try:
-            judged = measure([case], checker)
+            judgements = measure([case], checker)
         except ModelError as error:
             print(f"{case['id']}: {error}", file=sys.stderr)
             continue
-        found += [(str(case.get("group", case["id"])), one.wrong, one.flagged) for one in judged]
-    return found
+        units += [(str(case.get("group", case["id"])), judgement.wrong, judgement.flagged) for judgement in judgements]
+    return units
 
 
 def agreement(units: Sequence[Unit]) -> list[Estimate]:
-    """Kappa, F1 of what is borne out, F1 of what is not."""
+    """Return kappa, F1 of the supported and F1 of the unsupported units."""
     weights = intervals.draws([question for question, *_ in units])
-    people, said = (np.array([[not one[at], one[at]] for one in units], dtype=float) for at in (1, 2))
-    figures = [cohens_kappa(weights, said, people), *(_f1(weights, said[:, n], people[:, n]) for n in (0, 1))]
-    return [intervals.estimate(one) for one in figures]
+    people, verdicts = (np.array([[not unit[at], unit[at]] for unit in units], dtype=float) for at in (1, 2))
+    figures = [cohens_kappa(weights, verdicts, people), *(_f1(weights, verdicts[:, n], people[:, n]) for n in (0, 1))]
+    return [intervals.estimate(figure) for figure in figures]
 
 
-def _f1(weights: Weights, said: np.ndarray, people: np.ndarray) -> intervals.Figures:
-    return share(weights @ (2 * said * people), weights @ (said + people))
+def _f1(weights: Weights, verdicts: np.ndarray, people: np.ndarray) -> intervals.Figures:
+    return share(weights @ (2 * verdicts * people), weights @ (verdicts + people))
 
 
-def rows_of(name: str, cases: Sequence[Case], found: Mapping[str, Checker | None]) -> Iterator[list[str]]:
-    """A row for each checker, of the whole set and of each half of its questions."""
-    for who, checker in found.items():
+def rows_of(name: str, cases: Sequence[Case], by_name: Mapping[str, Checker | None]) -> Iterator[list[str]]:
+    """Yield a row per checker for the whole set, and one for each half of its questions."""
+    for checker_name, checker in by_name.items():
         units = units_of(cases, checker) if checker else []
-        for part, wanted in (("", (0, 1)), (", one half", (0,)), (", the other", (1,))):
-            own = [one for one in units if crc32(one[0].encode()) % 2 in wanted]
-            if own:
-                kappa, *f1 = agreement(own)
-                enough = "yes" if len(own) >= ENOUGH and kappa.low > 0 else "no"
-                yield [f"{name}{part}", who, str(len(own)), str(kappa), *map(str, f1), enough]
+        for part, halves in (("", (0, 1)), (", one half", (0,)), (", the other", (1,))):
+            part_units = [unit for unit in units if crc32(unit[0].encode()) % 2 in halves]
+            if part_units:
+                kappa, *f1 = agreement(part_units)
+                enough = "yes" if len(part_units) >= ENOUGH and kappa.low > 0 else "no"
+                yield [f"{name}{part}", checker_name, str(len(part_units)), str(kappa), *map(str, f1), enough]
             elif not part:
-                yield [name, who, "0", "–", "–", "–", "no"]
+                yield [name, checker_name, "0", "–", "–", "–", "no"]
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--limit", type=int, help="at most so many cases of a set")
+    parser.add_argument("--limit", type=int, help="maximum number of cases per set")
     parser.add_argument("--publish", action="store_true", help=f"write the table into {PAGE.name}")
     options = parser.parse_args(arguments)
     names = options.sets or [path.stem for path in sorted((options.data / "statements").glob("*.jsonl"))]
-    with checkers() as found:
+    with checkers() as used:
         rows = [
-            row for name, cases in find_cases(options.data, names, options.limit) for row in rows_of(name, cases, found)
+            row for name, cases in find_cases(options.data, names, options.limit) for row in rows_of(name, cases, used)
         ]
-    table = report.table(["", "who judges", "n", "kappa", "F1, borne out", "F1, not borne out", "may head"], rows)
+    table = report.table(["", "judge", "n", "kappa", "F1, supported", "F1, unsupported", "shown in Evaluation"], rows)
     if options.publish:
-        known = {**machine.describe(()), "limits": f"{options.limit or 'all'} cases of a set"}
-        report.publish(PAGE, COMMAND, known, table)
+        facts = {**machine.describe(()), "limits": f"{options.limit or 'all'} cases per set"}
+        report.publish(PAGE, COMMAND, facts, table)
     print(table)
     return 0 if rows else 1
 

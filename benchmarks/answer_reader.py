@@ -1,14 +1,14 @@
-"""Fine-tune the answer reader: writes rag/models/answer_reader.safetensors.
+"""Fine-tune the answer reader and write rag/models/answer_reader.safetensors.
 
     python -m benchmarks.answer_reader [--data FOLDER] [--minutes 20 32] [--start FILE] [--out FILE]
 
-First on half of xquad's paragraphs in both languages and on chroma, then on the same of xquad and, twice, on
-answer_reader_questions.jsonl: questions in people's own words about pages of wcxb, aeb and xquad-zh, two in five of
-which their page does not answer. What a search finds for the former stands beside the answer, and for the latter the
-rest of the page. The set `natural`, its pages and the other half of xquad are not read. The loss is a softmax over
-the lines of up to three stretches and "none of them" (Clark & Gardner 2018, "Simple and Effective Multi-Paragraph
-Reading Comprehension", arXiv 1710.10723); a question in five loses what answers it. What is written are the
-differences to the built-in weights, cut to their largest singular values.
+The first stage trains on half of xquad's paragraphs in both languages and on chroma; the second on the same half of
+xquad and, twice, on answer_reader_questions.jsonl: questions in people's own words about pages of wcxb, aeb and
+xquad-zh, two in five of which their page does not answer. The distractors are what a search finds for the former, and
+the rest of the page for the latter. The set `natural`, its pages and the other half of xquad are not read. The loss is
+a softmax over the lines of up to three stretches and "none of them" (Clark & Gardner 2018, "Simple and Effective
+Multi-Paragraph Reading Comprehension", arXiv 1710.10723); one question in five loses the lines that answer it. The file
+has the differences to the built-in weights, reduced to their largest singular values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, spread
-from benchmarks.ours import MeasuredApp, measured_app, take_in
+from benchmarks.ours import MeasuredApp, import_set, measured_app
 from rag.evaluation.evidence import squash
 from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
 from rag.models.hub import BUILTIN, find_model
@@ -42,16 +42,16 @@ from rag.reasoning.quotable import quotables
 QUESTIONS: Final = Path(__file__).with_name("answer_reader_questions.jsonl")
 RANK: Final = 64
 _CHROMA: Final = 240
-_A_STEP: Final = 8  # questions
+_BATCH_SIZE: Final = 8  # questions
 _STRETCHES: Final = 3
 _WITHOUT_ANSWER: Final = 0.2
-_SHORT: Final = 60  # characters of an answer that its sentence has to hold
+_SHORT_ANSWER: Final = 60  # characters; the sentence has to contain an answer up to this length
 _MEANING: Final = FEATURES["near"]
 
 
 @dataclass(frozen=True)
 class Example:
-    """A question, the places of its lines from the most promising on, which lines answer it, and which ask."""
+    """A question, the places of its lines by promise, which lines answer it, and which are questions."""
 
     coded: TokenizedLines
     order: list[int]
@@ -64,13 +64,13 @@ def main() -> int:
     torch.manual_seed(1)
     tokens = Tokens(read_bert(find_model(BUILTIN).folder).tokenizer, MAX_TOKENS)
     with measured_app() as app:
-        xquad = [one for name in ("xquad-en", "xquad-zh") for one in _searched(app, _half(options.data, name), tokens)]
+        xquad = [one for name in ("xquad-en", "xquad-zh") for one in _searches(app, _half(options.data, name), tokens)]
         chroma = load(options.data / "chroma")
-        few = Dataset("chroma", chroma.pages, spread(chroma.questions, _CHROMA))
-        first = [*xquad, *_searched(app, few, tokens)]
-        own = list(_on_their_page(app, options.data, tokens))
+        chroma_sample = Dataset("chroma", chroma.pages, spread(chroma.questions, _CHROMA))
+        first_stage = [*xquad, *_searches(app, chroma_sample, tokens)]
+        own_examples = list(_own_pages(app, options.data, tokens))
     reader = Reader(options.start)
-    for examples, minutes in zip((first, [*xquad, *own, *own]), options.minutes, strict=True):
+    for examples, minutes in zip((first_stage, [*xquad, *own_examples, *own_examples]), options.minutes, strict=True):
         if minutes:
             _fit(reader, examples, 60 * minutes)
     save_file(reader.differences(), options.out)
@@ -81,43 +81,43 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fine-tune the answer reader.")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
     parser.add_argument("--minutes", type=float, nargs=2, default=[20.0, 32.0])
-    parser.add_argument("--start", type=Path, help="differences to go on from, as an earlier run wrote them")
+    parser.add_argument("--start", type=Path, help="differences to continue from, written by an earlier run")
     parser.add_argument("--out", type=Path, default=WEIGHTS)
     return parser.parse_args()
 
 
 def _half(folder: Path, name: str) -> Dataset:
-    """The questions of every second paragraph, but for those that stand in `natural`."""
+    """Return the questions about every second paragraph, except those in `natural`."""
     data, natural = load(folder / name), {page["url"] for page in load(folder / "natural").pages}
-    some = [row for row in data.questions if is_trained_on(row) and row["evidence"][0]["url"] not in natural]
-    return Dataset(name, data.pages, some)
+    rows = [row for row in data.questions if is_trained_on(row) and row["evidence"][0]["url"] not in natural]
+    return Dataset(name, data.pages, rows)
 
 
-def _searched(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Example]:
-    """The questions of a set beside all that a search reads for them."""
-    take_in(app, data, "semantic", data.name)
+def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Example]:
+    """Yield the questions of a set with all the lines that a search reads for them."""
+    import_set(app, data, "semantic", data.name)
     quoter = app.quoter(data.name)
     for row in data.questions:
         passages = app.search(row["question"], library=data.name).passages
         sentences, columns = quoter.score_sentences(row["question"], passages)
-        lines = [one.line(passages) for one in sentences]
+        lines = [sentence.line(passages) for sentence in sentences]
         scores = columns @ np.array(list(FEATURES.values()))
-        yield _example(row, tokens, lines, [one.quoted.asks for one in sentences], scores)
+        yield _make_example(row, tokens, lines, [sentence.quoted.asks for sentence in sentences], scores)
 
 
-def _on_their_page(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Example]:
-    """The questions that ship with this command, each beside the sentences of the page that it is about."""
+def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Example]:
+    """Yield the questions that ship with this command, each with the sentences of its page."""
     pages = {page["url"]: page for page in load(folder / "xquad-zh").pages}
     for name in ("wcxb", "aeb"):
         with (folder / name / "truth.jsonl").open(encoding="utf-8") as lines:
             pages.update({row.get("url") or row["id"]: row for row in map(json.loads, lines)})
     with QUESTIONS.open(encoding="utf-8") as lines:
         rows_of = groupby(sorted(map(json.loads, lines), key=itemgetter("url")), key=itemgetter("url"))
-        for url, asked in rows_of:
-            yield from _about(app, pages[url], asked, tokens)
+        for url, questions in rows_of:
+            yield from _cases(app, pages[url], questions, tokens)
 
 
-def _about(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
+def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
     parts = [part for part in quotables(page["text"]) if squash(part.text)]
     title = page.get("title") or page["text"].partition("\n")[0][:60]
     vectors = app.models.embedding.encode_passages([f"{title}. {part.text}" for part in parts])
@@ -125,30 +125,30 @@ def _about(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]
     for row in rows:
         scores = _MEANING * (vectors @ app.models.embedding.encode_query(row["question"]))
         quote, answer = ([page["text"][slice(*row[key])]] if key in row else [] for key in ("quote", "answer"))
-        asked = {"question": row["question"], "answers": answer, "evidence": [{"quote": one} for one in quote]}
-        yield _example(asked, tokens, lines, asks, scores)
+        case = {"question": row["question"], "answers": answer, "evidence": [{"quote": one} for one in quote]}
+        yield _make_example(case, tokens, lines, asks, scores)
 
 
-def _example(
+def _make_example(
     row: dict[str, Any], tokens: Tokens, lines: Sequence[Line], asks: list[bool], scores: np.ndarray[Any, Any]
 ) -> Example:
     golds, quotes = list(map(squash, row["answers"])), [squash(one["quote"]) for one in row["evidence"]]
-    short = bool(golds) and min(map(len, golds)) < _SHORT
+    short = bool(golds) and min(map(len, golds)) < _SHORT_ANSWER
 
     def answers(text: str) -> bool:
-        within = any(text in quote or quote in text for quote in quotes)
-        return bool(text) and within and (not short or any(gold in text for gold in golds))
+        is_in_evidence = any(text in quote or quote in text for quote in quotes)
+        return bool(text) and is_in_evidence and (not short or any(gold in text for gold in golds))
 
     order = [place for place in np.argsort(-scores).tolist() if not asks[place]]
-    found = [answers(squash(line.text)) and not ask for line, ask in zip(lines, asks, strict=True)]
-    return Example(TokenizedLines(tokens, row["question"], lines), order, found, asks)
+    answering = [answers(squash(line.text)) and not ask for line, ask in zip(lines, asks, strict=True)]
+    return Example(TokenizedLines(tokens, row["question"], lines), order, answering, asks)
 
 
 class Reader(nn.Module):
-    """The model as it is trained; `AnswerReader` runs it."""
+    """The model in training; `AnswerReader` runs it."""
 
     def __init__(self, start: Path | None = None) -> None:
-        """Without `start`, the built-in model and a head of random weights."""
+        """Start from `start`, or from the built-in model and a head of random weights."""
         from transformers import AutoModel
 
         super().__init__()
@@ -173,7 +173,7 @@ class Reader(nn.Module):
             layer.bias.copy_(changes[f"head.{name}_bias"])
 
     def forward(self, examples: Sequence[tuple[TokenizedLines, Sequence[Sequence[int]]]]) -> list[torch.Tensor]:
-        """For each example the logits of the lines of its stretches, after each other."""
+        """Return for each example the logits of the lines of its stretches, concatenated."""
         rows = [coded.build_row(stretch) for coded, stretches in examples for stretch in stretches]
         batch = pad_rows([ids for ids, _ in rows], 1, MAX_TOKENS)
         ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
@@ -189,8 +189,8 @@ class Reader(nn.Module):
         return list(logits.split([sum(map(len, stretches)) for _, stretches in examples]))
 
     def differences(self) -> dict[str, torch.Tensor]:
-        """What `AnswerReader` loads."""
-        found = {
+        """Return the weights that `AnswerReader` loads."""
+        weights = {
             "head.wide": self.wide.weight,
             "head.wide_bias": self.wide.bias,
             "head.narrow": self.narrow.weight,
@@ -201,14 +201,14 @@ class Reader(nn.Module):
             if change.ndim == 2:
                 left, sizes, right = torch.linalg.svd(change, full_matrices=False)
                 roots = sizes[:RANK].sqrt()
-                found[f"{name}:up"], found[f"{name}:down"] = left[:, :RANK] * roots, roots[:, None] * right[:RANK]
+                weights[f"{name}:up"], weights[f"{name}:down"] = left[:, :RANK] * roots, roots[:, None] * right[:RANK]
             else:
-                found[f"{name}:add"] = change
-        return {name: weight.detach().half().contiguous() for name, weight in found.items()}
+                weights[f"{name}:add"] = change
+        return {name: weight.detach().half().contiguous() for name, weight in weights.items()}
 
 
 def _fit(reader: Reader, examples: list[Example], seconds: float) -> None:
-    """Train for so long, at a rate that rises for a twentieth of the time and then falls."""
+    """Train for `seconds`, at a rate that rises for a twentieth of the time and then falls."""
     chance, began = random.Random(1), time.monotonic()
     heads = [*reader.wide.parameters(), *reader.narrow.parameters()]
     groups = [{"params": list(reader.body.encoder.parameters()), "lr": 8e-5}, {"params": heads, "lr": 1e-3}]
@@ -217,10 +217,10 @@ def _fit(reader: Reader, examples: list[Example], seconds: float) -> None:
     reader.train()
     losses: list[float] = []
     while time.monotonic() - began < seconds:
-        step = chance.sample(examples, _A_STEP)
-        chosen = [_stretches(example, chance) for example in step]
-        given = [(example.coded, some) for example, some in zip(step, chosen, strict=True)]
-        loss = torch.stack([_loss(*one) for one in zip(reader(given), step, chosen, strict=True)]).mean()
+        batch = chance.sample(examples, _BATCH_SIZE)
+        stretches = [_stretches(example, chance) for example in batch]
+        inputs = [(example.coded, lines) for example, lines in zip(batch, stretches, strict=True)]
+        loss = torch.stack([_loss(*one) for one in zip(reader(inputs), batch, stretches, strict=True)]).mean()
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(reader.body.encoder.parameters(), 1.0)
@@ -236,27 +236,27 @@ def _rate(progress: float) -> float:
 
 
 def _stretches(example: Example, chance: random.Random) -> list[list[int]]:
-    """What holds an answer, at times without it, and the most promising of the rest: three in all."""
-    right = [place for place in example.order if example.answers[place]]
-    gone = set(right) if right and chance.random() < _WITHOUT_ANSWER else set()
-    first = [chance.choice(right[:2])] if right else []
+    """Return three stretches: one with an answer (sometimes without its lines), and the most promising others."""
+    answering = [place for place in example.order if example.answers[place]]
+    dropped = set(answering) if answering and chance.random() < _WITHOUT_ANSWER else set()
+    first = [chance.choice(answering[:2])] if answering else []
     rest = [place for place in example.order if not example.answers[place]]
-    found: list[list[int]] = []
+    stretches: list[list[int]] = []
     for stretch in example.coded.windows([*first, *rest]):
-        if left := [place for place in stretch if place not in gone]:
-            found.append(left)
-        if len(found) == _STRETCHES:
+        if remaining := [place for place in stretch if place not in dropped]:
+            stretches.append(remaining)
+        if len(stretches) == _STRETCHES:
             break
-    return found
+    return stretches
 
 
 def _loss(logits: torch.Tensor, example: Example, stretches: Sequence[Sequence[int]]) -> torch.Tensor:
     places = [place for stretch in stretches for place in stretch]
     asks = torch.tensor([example.asks[place] for place in places] + [False])
-    right = torch.tensor([example.answers[place] for place in places] + [False])
-    right[-1] = not right.any()
-    every = torch.cat((logits, torch.zeros(1))).masked_fill(asks, -1e4)
-    return torch.logsumexp(every, 0) - torch.logsumexp(every[right], 0)
+    targets = torch.tensor([example.answers[place] for place in places] + [False])
+    targets[-1] = not targets.any()
+    scores = torch.cat((logits, torch.zeros(1))).masked_fill(asks, -1e4)
+    return torch.logsumexp(scores, 0) - torch.logsumexp(scores[targets], 0)
 
 
 if __name__ == "__main__":

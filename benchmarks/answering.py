@@ -1,13 +1,13 @@
-"""How soon a fast answer begins, and what the graph costs besides the model and the search.
+"""Time to the first token of a fast answer, and the graph's overhead over model and search.
 
     python -m benchmarks.answering [--questions N] [--chunks N] [--json]
 
-The first token: a question is asked as the chat page asks it, in a new conversation that is kept, and the chat model
-is the scripted server of the tests, which answers at once over HTTP from a process of its own; the embedding model and
-the search are real. Over the sample pages, and with --chunks over a made-up library of so many chunks. The graph: the
-same run with a reasoner and a search that return at once, so that what is left is LangGraph, the checkpointer, the
-nodes, the check of citations and the threads in between. Research: four steps side by side, their report and its check,
-with a chat model that replies at once through LangChain, without a conversation and in one that keeps its checkpoints.
+First token: a question is asked as the chat page asks it, in a new conversation that is stored. The chat model is the
+tests' scripted server, which answers immediately over HTTP from a separate process; the embedding model and the search
+are real. Runs over the sample pages, and with --chunks over a synthetic library of that many chunks. Graph: the same
+run with a reasoner and a search that return immediately, so that what remains is LangGraph, the checkpointer, the
+nodes, the citation check and the threads in between. Research: four parallel steps, their report and its check, with a
+chat model that replies immediately through LangChain, without a conversation and in one with checkpoints.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage, RunMode
 
-_LOOK_AGAIN = 0.0005
-_PATIENCE = 60.0
+_POLL_SECONDS = 0.0005
+_TIMEOUT = 60.0
 _WARM_UP = 3
 _STEPS = 4
 _SENTENCE = "The bridge over the Ling was opened in {year} after nine years of work, and its toll was lifted later."
@@ -49,12 +49,12 @@ _SENTENCE = "The bridge over the Ling was opened in {year} after nine years of w
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     graph = graph_overhead(options.questions) | research_overhead(options.questions)
-    found: dict[str, Any] = {"questions": options.questions, "graph": graph}
+    results: dict[str, Any] = {"questions": options.questions, "graph": graph}
     with chat_server() as address:
-        found["samples"] = _over_samples(address, options.questions)
+        results["samples"] = _over_samples(address, options.questions)
         if options.chunks:
-            found[str(options.chunks)] = _over_chunks(address, options.chunks, options.questions)
-    print(json.dumps(found))
+            results[str(options.chunks)] = _over_chunks(address, options.chunks, options.questions)
+    print(json.dumps(results))
     return 0
 
 
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 @contextmanager
 def chat_server(pause: float = 0.0, times: int = 1) -> Iterator[str]:
-    """The tests' scripted chat model in a process of its own; yields its base address."""
+    """Run the tests' scripted chat model in a separate process; yield its base address."""
     command = [sys.executable, "-m", "benchmarks.talking", "--pause", str(pause), "--times", str(times)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -75,10 +75,10 @@ def chat_server(pause: float = 0.0, times: int = 1) -> Iterator[str]:
 
 def _over_samples(address: str, count: int) -> dict[str, float]:
     rows = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
-    asked = [row["question"] for row in rows]
+    questions = [row["question"] for row in rows]
     with tempfile.TemporaryDirectory() as folder:
         load_samples(Path(folder))
-        return _first_tokens(Path(folder), address, [asked[n % len(asked)] for n in range(count + _WARM_UP)])
+        return _first_tokens(Path(folder), address, [questions[n % len(questions)] for n in range(count + _WARM_UP)])
 
 
 def _over_chunks(address: str, chunks: int, count: int) -> dict[str, float]:
@@ -87,29 +87,29 @@ def _over_chunks(address: str, chunks: int, count: int) -> dict[str, float]:
     world = World()
     with tempfile.TemporaryDirectory() as folder:
         make_library(Path(folder), chunks)
-        asked = [f"What about {world.question(n, chunks // CHUNKS_A_PAGE)[0]}?" for n in range(count + _WARM_UP)]
-        return _first_tokens(Path(folder), address, asked)
+        questions = [f"What about {world.question(n, chunks // CHUNKS_A_PAGE)[0]}?" for n in range(count + _WARM_UP)]
+        return _first_tokens(Path(folder), address, questions)
 
 
 def _first_tokens(data: Path, address: str, questions: Sequence[str]) -> dict[str, float]:
-    """Milliseconds from asking to the first token, and to the answer."""
+    """Return milliseconds from asking to the first token, and to the answer."""
     settings = load_settings(
         None, rag_data_dir=data, qdrant_url="", embedding_model="builtin", llm_model="test", llm_base_url=address
     )
     with closing(App(settings)) as app:
-        rows = [_asked(app, question) for question in questions]
-    timed = [row for row in rows[_WARM_UP:] if row is not None]
-    if len(timed) < len(questions[_WARM_UP:]) / 2:
-        raise RuntimeError("most questions got no token: the library or the scripted model is at fault")
-    return _summary("first_token", [first for first, _ in timed]) | _summary("answer", [end for _, end in timed])
+        rows = [_time_question(app, question) for question in questions]
+    complete = [row for row in rows[_WARM_UP:] if row is not None]
+    if len(complete) < len(questions[_WARM_UP:]) / 2:
+        raise RuntimeError("most questions got no token: check the library and the scripted model")
+    return _summary("first_token", [first for first, _ in complete]) | _summary("answer", [end for _, end in complete])
 
 
-def _asked(app: App, question: str) -> tuple[float, float] | None:
-    """None for a question that is answered without a token: the library does not hold it."""
+def _time_question(app: App, question: str) -> tuple[float, float] | None:
+    """Return seconds to the first token and to the answer; None if the library has no answer: no token comes."""
     began = time.perf_counter()
     run_id = app.converse(Question(question, ("main",))).run_id
     first = _seconds_until(lambda: any(event.kind == "token" for event in app.events(run_id)), began, app, run_id)
-    app.wait(run_id, _PATIENCE)
+    app.wait(run_id, _TIMEOUT)
     return None if first is None else (first, time.perf_counter() - began)
 
 
@@ -117,9 +117,9 @@ def _seconds_until(happened: Callable[[], bool], began: float, app: App, run_id:
     while not happened():
         if app.answer(run_id) is not None and not happened():
             return None
-        if time.perf_counter() - began > _PATIENCE:
-            raise TimeoutError(f"no answer after {_PATIENCE:.0f} s")
-        time.sleep(_LOOK_AGAIN)
+        if time.perf_counter() - began > _TIMEOUT:
+            raise TimeoutError(f"no answer after {_TIMEOUT:.0f} s")
+        time.sleep(_POLL_SECONDS)
     return time.perf_counter() - began
 
 
@@ -127,7 +127,7 @@ def _seconds_until(happened: Callable[[], bool], began: float, app: App, run_id:
 
 
 class Instant:
-    """A reasoner that knows at once: it searches, finds everything relevant and quotes the first passage."""
+    """A reasoner that returns immediately: it searches, finds everything relevant and quotes the first passage."""
 
     name = "instant"
     kind: Literal["chat"] = "chat"
@@ -150,21 +150,21 @@ class Instant:
         yield "[1]."
 
 
-class Found:
+class FixedResult:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = passages
 
 
-class AtOnce:
-    """A search that has always found the same ten passages of 600 characters."""
+class InstantSearch:
+    """A search that always finds the same ten passages of 600 characters."""
 
     web = reader = vector = None
 
     def __init__(self) -> None:
-        self._kept = {passage.id: passage for passage in map(_passage, range(10))}
+        self._passages = {passage.id: passage for passage in map(_passage, range(10))}
 
-    def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
-        return Found([*self._kept.values()])
+    def search(self, question: str, before: Sequence[str] = (), **how: Any) -> FixedResult:
+        return FixedResult([*self._passages.values()])
 
     def titles(self) -> list[str]:
         return []
@@ -173,30 +173,30 @@ class AtOnce:
         return None
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        return [self._kept[wanted] for wanted in ids if wanted in self._kept]
+        return [self._passages[passage_id] for passage_id in ids if passage_id in self._passages]
 
 
 def graph_overhead(count: int) -> dict[str, float]:
-    """Milliseconds of runs in which model and search take none: a conversation's first question, and its second."""
-    found: dict[str, float] = {}
+    """Return milliseconds of a conversation's first and second question if model and search take no time."""
+    figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(MODES, saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)
         with closing(runs):
             modes: tuple[RunMode, ...] = ("fast", "deep")
             for mode in modes:
-                rows = [_conversation(runs, mode) for _ in range(count + _WARM_UP)][_WARM_UP:]
-                found |= _summary(f"{mode}_first_question", [first for first, _ in rows])
-                found |= _summary(f"{mode}_second_question", [second for _, second in rows])
-    return found
+                rows = [_time_conversation(runs, mode) for _ in range(count + _WARM_UP)][_WARM_UP:]
+                figures |= _summary(f"{mode}_first_question", [first for first, _ in rows])
+                figures |= _summary(f"{mode}_second_question", [second for _, second in rows])
+    return figures
 
 
-def _conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
-    """Seconds of two questions, one after the other."""
+def _time_conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
+    """Return the seconds of two successive questions."""
     thread, seconds = uuid4().hex, []
     for question in ("When was the bridge over the Ling opened?", "When was the toll on the Ling bridge lifted?"):
         began = time.perf_counter()
-        run_id = runs.start(Question(question, mode=mode), reasoner=Instant(), retriever=AtOnce(), thread=thread)
-        answer: Answer = runs.wait(run_id, _PATIENCE)
+        run_id = runs.start(Question(question, mode=mode), reasoner=Instant(), retriever=InstantSearch(), thread=thread)
+        answer: Answer = runs.wait(run_id, _TIMEOUT)
         seconds.append(time.perf_counter() - began)
         if answer.outcome != "answered":
             raise RuntimeError(f"the run ended as {answer.outcome}: {answer.notice}")
@@ -204,23 +204,23 @@ def _conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
 
 
 def research_overhead(count: int) -> dict[str, float]:
-    """Milliseconds of a run of four steps in which model and search take none, without checkpoints and with them."""
-    found: dict[str, float] = {}
+    """Return milliseconds of a four-step run if model and search take no time, with and without checkpoints."""
+    figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(MODES, saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)
         with closing(runs):
-            for name, kept in (("research", False), ("research_kept", True)):
-                seconds = [_researched(runs, uuid4().hex if kept else "") for _ in range(count + _WARM_UP)]
-                found |= _summary(name, seconds[_WARM_UP:])
-    return found
+            for name, saves in (("research", False), ("research_kept", True)):
+                seconds = [_time_research(runs, uuid4().hex if saves else "") for _ in range(count + _WARM_UP)]
+                figures |= _summary(name, seconds[_WARM_UP:])
+    return figures
 
 
-def _researched(runs: Runs, thread: str) -> float:
+def _time_research(runs: Runs, thread: str) -> float:
     reasoner, question = _instant_chat(), Question("When were the bridges opened?", mode="research")
     quoter = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
     began = time.perf_counter()
-    run_id = runs.start(question, reasoner=reasoner, retriever=AtOnce(), quoter=quoter, thread=thread)
-    answer: Answer = runs.wait(run_id, _PATIENCE)
+    run_id = runs.start(question, reasoner=reasoner, retriever=InstantSearch(), quoter=quoter, thread=thread)
+    answer: Answer = runs.wait(run_id, _TIMEOUT)
     seconds = time.perf_counter() - began
     if answer.outcome != "answered" or len(answer.trail["plan"]) != _STEPS:
         raise RuntimeError(f"the run ended as {answer.outcome}: {answer.notice}")
@@ -228,19 +228,19 @@ def _researched(runs: Runs, thread: str) -> float:
 
 
 def _instant_chat() -> ChatReasoner:
-    """A chat model that plans four steps, finds all that is asked for in each, and writes one sentence."""
+    """Return a chat model that plans four steps, finds everything in each, and writes one sentence."""
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage
 
     numbers = range(1, _STEPS + 1)
-    said = _SENTENCE.format(year=1900)
+    sentence = _SENTENCE.format(year=1900)
     forms: dict[str, dict[str, Any]] = {
         "PlanReply": {
             "aspects": [{"text": f"bridge {n}"} for n in numbers],
             "steps": [{"question": f"When was bridge {n} opened?"} for n in numbers],
         },
         "QueryReply": {"query": "bridge opened", "search": "hybrid"},
-        "ReadReply": {"sentences": [{"number": 1, "sentence": said}], "summary": said, "met": list(numbers)},
+        "ReadReply": {"sentences": [{"number": 1, "sentence": sentence}], "summary": sentence, "met": list(numbers)},
         "Judgements": {"verdicts": [{"number": 1, "verdict": "supported", "relevant": True}]},
     }
 
@@ -248,7 +248,7 @@ def _instant_chat() -> ChatReasoner:
         await model.ainvoke(messages)
         return schema.model_validate(forms[schema.__name__])
 
-    messages = (AIMessage(said.removesuffix(".") + " [1].") for _ in itertools.count())
+    messages = (AIMessage(sentence.removesuffix(".") + " [1].") for _ in itertools.count())
     return ChatReasoner(GenericFakeChatModel(messages=messages), name="instant", structured=fill)
 
 

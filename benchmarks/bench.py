@@ -1,10 +1,10 @@
-"""Speed beside what people would otherwise use, and beside what was promised.
+"""Speed compared with common alternatives and with its limits.
 
     python -m benchmarks.bench [SET …] [--data FOLDER] [--runs N] [--rounds N] [--only NAME …]
 
-Runs `benchmarks.encoding`, `benchmarks.importing`, and those of figures.py, one after the other, writes bench.md and
-bench.json into benchmarks/out, and rewrites the tables in docs/performance.md. With --only, which names some of them,
-and without the set, when it runs on the sample pages, docs/performance.md is left alone.
+Runs `benchmarks.encoding`, `benchmarks.importing` and those in figures.py one after the other, writes bench.md and
+bench.json into benchmarks/out, and updates the tables in docs/performance.md. docs/performance.md stays unchanged with
+--only, which selects some of them, and on the sample pages, which replace missing sets.
 """
 
 from __future__ import annotations
@@ -32,62 +32,62 @@ ENCODERS = {
     "sentence-transformers": "sentence-transformers' `encode`",
 }
 IMPORTED = {"stored": "import of {}, models loaded to all stored", "command": "import of {}, the whole command"}
-TUTORIAL = "the pipeline that tutorials show"
+TUTORIAL = "the pipeline of tutorials"
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    if _wanted("startup", options) and (told := startup.lacking()):
-        print(told, file=sys.stderr)
+    if _is_selected("startup", options) and (problem := startup.missing_requirement()):
+        print(problem, file=sys.stderr)
         return 2
     folders = find_sets(options.data, options.sets) or find_sets(options.data / "none", [])
     names = [folder.name for folder in folders]
-    known = {**machine.describe(), "limits": f"{', '.join(names)}; medians of {options.runs} imports of {names[0]}"}
-    ratios, bounds = _beside_peers(folders, options, known)
+    facts = {**machine.describe(), "limits": f"{', '.join(names)}; medians of {options.runs} imports of {names[0]}"}
+    ratios, bounds = _compare_with_peers(folders, options, facts)
     for one in FIGURES:
-        if _wanted(one.name, options):
-            bounds += _bounded(one)
+        if _is_selected(one.name, options):
+            bounds += _rows_with_limits(one)
     markdown = "\n\n".join(
         [
-            report.table(HEAD, [list(map(str, row.values())) for row in ratios]),
-            report.table(figures.HEAD, map(figures.cells, bounds)),
+            report.table(["what", "compared with", *HEAD[2:]], [list(map(str, row.values())) for row in ratios]),
+            report.table([*figures.HEAD[:2], "limit"], map(figures.cells, bounds)),
         ]
     )
     rows = [*ratios, *(dict(zip((*figures.HEAD, "unit"), row, strict=True)) for row in bounds)]
-    report.save("bench", known, rows, markdown)
+    report.save("bench", facts, rows, markdown)
     print(markdown)
     if names == options.sets and not options.only:
-        report.publish(PAGE, COMMAND, known, markdown)
+        report.publish(PAGE, COMMAND, facts, markdown)
     elif not options.only:
-        print(f"{' '.join(options.sets)} not all in {options.data}: measured {' '.join(names)}", file=sys.stderr)
+        print(f"{' '.join(options.sets)} not all in {options.data}; measured {' '.join(names)}", file=sys.stderr)
     return 0
 
 
-def _wanted(name: str, options: argparse.Namespace) -> bool:
+def _is_selected(name: str, options: argparse.Namespace) -> bool:
     return not options.only or name in options.only
 
 
-def _beside_peers(
-    folders: Sequence[Path], options: argparse.Namespace, known: dict[str, str]
+def _compare_with_peers(
+    folders: Sequence[Path], options: argparse.Namespace, facts: dict[str, str]
 ) -> tuple[list[dict[str, Any]], list[figures.Row]]:
-    """Ratios to peers, and how an import compares with its encoding alone; `known` learns the precision."""
+    """Return ratios to peers, and import compared with encoding alone; add the precision to `facts`."""
     ratios: list[dict[str, Any]] = []
     bounds: list[figures.Row] = []
-    if _wanted("encoding", options):
-        found = _measure("encoding", "--pages", f"{folders[0]}/pages.jsonl", "--rounds", str(options.rounds), "--json")
-        known["precision"] = f"ours in {found['precision']}, lowest cosine to stock vectors {found['cosine']}"
-        ratios += _encoding_rows(found)
-    for folder in folders if _wanted("importing", options) else ():
+    if _is_selected("encoding", options):
+        result = _measure("encoding", "--pages", f"{folders[0]}/pages.jsonl", "--rounds", str(options.rounds), "--json")
+        facts["precision"] = f"ours in {result['precision']}, lowest cosine to stock vectors {result['cosine']}"
+        ratios += _encoding_rows(result)
+    for folder in folders if _is_selected("importing", options) else ():
         runs = options.runs if folder == folders[0] else 1  # the peer takes ten minutes for a large set
-        found = _measure("importing", folder.name, "--data", str(folder.parent), "--runs", str(runs))
-        ratios += _importing(found, folder.name)
-        alone = f"import of {folder.name}, models loaded to all stored, beside encoding its chunks and nothing else"
-        bounds.append((alone, found["ratio_encoding"], 1.25, "times"))
+        result = _measure("importing", folder.name, "--data", str(folder.parent), "--runs", str(runs))
+        ratios += _importing_rows(result, folder.name)
+        alone = f"import of {folder.name}, models loaded to all stored, compared with only encoding its chunks"
+        bounds.append((alone, result["ratio_encoding"], 1.25, "times"))
     return ratios, bounds
 
 
-def _bounded(one: Figures) -> list[figures.Row]:
-    """The rows of one benchmark; one that says so where it cannot run, such as without a browser."""
+def _rows_with_limits(one: Figures) -> list[figures.Row]:
+    """Return the rows of one benchmark, or one row saying that it cannot run, such as without a browser."""
     try:
         return list(one.rows(_measure(one.name, *one.options)))
     except subprocess.CalledProcessError as error:
@@ -95,33 +95,33 @@ def _bounded(one: Figures) -> list[figures.Row]:
         return [(f"benchmarks.{one.name} could not run here", None, None, "")]
 
 
-def _encoding_rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _encoding_rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
-        _row(ENCODED[row["what"]].format(**found), ENCODERS[peer], row[peer], row["ours"], ratio, row["spread"][peer])
-        for row in found["rows"]
+        _row(ENCODED[row["what"]].format(**result), ENCODERS[peer], row[peer], row["ours"], ratio, row["spread"][peer])
+        for row in result["rows"]
         for peer, ratio in row["ratios"].items()
     ]
 
 
-def _importing(found: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _importing_rows(run: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [
-        _row(what.format(name), TUTORIAL, found[f"tutorial_{part}_s"], found[f"ours_{part}_s"], found[f"ratio_{part}"])
+        _row(what.format(name), TUTORIAL, run[f"tutorial_{part}_s"], run[f"ours_{part}_s"], run[f"ratio_{part}"])
         for part, what in IMPORTED.items()
     ]
 
 
-def _row(what: str, peer: str, its: float, ours: float, ratio: float, spread: Any = None) -> dict[str, Any]:
+def _row(what: str, peer: str, theirs: float, ours: float, ratio: float, spread: Any = None) -> dict[str, Any]:
     span = f"{spread[0]:.1f} to {spread[1]:.1f}" if spread else "–"
-    return dict(zip(HEAD, (what, peer, its, ours, f"**{ratio:.1f}**", span), strict=True))
+    return dict(zip(HEAD, (what, peer, theirs, ours, f"**{ratio:.1f}**", span), strict=True))
 
 
 def _measure(name: str, *options: str) -> Mapping[str, Any]:
-    """The last line that a benchmark prints, from a process of its own."""
+    """Run a benchmark in a separate process and return its last line."""
     print(f"benchmarks.{name} ...", file=sys.stderr, flush=True)
     command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{name}", *options]
-    ran = subprocess.run(command, cwd=report.ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    found: Mapping[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+    process = subprocess.run(command, cwd=report.ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    result: Mapping[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return result
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -1,10 +1,10 @@
-"""What an index that is built costs those who use the app meanwhile: searches, and threads that do something else.
+"""Effect of an index build on other users of the app: searches, and threads with other work.
 
     python -m benchmarks.building [--chunks N] [--json]
 
-A library of --chunks (default 100 000) synthetic chunks has its index; a tenth more comes in, and the index is built
-anew, as the app does it by itself. One thread searches all the while, one commits pages, and one only looks at the
-clock: how late it is tells how long a page would have waited. Both are compared with the seconds before.
+A library of --chunks (default 100 000) synthetic chunks has an index; a tenth more is added, and the index is rebuilt
+as the app does it automatically. Meanwhile one thread searches, one commits pages, and one measures how late its timer
+fires, which is how long a page would wait. Both are compared with the seconds before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.searching import built, searches
+from benchmarks.searching import build_library, searches_of
 from benchmarks.synthetic import CHUNKS_A_PAGE, World, fill
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library
@@ -33,19 +33,19 @@ _BEFORE = 5.0  # seconds
 _TICK, _BETWEEN_SEARCHES, _BETWEEN_COMMITS = 0.002, 0.02, 0.1
 
 
-class Watched:
-    """Threads that use a library, and how long everything they did took, by what it was, in seconds."""
+class Load:
+    """Threads that use a library, and the seconds of each of their operations by kind."""
 
     def __init__(self, library: Library, world: World, pages: int) -> None:
         self._stop = threading.Event()
         self.seconds: dict[str, list[float]] = {"tick": [], "search": [], "commit": []}
-        asked = [world.question(number, pages) for number in range(WARM_UP + QUESTIONS)]
-        way = searches(library, asked)["mmr"]
-        for question, _ in asked[:WARM_UP]:
-            way(question, Filters())
+        questions = [world.question(number, pages) for number in range(WARM_UP + QUESTIONS)]
+        search = searches_of(library, questions)["mmr"]
+        for question, _ in questions[:WARM_UP]:
+            search(question, Filters())
         self._works: list[tuple[str, Callable[[int], object], float]] = [
             ("tick", lambda _: None, _TICK),
-            ("search", lambda number: way(asked[number % len(asked)][0], Filters()), _BETWEEN_SEARCHES),
+            ("search", lambda number: search(questions[number % len(questions)][0], Filters()), _BETWEEN_SEARCHES),
             ("commit", lambda number: world.page(pages + number).commit(library), _BETWEEN_COMMITS),
         ]
 
@@ -73,8 +73,8 @@ class Watched:
                 time.sleep(pause)
             number += 1
 
-    def taken(self) -> dict[str, float]:
-        """Milliseconds since the last time it was asked: the longest tick, and the p95 and worst of a search."""
+    def pop_figures(self) -> dict[str, float]:
+        """Return milliseconds since the last call: the longest tick, and p95 and worst of a search."""
         seconds = {name: np.array(values) * 1000 for name, values in self.seconds.items()}
         for values in self.seconds.values():
             values.clear()
@@ -88,24 +88,24 @@ class Watched:
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     with tempfile.TemporaryDirectory(prefix="building-") as folder:
-        print(json.dumps({"chunks": options.chunks, **_measured(options.chunks // CHUNKS_A_PAGE, Path(folder))}))
+        print(json.dumps({"chunks": options.chunks, **_measure(options.chunks // CHUNKS_A_PAGE, Path(folder))}))
     return 0
 
 
-def _measured(pages: int, folder: Path) -> dict[str, Any]:
+def _measure(pages: int, folder: Path) -> dict[str, Any]:
     world = World()
     with closing(EdgeClient(folder)) as client:
-        library = built(client, world, pages)
-        more = pages + max(1, pages // 10)
-        fill(library, world, pages, more)
-        watched = Watched(library, world, more)
-        with watched.running():
+        library = build_library(client, world, pages)
+        total = pages + max(1, pages // 10)
+        fill(library, world, pages, total)
+        load = Load(library, world, total)
+        with load.running():
             time.sleep(_BEFORE)
-            before = watched.taken()
+            before = load.pop_figures()
             began = time.perf_counter()
             client.backend.builder(library.chunks_collection).build()
             seconds = time.perf_counter() - began
-            during = watched.taken()
+            during = load.pop_figures()
     ratio = during["search_p95_ms"] / before["search_p95_ms"]
     return {"build_s": round(seconds, 1), "before": before, "during": during, "ratio_p95": round(ratio, 2)}
 
@@ -113,7 +113,7 @@ def _measured(pages: int, folder: Path) -> dict[str, Any]:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", type=int, default=100_000, metavar="N")
-    parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
+    parser.add_argument("--json", action="store_true", help="one line of JSON (always printed)")
     return parser.parse_args(arguments)
 
 

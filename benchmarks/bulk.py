@@ -1,11 +1,11 @@
-"""Bulk imports: pages a second of one process, of several, and of Ray; and what is left after kills.
+"""Bulk imports: pages per second of one process, several, and Ray; and the result after kills.
 
     python -m benchmarks.bulk [--pages 5000] [--batch 250] [--workers 2] [--runs here,processes,ray,killed]
 
-Each run is the command itself, into a library of its own on the tests' substitute for Qdrant, from a JSONL file whose
-pages are a paragraph of xquad-en each, with the built-in model. "killed" uses Ray: the command is killed after its
-second batch, and an actor in the run that continues it. Compared are addresses, titles and passages in the libraries.
-Exits with 1 if two differ. Seconds include the start of the processes.
+Each run is the command itself, into a separate library on the tests' substitute for Qdrant, from a JSONL file whose
+pages are one paragraph of xquad-en each, with the built-in model. "killed" uses Ray: the command is killed after its
+second batch, and so is an actor in the run that continues it. Addresses, titles and passages of the libraries are
+compared. Exits with 1 if two differ. Seconds include the start of the processes.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dump = _write_dump(Path(place) / "dump.jsonl", options.pages)
         for name in options.runs.split(","):
             run = BulkRun(Path(place) / name, server.url, dump, options.batch, options.workers)
-            seconds = run.killed() if name == "killed" else run.whole(name)
+            seconds = run.run_killed() if name == "killed" else run.run_undisturbed(name)
             digest, pages = run.contents()
             digests.add(digest)
             rows.append([name, str(pages), f"{seconds:.0f}", f"{pages / seconds:.1f}", digest])
             print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
-    table = report.table("run|pages|seconds|pages a second|library".split("|"), rows)
+    table = report.table("run|pages|seconds|pages per second|library".split("|"), rows)
     print(table)
     report.save("bulk", machine.describe(()), [], table)
     return int(len(digests) != 1)
 
 
 class BulkRun:
-    """One import into a library of its own."""
+    """One import into a separate library."""
 
     def __init__(self, folder: Path, url: str, dump: Path, batch: int, workers: int) -> None:
         self._folder = folder
@@ -63,7 +63,7 @@ class BulkRun:
         self._command += ["bulk", "--input", str(dump), "--batch", str(batch), "--workers", str(workers)]
         self._environment = {**os.environ, "QDRANT_URL": url, "LLM_MODEL": "", "LLM_BASE_URL": ""}
 
-    def whole(self, runner: str) -> float:
+    def run_undisturbed(self, runner: str) -> float:
         """Return the seconds of an undisturbed import."""
         began = time.perf_counter()
         process = self._begin(runner)
@@ -71,31 +71,31 @@ class BulkRun:
         assert process.returncode == 0, process.returncode
         return time.perf_counter() - began
 
-    def killed(self) -> float:
+    def run_killed(self) -> float:
         """Return the seconds of an import by Ray whose driver and one of whose actors are killed."""
         began = time.perf_counter()
-        self._after_batches(self._begin("ray"), 2, lambda process: process.send_signal(signal.SIGKILL))
+        self._act_after_batches(self._begin("ray"), 2, lambda process: process.send_signal(signal.SIGKILL))
         process = self._begin("ray")
-        self._after_batches(process, 1, lambda process: print("killed", kill_named(_ACTOR), file=sys.stderr))
+        self._act_after_batches(process, 1, lambda process: print("killed", kill_named(_ACTOR), file=sys.stderr))
         assert process.returncode == 0, process.returncode
         return time.perf_counter() - began
 
     def contents(self) -> tuple[str, int]:
-        """Return a digest of what the library holds, and its number of pages."""
+        """Return a digest of the library's contents, and its number of pages."""
         url = self._environment["QDRANT_URL"]
-        chosen = {"qdrant_url": url, "rag_library": self._folder.name, "llm_model": "", "llm_base_url": ""}
-        with closing(App(load_settings(None, rag_data_dir=self._folder, **chosen))) as app:
+        overrides = {"qdrant_url": url, "rag_library": self._folder.name, "llm_model": "", "llm_base_url": ""}
+        with closing(App(load_settings(None, rag_data_dir=self._folder, **overrides))) as app:
             library = app.library(self._folder.name)
             pages = sorted(library.pages(), key=lambda page: page.url)
-            held = [(page.url, page.title, [one.text for one in library.chunks(page.url_hash)]) for page in pages]
-        return hashlib.sha256(repr(held).encode()).hexdigest()[:12], len(pages)
+            contents = [(page.url, page.title, [one.text for one in library.chunks(page.url_hash)]) for page in pages]
+        return hashlib.sha256(repr(contents).encode()).hexdigest()[:12], len(pages)
 
     def _begin(self, runner: str) -> subprocess.Popen[str]:
         command = [*self._command, "--runner", runner]
         errors = subprocess.DEVNULL if runner == "ray" else None
         return subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, stderr=errors, text=True)
 
-    def _after_batches(
+    def _act_after_batches(
         self, process: subprocess.Popen[str], count: int, act: Callable[[subprocess.Popen[str]], object]
     ) -> None:
         """Do `act` once the process has printed `count` batches, then wait for its end."""

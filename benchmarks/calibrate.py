@@ -1,14 +1,13 @@
-"""Calibrate the score that tells whether the pages hold an answer at all.
+"""Calibrate the score that predicts whether the pages answer a question.
 
     python -m benchmarks.calibrate [SET …] [--data FOLDER] [--fit keyword] [--write]
 
-Each set is asked three times: with every second page left out, with every second paragraph left out,
-and with questions that name a page which is there: of what it says, of what it and another say, and of what
-only a page that was left out says. One logistic regression on the features of `rag.retrieval.answerable`
-is fitted for questions that the embedding model reads, one for all by keywords alone. What is printed
-was predicted by a fit on the other half of the questions. --write puts the weights that were fitted into
-rag/retrieval/calibration.json, others stay. They are shifted so that three in a
-hundred answerable questions are below REFUSE.
+Each set is asked three times: without every second page, without every second paragraph, and with questions that name
+an existing page, about that page, about it and another one, and about something that only a removed page says. One
+logistic regression on the features of `rag.retrieval.answerable` is fitted to the questions that the embedding model
+can read, and one to all of them by keywords alone. The printed figures were predicted by a fit on the other half of the
+questions. --write saves the fitted weights in rag/retrieval/calibration.json and keeps the others. They are shifted so
+that three in a hundred answerable questions score below REFUSE.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ from rag.retrieval.answerable import FEATURES, KEYWORD_FEATURES, REFUSE
 
 TARGET = Path(__file__).resolve().parents[1] / "rag" / "retrieval" / "calibration.json"
 REFUSED_SHARE = 0.03
-_MADE = 250
-_OF = {"en": ("According to the article about {}, ", " and "), "zh": ("根据关于{}的文章，", "和")}
+_HARD_QUESTIONS = 250
+_ABOUT = {"en": ("According to the article about {}, ", " and "), "zh": ("根据关于{}的文章，", "和")}
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,10 @@ def main() -> int:
     samples = [sample for folder in folders for sample in _samples(load(folder))]
     readable = [sample for sample in samples if sample.dense]
     kinds = {"keyword": (samples, KEYWORD_FEATURES), "builtin": (readable, FEATURES)}
-    fitted = {kind: _calibrated(*kinds[kind], kind) for kind in options.fit if kinds[kind][0]}
+    fitted = {kind: _calibrate(*kinds[kind], kind) for kind in options.fit if kinds[kind][0]}
     if options.write:
-        known = json.loads(TARGET.read_text(encoding="utf-8"))
-        TARGET.write_text(json.dumps({**known, **fitted}, indent=2) + "\n", encoding="utf-8")
+        existing = json.loads(TARGET.read_text(encoding="utf-8"))
+        TARGET.write_text(json.dumps({**existing, **fitted}, indent=2) + "\n", encoding="utf-8")
     return 0
 
 
@@ -74,11 +73,11 @@ def _samples(data: Dataset) -> list[Sample]:
         ("paragraphs", variant(data, "unanswerable-paragraphs")),
         ("hard", _hard(data)),
     ]
-    return [_measured(f"{data.name} {name}", changed) for name, changed in rows]
+    return [_measure(f"{data.name} {name}", changed) for name, changed in rows]
 
 
 def _hard(data: Dataset) -> Dataset:
-    """Half of the pages, and questions that name one: of it, of two of them, and of what only a page left out has."""
+    """Return half of the pages, and questions naming one: about it, about two, or about a removed page's content."""
     chance = random.Random(7)
     language = "zh" if data.pages[0]["lang"] == "zh" else "en"
     pages = variant(data, "unanswerable").pages
@@ -86,46 +85,46 @@ def _hard(data: Dataset) -> Dataset:
     by_page: dict[str, list[str]] = defaultdict(list)
     for question in data.questions:
         by_page[question["evidence"][0]["url"]].append(question["question"].strip())
-    names = {url: named[0] for url in texts if (named := _names(by_page[url], texts[url], language))}
-    there = [(url, asked) for url in names for asked in by_page[url]]
-    gone = [asked for url, questions in by_page.items() if url not in texts for asked in questions]
+    names = {url: candidates[0] for url in texts if (candidates := _names(by_page[url], texts[url], language))}
+    pairs = [(url, asked) for url in names for asked in by_page[url]]
+    removed = [asked for url, questions in by_page.items() if url not in texts for asked in questions]
     rows = []
-    for _ in range(_MADE):
-        (page, one), (other, two) = chance.sample(there, 2)
-        rows.append({"question": _about([names[page]], one, language), "answerable": True})
-        both = _about([names[page], names[other]], _joined(one, two, language), language)
-        rows.append({"question": both, "answerable": True})
-        elsewhere = _about([names[page]], chance.choice(gone), language)
-        rows.append({"question": elsewhere, "answerable": False})
+    for _ in range(_HARD_QUESTIONS):
+        (page, one), (other, two) = chance.sample(pairs, 2)
+        rows.append({"question": _name_pages([names[page]], one, language), "answerable": True})
+        about_both = _name_pages([names[page], names[other]], _join_questions(one, two, language), language)
+        rows.append({"question": about_both, "answerable": True})
+        about_removed = _name_pages([names[page]], chance.choice(removed), language)
+        rows.append({"question": about_removed, "answerable": False})
     return Dataset(f"{data.name} hard", pages, rows, data.folder)
 
 
-def _about(names: Sequence[str], question: str, language: str) -> str:
-    form, joint = _OF[language]
+def _name_pages(names: Sequence[str], question: str, language: str) -> str:
+    form, joint = _ABOUT[language]
     return form.format(joint.join(names)) + question[:1].lower() + question[1:]
 
 
-def _joined(one: str, other: str, language: str) -> str:
+def _join_questions(one: str, other: str, language: str) -> str:
     if language == "zh":
         return f"{one.rstrip('？?')}，{other}"
     return f"{one.rstrip('?')}, and {other[:1].lower()}{other[1:]}"
 
 
 def _names(questions: Sequence[str], text: str, language: str) -> list[str]:
-    """What a page's questions ask about most: names in its text that several of them hold."""
+    """Return the names that a page's questions ask about most: in its text and in several questions."""
     counts: Counter[str] = Counter()
     for question in questions:
         if language == "zh":
             grams = {question[i : i + n] for n in (3, 4, 5) for i in range(len(question) - n + 1)}
             counts.update(g for g in grams if g in text and not re.search("[的是什么哪多少在了吗？，和谁]", g))
         else:
-            found = re.findall(r"(?<!^)(?:[A-Z][\w']+(?: of| the)?(?: [A-Z][\w']+)*)", question)
-            counts.update({name for name in found if name in text and len(name) > 3})
+            matches = re.findall(r"(?<!^)(?:[A-Z][\w']+(?: of| the)?(?: [A-Z][\w']+)*)", question)
+            counts.update({name for name in matches if name in text and len(name) > 3})
     return sorted(counts, key=lambda name: (-counts[name] * math.sqrt(len(name)), name))[:3]
 
 
-def _measured(name: str, data: Dataset) -> Sample:
-    """Import the pages, ask every question, and keep what each search told."""
+def _measure(name: str, data: Dataset) -> Sample:
+    """Import the pages, ask every question, and return the features of each search."""
     with tempfile.TemporaryDirectory() as folder:
         settings = load_settings(None, rag_data_dir=folder, llm_model="", qdrant_url="", embedding_model="builtin")
         with closing(App(settings)) as app:
@@ -133,54 +132,54 @@ def _measured(name: str, data: Dataset) -> Sample:
             for _ in ingest_all(app.imports.ingestor("main"), list(record_sources(lines, name))):
                 pass
             retriever = app.retriever("main")
-            found = [retriever.evidence(question["question"]) for question in data.questions]
-    features = np.array([[one.features[key] for key in FEATURES] for one in found])
+            results = [retriever.evidence(question["question"]) for question in data.questions]
+    features = np.array([[result.features[key] for key in FEATURES] for result in results])
     answerable = np.array([float(question["answerable"]) for question in data.questions])
-    dense = sum("dense" in one.legs for one in found) * 2 > len(found)
-    print(json.dumps({"sample": name, "questions": len(found), "answerable": int(answerable.sum())}), flush=True)
+    dense = sum("dense" in result.legs for result in results) * 2 > len(results)
+    print(json.dumps({"sample": name, "questions": len(results), "answerable": int(answerable.sum())}), flush=True)
     return Sample(name, features, answerable, dense)
 
 
-def _calibrated(samples: Sequence[Sample], features: Sequence[str], name: str) -> dict[str, float]:
-    """Print how well a fit on one half tells the other apart; return the fit on everything."""
+def _calibrate(samples: Sequence[Sample], features: Sequence[str], name: str) -> dict[str, float]:
+    """Print how well a fit on one half separates the other; return the fit on everything."""
     columns = [FEATURES.index(feature) for feature in features]
     halves = [np.arange(len(sample.answerable)) % 2 == 0 for sample in samples]
     fits = [_fit(samples, halves, side, columns) for side in (True, False)]
     for sample, half in zip(samples, halves, strict=True):
         predicted = np.where(half, *(_predict(fit, sample.features[:, columns]) for fit in fits[::-1]))
         yes = sample.answerable == 1
-        told = separation(predicted[yes].tolist(), predicted[~yes].tolist())
-        print(json.dumps({"fit": name, "sample": sample.name, **{k: round(v, 4) for k, v in told.items()}}), flush=True)
+        stat = separation(predicted[yes].tolist(), predicted[~yes].tolist())
+        print(json.dumps({"fit": name, "sample": sample.name, **{k: round(v, 4) for k, v in stat.items()}}), flush=True)
     weights = _fit(samples, [np.ones(len(s.answerable), bool) for s in samples], True, columns)
     scores = np.concatenate([_predict(weights, s.features[s.answerable == 1][:, columns]) for s in samples])
     lowest = float(np.quantile(scores, REFUSED_SHARE))
     shift = math.log(REFUSE / (1 - REFUSE)) - math.log(lowest / (1 - lowest))
-    fitted = {feature: round(float(w), 4) for feature, w in zip(features, weights, strict=False)}
-    return {**fitted, "bias": round(float(weights[-1]) + shift, 4)}
+    by_feature = {feature: round(float(w), 4) for feature, w in zip(features, weights, strict=False)}
+    return {**by_feature, "bias": round(float(weights[-1]) + shift, 4)}
 
 
 def _fit(
     samples: Sequence[Sample], halves: Sequence[NDArray[np.bool_]], side: bool, columns: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Weighted logistic regression by Newton's method; the samples weigh alike, and in each both answers."""
+    """Fit weighted logistic regression by Newton's method; samples weigh alike, and so do both answers in each."""
     rows = [(s, half == side) for s, half in zip(samples, halves, strict=True)]
     features = np.concatenate([s.features[use][:, columns] for s, use in rows])
     answers = np.concatenate([s.answerable[use] for s, use in rows])
-    weight = np.concatenate([_balanced(s.answerable[use]) for s, use in rows])
+    weight = np.concatenate([_balance(s.answerable[use]) for s, use in rows])
     weight /= weight.sum()
     spread = features.std(axis=0) + 1e-9
     design = np.c_[features / spread, np.ones(len(features))]
     penalty = np.diag([1e-3] * len(columns) + [0.0])
-    found = np.zeros(design.shape[1])
+    weights = np.zeros(design.shape[1])
     for _ in range(60):
-        predicted = 1 / (1 + np.exp(-design @ found))
-        gradient = design.T @ (weight * (predicted - answers)) + penalty @ found
+        predicted = 1 / (1 + np.exp(-design @ weights))
+        gradient = design.T @ (weight * (predicted - answers)) + penalty @ weights
         curvature = (design * (weight * predicted * (1 - predicted))[:, None]).T @ design + penalty
-        found -= np.linalg.solve(curvature + 1e-9 * np.eye(len(found)), gradient)
-    return np.r_[found[:-1] / spread, found[-1]]
+        weights -= np.linalg.solve(curvature + 1e-9 * np.eye(len(weights)), gradient)
+    return np.r_[weights[:-1] / spread, weights[-1]]
 
 
-def _balanced(answers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _balance(answers: NDArray[np.float64]) -> NDArray[np.float64]:
     yes = max(1.0, answers.sum())
     return np.where(answers == 1, 0.5 / yes, 0.5 / max(1.0, len(answers) - yes))
 
@@ -195,7 +194,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     kinds = ("keyword", "builtin")
     parser.add_argument("--fit", nargs="+", choices=kinds, default=kinds, help="weights to fit (default: both)")
-    parser.add_argument("--write", action="store_true", help="put the weights into the project")
+    parser.add_argument("--write", action="store_true", help="save the weights in the project")
     return parser.parse_args()
 
 

@@ -1,11 +1,11 @@
-"""Whole articles in many charsets: how many are read as they were written, beside charset-normalizer.
+"""Share of whole articles in many charsets that are read correctly, compared with charset-normalizer.
 
     python -m benchmarks.charsets [CHARSET ...] [--limit N] [--texts FOLDER] [--json]
 
 English articles are those of ../shared/data/wcxb and aeb, Chinese ones those of xquad-zh. The other languages are
 translated manuals of Debian packages, unpacked into FOLDER (see benchmarks/README.md); without them there are fewer
-rows. An article counts when its text is read without a wrong character: as a page that declares its charset, as a
-page that declares none, and as one of its country's sites that declares none.
+rows. An article counts if its text is read without a wrong character: as a page that declares its charset, as a page
+that declares none, and as one on a site of its country that declares none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from benchmarks.datasets import DEFAULT_FOLDER, spread
-from benchmarks.intervals import told
+from benchmarks.intervals import format_mean
 from benchmarks.report import OUT, table
 from rag.reading.charset import decode
 from rag.web.declared_charset import codec_of
@@ -48,12 +48,12 @@ _COUNTRIES = {"en": "uk", "cs": "cz", "da": "dk", "sv": "se", "sl": "si", "uk": 
 _COUNTRIES |= {"ko": "kr", "ja": "jp"}
 _SHORTEST = 300
 _WAYS = ("declared", "undeclared", "country", "charset-normalizer")
-_CEDILLAS = str.maketrans("șțȘȚ", "şţŞŢ")  # as Romanian was written in the charsets that have no commas below
+_CEDILLAS = str.maketrans("șțȘȚ", "şţŞŢ")  # Romanian in charsets without the commas below
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Whether one article was read right, each way."""
+    """The ways in which one article was read correctly."""
 
     charset: str
     language: str
@@ -62,16 +62,16 @@ class Read:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.charsets", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("charsets", nargs="*", choices=[*CHARSETS, []], help="all where none is named")
-    parser.add_argument("--limit", type=int, default=60, help="articles of a language")
+    parser.add_argument("charsets", nargs="*", choices=[*CHARSETS, []], help="default: all")
+    parser.add_argument("--limit", type=int, default=60, help="articles per language")
     parser.add_argument("--texts", type=Path, default=TEXTS)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    found = [one for charset in options.charsets or CHARSETS for one in measure(charset, options.texts, options.limit)]
+    reads = [one for charset in options.charsets or CHARSETS for one in measure(charset, options.texts, options.limit)]
     if options.json:
-        print(json.dumps([{"charset": one.charset, "language": one.language, **one.right} for one in found]))
+        print(json.dumps([{"charset": one.charset, "language": one.language, **one.right} for one in reads]))
     else:
-        print(rows(found))
+        print(rows(reads))
     return 0
 
 
@@ -80,11 +80,11 @@ def measure(charset: str, folder: Path = TEXTS, limit: int | None = None) -> Ite
     for language in CHARSETS[charset]:
         usable = [text for text in articles(language, folder) if _fits(text, charset)]
         for text in spread(usable, limit):
-            yield Read(charset, language, _ways(text, charset, language))
+            yield Read(charset, language, _read_each_way(text, charset, language))
 
 
 def articles(language: str, folder: Path = TEXTS, data: Path = DEFAULT_FOLDER) -> Iterator[str]:
-    """The texts in a language: of the sets at hand, and of the manuals in `folder`."""
+    """Yield the texts in a language: from the available sets, and from the manuals in `folder`."""
     for path in {"en": ["wcxb/truth.jsonl", "aeb/truth.jsonl"], "zh_CN": ["xquad-zh/pages.jsonl"]}.get(language, []):
         if (data / path).exists():
             with (data / path).open(encoding="utf-8") as lines:
@@ -95,18 +95,18 @@ def articles(language: str, folder: Path = TEXTS, data: Path = DEFAULT_FOLDER) -
         yield from _text(lxml_html.parse(path).getroot(), "head")
 
 
-def _text(root: Any, aside: str) -> Iterator[str]:
-    for part in [*root.iter(aside, "script", "style")]:
+def _text(root: Any, excluded: str) -> Iterator[str]:
+    for part in [*root.iter(excluded, "script", "style")]:
         part.clear()
     lines = (" ".join(line.split()) for line in "".join(root.itertext()).splitlines())
     yield "\n".join(line for line in lines if line).translate(_CEDILLAS)
 
 
 def _fits(text: str, charset: str) -> bool:
-    """Whether a text is long enough, and most of its characters outside ASCII are in the charset."""
+    """Return whether a text is long enough and the charset has most of its characters outside ASCII."""
     outside = [character for character in text if character >= "\x80"]
-    known = sum(_is_in(character, charset) for character in outside)
-    return len(text) >= _SHORTEST and known > 0.9 * len(outside)
+    supported = sum(_is_in(character, charset) for character in outside)
+    return len(text) >= _SHORTEST and supported > 0.9 * len(outside)
 
 
 def _is_in(character: str, charset: str) -> bool:
@@ -120,17 +120,17 @@ def _codec(charset: str) -> str:
     return codec_of(charset) or charset
 
 
-def _ways(text: str, charset: str, language: str) -> dict[str, bool]:
-    # What the charset lacks stands in pages as a reference.
+def _read_each_way(text: str, charset: str, language: str) -> dict[str, bool]:
+    # Characters that the charset lacks are written as references.
     page, bare = (_page(text, name).encode(_codec(charset), "xmlcharrefreplace") for name in (charset, ""))
     site = f"https://example.{_COUNTRIES.get(language, language[-2:].lower())}/"
-    read: dict[str, Callable[[], str]] = {
+    readers: dict[str, Callable[[], str]] = {
         "declared": lambda: decode(page),
         "undeclared": lambda: decode(bare),
         "country": lambda: decode(bare, url=site),
-        "charset-normalizer": lambda: _normalized(bare),
+        "charset-normalizer": lambda: _normalize(bare),
     }
-    return {way: unescape(read[way]()).endswith(f"<p>{text}</p>") for way in _WAYS}
+    return {way: unescape(readers[way]()).endswith(f"<p>{text}</p>") for way in _WAYS}
 
 
 def _page(text: str, charset: str) -> str:
@@ -138,27 +138,27 @@ def _page(text: str, charset: str) -> str:
     return f"<!doctype html><html><head>{head}<title>{escape(text[:60])}</title></head><body><p>{escape(text)}</p>"
 
 
-def _normalized(body: bytes) -> str:
+def _normalize(body: bytes) -> str:
     best = from_bytes(body).best()
     name = best.encoding.replace("_", "-") if best else "utf-8"
     return body.decode(_codec(name), "replace")
 
 
-def rows(found: Sequence[Read]) -> str:
-    """A table: the share that is read right each way, and how much more than by charset-normalizer undeclared."""
-    kinds = list(dict.fromkeys((one.charset, one.language) for one in found))
-    parts = [(*kind, [one.right for one in found if (one.charset, one.language) == kind]) for kind in kinds]
-    parts.append(("all", "", [one.right for one in found]))
+def rows(results: Sequence[Read]) -> str:
+    """Return a table: the share read correctly each way, and the difference to charset-normalizer undeclared."""
+    kinds = list(dict.fromkeys((one.charset, one.language) for one in results))
+    parts = [(*kind, [one.right for one in results if (one.charset, one.language) == kind]) for kind in kinds]
+    parts.append(("all", "", [one.right for one in results]))
     return table(
-        ["", "articles", *_WAYS, "undeclared less charset-normalizer"],
+        ["", "articles", *_WAYS, "undeclared minus charset-normalizer"],
         [
             [
                 f"{charset} {language}".strip(),
-                str(len(own)),
-                *(f"{sum(right[way] for right in own) / max(1, len(own)):.2f}" for way in _WAYS),
-                told([right["undeclared"] - right["charset-normalizer"] for right in own], signed=True),
+                str(len(flags)),
+                *(f"{sum(right[way] for right in flags) / max(1, len(flags)):.2f}" for way in _WAYS),
+                format_mean([right["undeclared"] - right["charset-normalizer"] for right in flags], signed=True),
             ]
-            for charset, language, own in parts
+            for charset, language, flags in parts
         ],
     )
 

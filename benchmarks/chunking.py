@@ -1,20 +1,20 @@
-"""How the chunkers cut any set, beside LangChain's two with their defaults.
+"""Chunks of any set by each chunker, compared with LangChain's two with their defaults.
 
     python -m benchmarks.chunking [SET …] [--data FOLDER] [--chunkers A,B] [--no-peers] [--json]
 
 Writes chunking.md and chunking.json into benchmarks/out. For each chunker:
 
-mean, largest     characters of a chunk; a Chinese one counts for 2.5, as it does for a chunker's maximum
-inside            share of the chunks that end inside a sentence: no mark of a sentence's end, and no end of a line
-over              share of the chunks above the chunker's own maximum
-encoded / source  tokens to encode for each token of the pages: those of the chunks with what is embedded with them,
-                  and those that chunking itself has to encode, which for ours is none
-work / chunks     the same for each token of the chunks' texts
-cut off           share of the chunks' tokens beyond what the built-in model reads of a text
-seconds           for chunking alone
+    mean, largest     characters of a chunk; a Chinese one counts for 2.5, as it does for a chunker's maximum
+    inside            share of the chunks that end inside a sentence: no mark of a sentence's end, and no end of a line
+    over              share of the chunks above the chunker's own maximum
+    encoded / source  tokens to encode for each token of the pages: those of the chunks with what is embedded with them,
+                      and those that chunking itself has to encode, which for ours is none
+    work / chunks     the same for each token of the chunks' texts
+    cut off           share of the chunks' tokens beyond what the built-in model reads of a text
+    seconds           for chunking alone
 
-Tokens are the built-in model's. SemanticChunker is given our encoder, which is several times as fast as
-the one it is shown with.
+Tokens are the built-in model's. SemanticChunker uses our encoder, which is several times as fast as the one in its
+documentation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Piece:
-    """One chunk: its text, where it ends in the page, and what would be embedded of it."""
+    """One chunk: its text, its end in the page, and the text that would be embedded."""
 
     text: str
     end: int
@@ -64,9 +64,9 @@ class Piece:
 
 @dataclass
 class System:
-    """A way of cutting; `encoded` collects the texts that went through the model for it.
+    """A chunker; `encoded` collects the texts that it passes through the model.
 
-    `maximum` is in what `size` tells.
+    `maximum` is in the unit of `size`.
     """
 
     name: str
@@ -84,32 +84,32 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     warnings.simplefilter("ignore", DeprecationWarning)
     model = load_embedding_model("builtin")
-    known = {**machine.describe(), "limits": "chunking alone, the built-in model's tokens"}
+    facts = {**machine.describe(), "limits": "chunking alone, the built-in model's tokens"}
     rows: list[Row] = []
     for folder in folders:
         data = datasets.load(folder)
         for system in _systems(model, options):
             rows.append(measure(data, system))
             print(f"{data.name}: {system.name} done", file=sys.stderr, flush=True)
-            report.save("chunking", known, rows, tables(rows))
-    print(json.dumps({"run": known, "rows": rows}, ensure_ascii=False) if options.json else tables(rows))
+            report.save("chunking", facts, rows, tables(rows))
+    print(json.dumps({"run": facts, "rows": rows}, ensure_ascii=False) if options.json else tables(rows))
     return 0
 
 
 def measure(data: Dataset, system: System) -> Row:
-    """One row: the set's pages cut by one chunker."""
-    system.cut({**data.pages[0], "text": data.pages[0]["text"][:500]})  # imports are not what is timed
+    """Return one row: the set's pages split by one chunker."""
+    system.cut({**data.pages[0], "text": data.pages[0]["text"][:500]})  # so that imports are not timed
     system.encoded.clear()
     began = time.perf_counter()
-    cut = [system.cut(page) for page in data.pages]
+    splits = [system.cut(page) for page in data.pages]
     seconds = time.perf_counter() - began
-    pieces = [piece for page in cut for piece in page]
+    pieces = [piece for page in splits for piece in page]
     texts = [piece.text for piece in pieces]
     sizes = [weigh(text) for text in texts]
-    inside = sum(ends_inside(page["text"], one) for page, own in zip(data.pages, cut, strict=True) for one in own)
+    inside = sum(ends_inside(page["text"], one) for page, own in zip(data.pages, splits, strict=True) for one in own)
     in_chunks = tokens.count(texts)
     work = tokens.count([piece.embedded for piece in pieces]) + tokens.count(system.encoded)
-    read = tokens.count(texts, MODEL_READS - 2)
+    encodable = tokens.count(texts, MODEL_READS - 2)
     over = None if system.maximum is None else sum(system.size(text) > system.maximum for text in texts) / len(texts)
     return {
         "set": data.name,
@@ -121,26 +121,26 @@ def measure(data: Dataset, system: System) -> Row:
         "over": over,
         "encoded": round(work / tokens.count([page["text"] for page in data.pages]), 3),
         "work": round(work / in_chunks, 3),
-        "cut_off": round(1 - read / in_chunks, 4),
+        "cut_off": round(1 - encodable / in_chunks, 4),
         "seconds": round(seconds, 3),
     }
 
 
 def ends_inside(page: str, piece: Piece) -> bool:
-    """Judged by marks and line ends alone, not by our own sentence splitter."""
+    """Return whether a chunk ends inside a sentence, by marks and line ends, not by our sentence splitter."""
     following = page[piece.end : piece.end + 40].lstrip(" \t")[:1]
     return following not in ("", "\n", "\r") and not _ENDS.search(piece.text.rstrip())
 
 
 def _systems(model: EmbeddingModel, options: argparse.Namespace) -> Iterator[System]:
     for name in options.chunkers:
-        yield _ours(name, model)
+        yield _own_chunker(name, model)
     if not options.no_peers:
         yield _semantic_chunker(model)
         yield _recursive_splitter()
 
 
-def _ours(name: str, model: EmbeddingModel) -> System:
+def _own_chunker(name: str, model: EmbeddingModel) -> System:
     chunker = get_chunker(name)
 
     def cut(page: dict[str, Any]) -> list[Piece]:
@@ -167,7 +167,7 @@ def _semantic_chunker(model: EmbeddingModel) -> System:
             return self.embed_documents([text])[0]
 
     splitter = SemanticChunker(Counting())
-    return System("*SemanticChunker*", None, lambda page: _located(page["text"], splitter.split_text), encoded)
+    return System("*SemanticChunker*", None, lambda page: _locate(page["text"], splitter.split_text), encoded)
 
 
 def _recursive_splitter() -> System:
@@ -176,25 +176,25 @@ def _recursive_splitter() -> System:
     splitter = RecursiveCharacterTextSplitter()
     name = "*RecursiveCharacterTextSplitter*"
     maximum = float(splitter._chunk_size)
-    return System(name, maximum, lambda page: _located(page["text"], splitter.split_text), size=len)
+    return System(name, maximum, lambda page: _locate(page["text"], splitter.split_text), size=len)
 
 
-def _located(text: str, split: Callable[[str], Sequence[str]]) -> list[Piece]:
-    """What a splitter of LangChain's returns, found again in the page: it may have changed the white space."""
+def _locate(text: str, split: Callable[[str], Sequence[str]]) -> list[Piece]:
+    """Locate the chunks of a LangChain splitter in the page; it may have changed the white space."""
     places = [i for i, sign in enumerate(text) if not sign.isspace()]
     bare = "".join(text[i] for i in places)
-    pieces, at = [], 0
+    pieces, position = [], 0
     for chunk in split(text):
-        if not (own := "".join(chunk.split())):
+        if not (letters := "".join(chunk.split())):
             continue
-        at = bare.index(own, at)
-        pieces.append(Piece(chunk, places[at + len(own) - 1] + 1, chunk))
-        at += 1
+        position = bare.index(letters, position)
+        pieces.append(Piece(chunk, places[position + len(letters) - 1] + 1, chunk))
+        position += 1
     return pieces
 
 
 def tables(rows: Sequence[Row]) -> str:
-    """A Markdown table for each set."""
+    """Return a Markdown table for each set."""
     parts = []
     for name in dict.fromkeys(row["set"] for row in rows):
         cells = [
@@ -210,14 +210,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", metavar="SET")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
-    parser.add_argument("--chunkers", type=_names, default=list(CHUNKERS), metavar="A,B", help="default: all of ours")
-    parser.add_argument("--no-peers", action="store_true", help="leave LangChain's out; SemanticChunker takes long")
+    parser.add_argument("--chunkers", type=_parse, default=list(CHUNKERS), metavar="A,B", help="default: all of ours")
+    parser.add_argument("--no-peers", action="store_true", help="skip LangChain's; SemanticChunker is slow")
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
     return parser.parse_args(arguments)
 
 
-def _names(given: str) -> list[str]:
-    names = given.split(",")
+def _parse(text: str) -> list[str]:
+    names = text.split(",")
     if unknown := [name for name in names if name not in CHUNKERS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(CHUNKERS)}")
     return names

@@ -1,11 +1,11 @@
-"""Speed of reading a site beside one request at a time, on a slow site with faults, in the same run.
+"""Speed of crawling a slow site with faults, compared with one request at a time in the same run.
 
     python -m benchmarks.crawling [--pages N] [--delay SECONDS] [--at-once N] [--deadline SECONDS] [--runs N]
 
-The site is a real server on loopback: each answer takes its time, 1 % of the pages answer with status 500, as many
-never, as many redirect in a circle, and some have several addresses. It is read from its first page by
-following links, through the fetcher, the gates of hosts and the parsing process that imports use. Each
-round reads it three ways: one request at a time, `--at-once` at a time, and as the defaults have it.
+The site is a real server on loopback: each answer takes its time, 1% of the pages return status 500, as many never
+answer, as many redirect in a circle, and some have several addresses. It is crawled from its first page through the
+fetcher, the gates of hosts and the parsing process that imports use. Each round reads it three ways: one request at a
+time, `--at-once` at a time, and with the defaults.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
 
 @dataclass
 class Crawl:
-    """A site as it was read: what became of each address, and in which time."""
+    """A crawled site: the fate of each address, and the seconds it took."""
 
     fates: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     texts: set[str] = field(default_factory=set)
 
     def settle(self, page: FoundPage, answer: FetchResult | IngestError) -> None:
-        """Note what became of a page: its text is new, known already, or could not be had."""
+        """Record the fate of a page: new text, known text, or an error."""
         if isinstance(answer, IngestError):
             self.fates[page.url] = _FATES.get(answer.code, answer.code)
             return
@@ -50,9 +50,9 @@ class Crawl:
 
 
 def crawl(site: SiteServer, parser: Parser, gates: HostGates, workers: int, deadline: float) -> Crawl:
-    """Read `site` by following links, with at most `workers` pages under way."""
+    """Crawl `site` by following links, with up to `workers` pages in progress."""
     began = time.perf_counter()
-    done = Crawl()
+    result = Crawl()
     plan = SitePlan(site.url("/"), "crawl", max_depth=len(site.expected), max_pages=10 * len(site.expected))
     with Fetcher([site.pair], deadline=deadline, gates=gates) as fetcher, ThreadPoolExecutor(workers) as pool:
         frontier = Frontier(plan, Robots(fetcher))
@@ -61,10 +61,10 @@ def crawl(site: SiteServer, parser: Parser, gates: HostGates, workers: int, dead
             finished, _ = wait(reading, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=lambda one: reading[one].url):
                 page = reading.pop(future)
-                for new in frontier.expand(page, _settled(done, page, future)):
-                    reading[pool.submit(_read, fetcher, parser, new)] = new
-    done.seconds = time.perf_counter() - began
-    return done
+                for link_page in frontier.expand(page, _settle(result, page, future)):
+                    reading[pool.submit(_read, fetcher, parser, link_page)] = link_page
+    result.seconds = time.perf_counter() - began
+    return result
 
 
 def _read(fetcher: Fetcher, parser: Parser, page: FoundPage) -> tuple[FetchResult, list[str]]:
@@ -73,32 +73,32 @@ def _read(fetcher: Fetcher, parser: Parser, page: FoundPage) -> tuple[FetchResul
     return fetched, links
 
 
-def _settled(done: Crawl, page: FoundPage, future: Future[tuple[FetchResult, list[str]]]) -> list[str]:
-    """Note the page that was read; returns its links."""
+def _settle(result: Crawl, page: FoundPage, future: Future[tuple[FetchResult, list[str]]]) -> list[str]:
+    """Record the fate of a page and return its links."""
     try:
         fetched, links = future.result()
     except IngestError as error:
-        done.settle(page, error)
+        result.settle(page, error)
         return []
-    done.settle(page, fetched)
+    result.settle(page, fetched)
     return links
 
 
-def report(site: SiteServer, done: Crawl) -> dict[str, Any]:
-    """What the site saw and whether each of its addresses is accounted for as it should be.
+def report(site: SiteServer, result: Crawl) -> dict[str, Any]:
+    """Return what the site saw, and whether each of its addresses is accounted for correctly.
 
-    Which of a page's addresses comes first is a matter of luck, so pages and duplicates are counted as
-    one; the number of texts tells whether one was taken twice.
+    The order of a page's addresses is random, so pages and duplicates count alike; the number of texts shows whether
+    one was saved twice.
     """
-    fates = {url.removeprefix(site.url("")): fate for url, fate in done.fates.items()}
+    fates = {url.removeprefix(site.url("")): fate for url, fate in result.fates.items()}
     wrong = [path for path, fate in site.expected.items() if _kind(fates.get(path, "missing")) != _kind(fate)]
     repeated = [path for path, count in site.counts.items() if count > 1 and path in fates]
     return {
-        "seconds": round(done.seconds, 2),
+        "seconds": round(result.seconds, 2),
         "addresses": len(site.expected),
         "accounted for": len(site.expected) - len(wrong),
         "not on the site": len(fates.keys() - site.expected.keys()),
-        "texts": len(done.texts),
+        "texts": len(result.texts),
         "texts of the site": len(site.paths("page")),
         "asked for by two addresses": len(repeated),
         "requests": len(site.requests),
@@ -113,7 +113,7 @@ def _kind(fate: str) -> str:
 
 
 def is_whole(row: dict[str, Any]) -> bool:
-    """Whether every address is accounted for, and every text was taken once."""
+    """Return whether every address is accounted for and every text was saved once."""
     whole = row["accounted for"] == row["addresses"] and row["not on the site"] == 0
     return bool(whole and row["texts"] == row["texts of the site"] == row["as page"])
 
@@ -134,11 +134,11 @@ def main(arguments: list[str] | None = None) -> int:
                 rows[name].append(
                     report(site, crawl(site, parser, HostGates(limit, pause), 2 * limit, options.deadline))
                 )
-    medians = {name: statistics.median(row["seconds"] for row in found) for name, found in rows.items()}
-    for name, found in rows.items():
+    medians = {name: statistics.median(row["seconds"] for row in runs) for name, runs in rows.items()}
+    for name, runs in rows.items():
         speed = {"times as fast as one at a time": round(medians["one at a time"] / medians[name], 1)}
-        print(json.dumps({"way": name, **found[-1], "seconds": round(medians[name], 2), **speed}))
-    return 0 if all(is_whole(row) for found in rows.values() for row in found) else 1
+        print(json.dumps({"way": name, **runs[-1], "seconds": round(medians[name], 2), **speed}))
+    return 0 if all(is_whole(row) for runs in rows.values() for row in runs) else 1
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

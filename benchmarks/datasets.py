@@ -23,7 +23,7 @@ _OTHER_LANGUAGE = {"-en": "-zh", "-zh": "-en"}
 
 @dataclass(frozen=True)
 class Dataset:
-    """Pages and questions; `folder` is where they were read from."""
+    """Pages and questions; `folder` is the place they were read from."""
 
     name: str
     pages: list[dict[str, Any]]
@@ -32,7 +32,7 @@ class Dataset:
 
 
 def load(folder: Path, limit: int | None = None) -> Dataset:
-    """Read a set; `limit` keeps its first questions alone."""
+    """Read a set; with `limit`, only its first questions."""
     return Dataset(folder.name, _rows(folder / "pages.jsonl"), _rows(folder / "questions.jsonl")[:limit], folder)
 
 
@@ -45,15 +45,15 @@ def write(data: Dataset, folder: Path) -> None:
 
 
 def find(folder: Path, names: Sequence[str]) -> list[Path]:
-    """The sets below `folder` by name and in that order, or all that are there."""
-    found = {path.parent.name: path.parent for path in sorted(folder.glob("*/questions.jsonl"))}
-    return [found[name] for name in names or found if name in found]
+    """Return the sets below `folder` by name and in that order, or all of them."""
+    folders = {path.parent.name: path.parent for path in sorted(folder.glob("*/questions.jsonl"))}
+    return [folders[name] for name in names or folders if name in folders]
 
 
 def spread(rows: Sequence[T], limit: int | None) -> list[T]:
-    """At most `limit` of the rows, evenly spread."""
-    few = limit is not None and limit < len(rows)
-    return [rows[place * len(rows) // limit] for place in range(limit)] if few and limit else list(rows)
+    """Return up to `limit` of the rows, evenly spread."""
+    is_subset = limit is not None and limit < len(rows)
+    return [rows[place * len(rows) // limit] for place in range(limit)] if is_subset and limit else list(rows)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -71,11 +71,11 @@ def is_trained_on(row: Mapping[str, Any]) -> bool:
 
 
 def score(questions: Sequence[Mapping[str, Any]], hits: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Means over the questions that have evidence; `hits` are texts in rank order by question id.
+    """Return means over the questions with evidence; `hits` are texts in rank order by question id.
 
-    recall@N: share of the evidence's characters in the first N characters of the hits' texts.
-    all@4000: share of questions all of whose quotes stand there, each at nine tenths.
-    MRR: 1 / rank of the first of ten hits that covers half of a quote. hit@1: that rank is 1.
+    recall@N: share of the evidence's characters in the first N characters of the hits' texts. all@4000: share of
+    questions all of whose quotes are in there, each at nine tenths. MRR: 1 / rank of the first of ten hits that covers
+    half of a quote. hit@1: that rank is 1.
     """
     rows = [_score_one(q, hits.get(str(q["id"]), [])) for q in questions if q["evidence"]]
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]} if rows else {}
@@ -96,65 +96,65 @@ def _score_one(question: Mapping[str, Any], texts: Sequence[str]) -> dict[str, f
 
 
 def variant(data: Dataset, name: str) -> Dataset:
-    """The set changed in the way of VARIANTS that `name` says. Raises ValueError when it cannot be."""
+    """Return the variant `name` of a set, one of VARIANTS. Raises ValueError if there is none."""
     return VARIANTS[name](data)
 
 
 def _cross_language(data: Dataset) -> Dataset:
-    """This set's pages, asked in the words of its sister: xquad-en's questions of xquad-zh's pages."""
+    """Return this set's pages with its sister's questions: xquad-en's questions about xquad-zh's pages."""
     ending = data.name[-3:]
     sister = data.folder.parent / f"{data.name[:-3]}{_OTHER_LANGUAGE.get(ending, '')}" / "questions.jsonl"
     if ending not in _OTHER_LANGUAGE or not sister.is_file():
         raise ValueError(f"{data.name} has no sister set in the other language")
-    asked = {row["id"]: row for row in _rows(sister)}
+    sister_rows = {row["id"]: row for row in _rows(sister)}
     questions = [
-        {**question, "question": asked[question["id"]]["question"], "lang": asked[question["id"]]["lang"]}
+        {**question, "question": sister_rows[question["id"]]["question"], "lang": sister_rows[question["id"]]["lang"]}
         for question in data.questions
-        if question["id"] in asked
+        if question["id"] in sister_rows
     ]
     return replace(data, name=f"{data.name} cross-language", questions=questions)
 
 
 def _without_pages(data: Dataset) -> Dataset:
-    """Every second page left out."""
-    return _answerable(replace(data, name=f"{data.name} unanswerable", pages=data.pages[::2]), data.questions)
+    """Remove every second page."""
+    return _mark_answerable(replace(data, name=f"{data.name} unanswerable", pages=data.pages[::2]), data.questions)
 
 
 def _without_paragraphs(data: Dataset) -> Dataset:
-    """Every second paragraph of each page left out, or line where it has none: what is asked of it may not be there."""
+    """Remove every second paragraph of each page, or line if it has none: some questions lose their answer."""
     ends = ["\n\n" if "\n\n" in page["text"] else "\n" for page in data.pages]
     texts = [end.join(page["text"].split(end)[::2]) for end, page in zip(ends, data.pages, strict=True)]
     pages = [{**page, "text": text} for page, text in zip(data.pages, texts, strict=True)]
-    return _answerable(replace(data, name=f"{data.name} unanswerable-paragraphs", pages=pages), data.questions)
+    return _mark_answerable(replace(data, name=f"{data.name} unanswerable-paragraphs", pages=pages), data.questions)
 
 
-def _one_of_two(data: Dataset) -> Dataset:
-    """Every second paragraph left out, and what is asked of two pages by their titles asked of each of them as well.
+def _with_single_pages(data: Dataset) -> Dataset:
+    """Remove every second paragraph, and also ask questions that name two pages about each page alone.
 
-    So a score is told from one that counts pages or names.
+    This separates a good score from one that counts pages or names.
     """
     titles = {page["url"]: page["title"] for page in data.pages}
     rows = []
     for question in data.questions:
         urls = {one["url"] for one in question["evidence"]}
-        named = [url for url in sorted(urls) if titles[url] in question["question"]]
-        for url, other in zip(named, named[::-1], strict=True) if len(named) == len(urls) == 2 else ():
-            asked = question["question"].replace(titles[other], "")
+        mentioned = [url for url in sorted(urls) if titles[url] in question["question"]]
+        for url, other in zip(mentioned, mentioned[::-1], strict=True) if len(mentioned) == len(urls) == 2 else ():
+            text = question["question"].replace(titles[other], "")
             evidence = [one for one in question["evidence"] if one["url"] == url]
-            rows.append({**question, "id": f"{question['id']} {url}", "question": asked, "evidence": evidence})
-    left = _without_paragraphs(replace(data, questions=[*data.questions, *rows]))
-    return replace(left, name=f"{data.name} unanswerable-named")
+            rows.append({**question, "id": f"{question['id']} {url}", "question": text, "evidence": evidence})
+    remaining = _without_paragraphs(replace(data, questions=[*data.questions, *rows]))
+    return replace(remaining, name=f"{data.name} unanswerable-named")
 
 
-def _answerable(data: Dataset, questions: Sequence[Mapping[str, Any]]) -> Dataset:
-    """Mark each question with `answerable`: all of its evidence is there, or none; others are left out."""
+def _mark_answerable(data: Dataset, questions: Sequence[Mapping[str, Any]]) -> Dataset:
+    """Mark each question with `answerable`: all or none of its evidence remains; drop the others."""
     texts = {page["url"]: squash(page["text"]) for page in data.pages}
     rows = []
     for question in questions:
-        held = [squash(one["quote"]) in texts.get(one["url"], "") for one in question["evidence"]]
-        if held and (all(held) or not any(held)):
-            evidence = question["evidence"] if held[0] else []
-            rows.append({**question, "evidence": evidence, "answerable": held[0]})
+        flags = [squash(one["quote"]) in texts.get(one["url"], "") for one in question["evidence"]]
+        if flags and (all(flags) or not any(flags)):
+            evidence = question["evidence"] if flags[0] else []
+            rows.append({**question, "evidence": evidence, "answerable": flags[0]})
     return replace(data, questions=rows)
 
 
@@ -162,13 +162,13 @@ VARIANTS: dict[str, Callable[[Dataset], Dataset]] = {
     "cross-language": _cross_language,
     "unanswerable": _without_pages,
     "unanswerable-paragraphs": _without_paragraphs,
-    "unanswerable-named": _one_of_two,
+    "unanswerable-named": _with_single_pages,
 }
 
 
 def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> dict[str, float]:
-    """How well a score tells the two apart: its AUROC, and the share of unanswerable questions below the
-    threshold that refuses one answerable question in twenty (`refused@5%`). Empty without both kinds."""
+    """Return the AUROC of a score, and the share of unanswerable questions below the threshold that refuses one
+    answerable question in twenty (`refused@5%`). Empty without both kinds."""
     if not answerable or not unanswerable:
         return {}
     threshold = sorted(answerable)[int(0.05 * len(answerable))]

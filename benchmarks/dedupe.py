@@ -1,11 +1,11 @@
-"""Which of ten thousand pasted addresses does the library hold already? Beside one scroll an address in local mode.
+"""Time to find which of 10,000 pasted addresses a library has, compared with one scroll per address in local mode.
 
     python -m benchmarks.dedupe [--chunks 100000] [--urls 10000] [--json]
 
-All but one in a hundred of the addresses are known. Ours makes their keys and asks once for all
-(`rag.web.url_key.url_hash`, `Library.resolve`). The peer is the check that tutorials show: `scroll` with a filter
-on the url, in qdrant-client's local mode, for each address; 100 are measured at 10 000 chunks, where it is at its best,
-for its time grows with the library, and counted as many times as there are addresses.
+All but one in a hundred of the addresses are known. Ours computes their keys and sends one query for all of them
+(`rag.web.url_key.url_hash`, `Library.resolve`). The peer is the check of tutorials: `scroll` with a filter on the url,
+in qdrant-client's local mode, for each address; 100 are measured at 10 000 chunks, where it is fastest, since its time
+grows with the library, and extrapolated to the number of addresses.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ def main(arguments: list[str] | None = None) -> None:
         client = EdgeClient(Path(folder) / "ours")
         library = open_library(client, "main", MODEL, DIMENSION)
         fill(library, World(), 0, options.chunks // CHUNKS_A_PAGE)
-        ours, known = resolve_seconds(library, options.urls, options.chunks // CHUNKS_A_PAGE)
+        ours, matches = resolve_seconds(library, options.urls, options.chunks // CHUNKS_A_PAGE)
         client.close()
         peer = _peer_seconds(Path(folder) / "local") / PEER_URLS * options.urls
-    found = {
+    result = {
         "chunks": options.chunks,
         "urls": options.urls,
-        "known": known,
+        "known": matches,
         "ours_s": round(ours, 3),
         "peer_s": round(peer, 1),
         "peer_measured": {"urls": PEER_URLS, "chunks": PEER_CHUNKS},
         "ratio": round(peer / ours, 1),
     }
-    print(json.dumps(found) if options.json else _line(found))
+    print(json.dumps(result) if options.json else _line(result))
 
 
 def resolve_seconds(library: Library, count: int, pages: int) -> tuple[float, int]:
-    """Seconds from the pasted addresses to the pages that are there, and how many were found."""
-    known = count - count // 100
-    pasted = [page_url(number % pages if number < known else pages + number) for number in range(count)]
+    """Return the seconds from the pasted addresses to the existing pages, and the number found."""
+    existing = count - count // 100
+    pasted = [page_url(number % pages if number < existing else pages + number) for number in range(count)]
     began = time.perf_counter()
     hashes = [url_hash(url) for url in pasted]
-    found = library.resolve(hashes)
-    return time.perf_counter() - began, sum(one in found for one in hashes)
+    matches = library.resolve(hashes)
+    return time.perf_counter() - began, sum(one in matches for one in hashes)
 
 
 def _peer_seconds(folder: Path) -> float:
-    """Seconds of a scroll for each of the addresses; a vector of one number, which the check never reads."""
+    """Return the seconds of a scroll per address; vectors have one number, as the check never reads them."""
     client = QdrantClient(path=str(folder))
     params = models.VectorParams(size=1, distance=models.Distance.DOT)
     client.create_collection("chunks", vectors_config=params)
@@ -77,9 +77,9 @@ def _peer_seconds(folder: Path) -> float:
     return time.perf_counter() - began
 
 
-def _line(found: dict[str, Any]) -> str:
-    head = f"{found['urls']} addresses, {found['known']} known, {found['chunks']} chunks"
-    return f"{head}: {found['ours_s']} s; one scroll each {found['peer_s']} s, {found['ratio']} times ours"
+def _line(result: dict[str, Any]) -> str:
+    head = f"{result['urls']} addresses, {result['known']} known, {result['chunks']} chunks"
+    return f"{head}: {result['ours_s']} s; one scroll each {result['peer_s']} s, {result['ratio']} times ours"
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

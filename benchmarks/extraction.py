@@ -1,12 +1,12 @@
-"""The text of real pages beside trafilatura's, against hand-checked text.
+"""The text of real pages compared with trafilatura's, against hand-checked text.
 
     python -m benchmarks.extraction [--data FOLDER ...] [--kind KIND ...] [--folds N] [--json] [--show ID]
 
-Reads each page as the program does, with the judge of blocks that comes with it, and with trafilatura (Markdown,
-its defaults), in one process, and prints F1 over words by kind of page, how they differ (95 % intervals over
-sites), the snippets that must and must not appear, and pages a second of processor time.
---folds N judges each page by trees fitted to the other N - 1 parts of all sets, no site in two parts: the figures
-that other pages may expect. --show prints one page's blocks, their chances, and whether they were taken.
+Reads each page as the program does, with its own classifier of blocks, and with trafilatura (Markdown, its defaults),
+in one process, and prints F1 over words by kind of page, their difference (95% intervals over sites), the snippets that
+must and must not appear, and pages per second of processor time. --folds N judges each page by trees fitted to the
+other N - 1 parts of all sets, no site in two parts: the figures to expect on other pages. --show prints one page's
+blocks, their probabilities, and whether they were taken.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.extraction_fit import held_out
-from benchmarks.extraction_labels import SETS, Row, parsed, read_examples, read_page, read_truth
+from benchmarks.extraction_fit import fit_folds
+from benchmarks.extraction_labels import SETS, Row, parse_page, read_examples, read_page, read_truth
 from benchmarks.extraction_score import line, score, word_f1
-from benchmarks.intervals import told
+from benchmarks.intervals import format_mean
 from rag.errors import IngestError
 from rag.reading.extract import extract_html
 from rag.reading.extraction.forest import Forest
@@ -38,14 +38,14 @@ def main(arguments: list[str] | None = None) -> int:
     if options.show:
         _show(next(row for row in truth if row["id"] == options.show))
         return 0
-    forests = held_out(list(read_examples(truth)), options.folds) if options.folds else {}
-    found = measure(truth, forests)
-    print(json.dumps(found) if options.json else "\n".join(report(truth, found)))
+    forests = fit_folds(list(read_examples(truth)), options.folds) if options.folds else {}
+    results = measure(truth, forests)
+    print(json.dumps(results) if options.json else "\n".join(report(truth, results)))
     return 0
 
 
 def measure(truth: Sequence[Row], forests: Mapping[str, Forest]) -> dict[str, Any]:
-    """By reader: F1 of each page, snippets, pages a second; each page by its own of `forests`, or the shipped one."""
+    """Return by reader: F1 of each page, snippets, pages per second; ours by each page's own forest, if given."""
     readers: dict[str, Reader] = {
         "ours": lambda body, row: read_ours(body, row["url"], forests.get(row["id"])),
         "trafilatura": lambda body, row: read_trafilatura(body, row["url"]),
@@ -53,18 +53,18 @@ def measure(truth: Sequence[Row], forests: Mapping[str, Forest]) -> dict[str, An
     texts: dict[str, dict[str, str]] = {name: {} for name in readers}
     seconds = dict.fromkeys(readers, 0.0)
     for read in readers.values():
-        read(read_page(truth[0]), truth[0])  # what is loaded once
+        read(read_page(truth[0]), truth[0])  # loads what is loaded once
     for row in truth:
         body = read_page(row)
         for name, read in readers.items():
             start = time.process_time()
             texts[name][row["id"]] = read(body, row)
             seconds[name] += time.process_time() - start
-    return {name: _scored(truth, texts[name], seconds[name]) for name in readers}
+    return {name: _score_reader(truth, texts[name], seconds[name]) for name in readers}
 
 
-def report(truth: Sequence[Row], found: Mapping[str, Any]) -> list[str]:
-    """The rows of a Markdown table by kind, and a line on each reader."""
+def report(truth: Sequence[Row], results: Mapping[str, Any]) -> list[str]:
+    """Return the rows of a Markdown table by kind, and a line on each reader."""
     pages: dict[str, list[Row]] = defaultdict(list)
     for row in truth:
         pages["all"].append(row)
@@ -72,14 +72,14 @@ def report(truth: Sequence[Row], found: Mapping[str, Any]) -> list[str]:
     lines = ["| kind | pages | ours | trafilatura | difference |", "| --- | --- | --- | --- | --- |"]
     for kind, rows in pages.items():
         sites = [row["site"] for row in rows]
-        ours, theirs = ([found[name]["pages"][row["id"]] for row in rows] for name in ("ours", "trafilatura"))
-        difference = told([a - b for a, b in zip(ours, theirs, strict=True)], sites, signed=True)
-        lines.append(f"| {kind} | {len(rows)} | {told(ours, sites)} | {told(theirs, sites)} | {difference} |")
-    speeds = ", ".join(f"{name} {one['pages_a_second']:.1f}" for name, one in found.items())
-    return [*lines, *(f"{name}: {line(one['score'])}" for name, one in found.items()), f"pages a second: {speeds}"]
+        ours, theirs = ([results[name]["pages"][row["id"]] for row in rows] for name in ("ours", "trafilatura"))
+        gain = format_mean([a - b for a, b in zip(ours, theirs, strict=True)], sites, signed=True)
+        lines.append(f"| {kind} | {len(rows)} | {format_mean(ours, sites)} | {format_mean(theirs, sites)} | {gain} |")
+    speeds = ", ".join(f"{name} {one['pages_a_second']:.1f}" for name, one in results.items())
+    return [*lines, *(f"{name}: {line(one['score'])}" for name, one in results.items()), f"pages per second: {speeds}"]
 
 
-def _scored(truth: Sequence[Row], texts: Mapping[str, str], seconds: float) -> dict[str, Any]:
+def _score_reader(truth: Sequence[Row], texts: Mapping[str, str], seconds: float) -> dict[str, Any]:
     pages = {row["id"]: word_f1(texts[row["id"]], row["text"]) for row in truth}
     return {"score": score(truth, texts), "pages": pages, "pages_a_second": len(truth) / seconds}
 
@@ -98,7 +98,7 @@ def read_trafilatura(body: bytes, url: str) -> str:
 
 
 def _show(row: Row) -> None:
-    root, facts = parsed(read_page(row))
+    root, facts = parse_page(read_page(row))
     for judged in judge_blocks(root, segment(root), facts):
         mark = "+" if judged.is_taken else "-"
         print(f"{mark} {judged.chance:.2f} {judged.block.place.node.tag:8} {judged.block.text[:100]!r}")
@@ -108,9 +108,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.extraction", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, action="append", help="a set of pages; may be repeated")
     parser.add_argument("--kind", action="append", help="only pages of this kind; may be repeated")
-    parser.add_argument("--folds", type=int, help="fit on the other parts of this many, no site in two of them")
+    parser.add_argument("--folds", type=int, help="judge each page by a fit on the other parts; no site is in two")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--show", metavar="ID", help="one page's blocks, each with its chance")
+    parser.add_argument("--show", metavar="ID", help="one page's blocks, each with its probability")
     return parser.parse_args(arguments)
 
 

@@ -1,10 +1,10 @@
-"""Fit the judge of a page's blocks: which belong to its own text.
+"""Fit the classifier of a page's blocks: which belong to the main text.
 
     python -m benchmarks.extraction_fit [--data FOLDER ...]
 
-Fits on all pages of the sets and replaces rag/reading/extraction/weights.json. What that is worth on other pages
-tells `python -m benchmarks.extraction --folds 5`. Needs scikit-learn, which comes with sentence-transformers; the
-program itself does not.
+Fits on all pages of the sets and replaces rag/reading/extraction/weights.json. `python -m benchmarks.extraction --folds
+5` measures its worth on other pages. Needs scikit-learn, which sentence-transformers installs; the program itself does
+not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.extraction_labels import SETS, Example, read_examples, read_trut
 from rag.reading.extraction.features import NAMES
 from rag.reading.extraction.forest import WEIGHTS, Forest, Node
 
-ENSEMBLES = 3  # they differ by the features that each fork may use
+ENSEMBLES = 3  # they differ in the features that each split may use
 TREES = 90
 LEAVES = 12
 RATE = 0.1
@@ -36,33 +36,33 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def held_out(examples: Sequence[Example], folds: int, seed: int = 0) -> dict[str, Forest]:
-    """For each page, by its id, a forest fitted to the pages of other sites."""
-    parts, found = _parts(examples, folds, seed), dict[str, Forest]()
-    for out in range(folds):
-        forest = fit([example for example, part in zip(examples, parts, strict=True) if part != out])
-        found |= {e.row["id"]: forest for e, part in zip(examples, parts, strict=True) if part == out}
-    return found
+def fit_folds(examples: Sequence[Example], folds: int, seed: int = 0) -> dict[str, Forest]:
+    """Return for each page, by its id, a forest fitted to the pages of other sites."""
+    parts, forests = _parts(examples, folds, seed), dict[str, Forest]()
+    for held_part in range(folds):
+        forest = fit([example for example, part in zip(examples, parts, strict=True) if part != held_part])
+        forests |= {e.row["id"]: forest for e, part in zip(examples, parts, strict=True) if part == held_part}
+    return forests
 
 
 def fit(examples: Sequence[Example]) -> Forest:
-    """The mean of several gradient-boosted ensembles over the blocks; pages count alike, blocks by their words."""
+    """Fit the mean of several gradient-boosted ensembles; pages have equal weight, blocks weigh by their words."""
     import numpy as np
 
     rows = np.array([row for example in examples for row in example.features])
     share = np.array([value for example in examples for value in example.wanted])
     weight = np.array([value for example in examples for value in _weights(example)])
-    # A block that is wanted in part stands for a wanted and an unwanted one.
-    some, rest = share > 0, share < 1
-    weights = np.r_[(weight * share)[some], (weight * (1 - share))[rest]]
-    answers = np.r_[np.ones(some.sum()), np.zeros(rest.sum())]
-    given = np.concatenate([rows[some], rows[rest]]), answers, weights / weights.mean()
-    models = [_boosted(*given, seed) for seed in range(ENSEMBLES)]
+    # A block that is partly wanted counts as a wanted and an unwanted one.
+    wanted, unwanted = share > 0, share < 1
+    weights = np.r_[(weight * share)[wanted], (weight * (1 - share))[unwanted]]
+    answers = np.r_[np.ones(wanted.sum()), np.zeros(unwanted.sum())]
+    samples = np.concatenate([rows[wanted], rows[unwanted]]), answers, weights / weights.mean()
+    models = [_boost(*samples, seed) for seed in range(ENSEMBLES)]
     trees = [_tree(predictors[0].nodes, 0) for model in models for predictors in model._predictors]
     return Forest(float(models[0]._baseline_prediction[0, 0]), trees)
 
 
-def _boosted(rows: Any, answers: Any, weights: Any, seed: int) -> Any:
+def _boost(rows: Any, answers: Any, weights: Any, seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 
     model = HistGradientBoostingClassifier(
@@ -80,7 +80,7 @@ def _boosted(rows: Any, answers: Any, weights: Any, seed: int) -> Any:
 
 
 def write(forest: Forest, path: Path = WEIGHTS) -> None:
-    """Store a forest as JSON, a tree a line."""
+    """Write a forest as JSON, one tree per line."""
     trees = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in forest.trees)
     names = json.dumps(list(NAMES))
     path.write_text(f'{{"names": {names},\n"start": {forest.start:.6f},\n"trees": [\n{trees}\n]}}\n', encoding="utf-8")
@@ -102,7 +102,7 @@ def _tree(nodes: Any, i: int) -> Node:
 
 
 def _parts(examples: Sequence[Example], count: int, seed: int) -> list[int]:
-    """The part of each page, each kind spread over all, each site in one."""
+    """Return the part of each page: each kind spread over all parts, each site in one."""
     order = list(range(len(examples)))
     random.Random(seed).shuffle(order)
     of_site: dict[str, int] = {}

@@ -1,11 +1,11 @@
-"""Do questions of a conversation find what they mean? Each way to search for them without a chat model, side by side.
-And is the right sentence quoted from the same passages, with and without the question before?
+"""Search for follow-up questions without a chat model: each way compared, and the quotes from the same passages with
+and without the previous question.
 
     python -m benchmarks.followups [--data FOLDER] [--limit N]
 
-English: CAsT 2021, conversations of people, each question beside a person's rewrite. Chinese: successive questions
-about a page of xquad-zh, without the words that the one before has said already. And questions that are complete,
-after questions about another page: what a search loses when nothing earlier bears on it.
+English: CAsT 2021, conversations of people, each question with a person's rewrite. Chinese: successive questions about
+a page of xquad-zh, without the words that the previous one contains. And complete questions after questions about
+another page: what a search loses if nothing earlier is relevant.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.intervals import told
-from benchmarks.ours import MeasuredApp, measured_app, take_in
+from benchmarks.intervals import format_mean
+from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.quoted import in_evidence
 from benchmarks.report import table
 from rag.retrieval import followup_query
@@ -31,12 +31,12 @@ Row = dict[str, Any]
 Ask = Callable[[MeasuredApp, str, Row], list[str]]
 NAMES = ("cast", "xquad-zh", "xquad-en")
 EARLIER = 3
-_SHORTEST = 2  # characters of a run that a question leaves out because the one before it has it
+_SHORTEST = 2  # characters of a run that a question omits because the previous one has it
 
 
 @dataclass(frozen=True)
 class Set:
-    """Questions with what was said before, all answered by the pages of one library; `group` is drawn together."""
+    """Questions with their history, all about the pages of one library; `group` is the unit of resampling."""
 
     title: str
     data: Dataset
@@ -44,78 +44,78 @@ class Set:
 
 
 def run(limit: int | None = None, folder: Path = DEFAULT_FOLDER) -> str:
-    """The tables: hit@5, MRR and recall@4000 of each way on each set, with 95 % intervals, and ours less the others."""
+    """Return the tables: hit@5, MRR and recall@4000 of each way on each set, and ours minus it, with 95% intervals."""
     parts = []
     with measured_app() as app:
         for number, one in enumerate(find_talks(folder, limit)):
             library = f"talk-{number}"
-            take_in(app, one.data, "semantic", library)
-            tables = f"{_measured(app, library, one)}\n\n{_quoted(app, library, one)}"
+            import_set(app, one.data, "semantic", library)
+            tables = f"{_search_table(app, library, one)}\n\n{_quote_table(app, library, one)}"
             parts.append(f"### {one.title}, {len(one.data.questions)} questions\n\n{tables}")
     return "\n\n".join(parts)
 
 
-def _measured(app: MeasuredApp, library: str, one: Set) -> str:
+def _search_table(app: MeasuredApp, library: str, one: Set) -> str:
     groups = [one.group(row) for row in one.data.questions]
-    found = measure(app, library, one)
-    ours = found[OURS]
+    by_way = measure(app, library, one)
+    ours = by_way[OURS]
     rows = []
-    for name, scores in found.items():
-        cells = [told([row[key] for row in scores], groups) for key in ("hit@5", "MRR", "recall@4000")]
-        less = [own["hit@5"] - other["hit@5"] for own, other in zip(ours, scores, strict=True)]
-        rows.append([name, *cells, "" if name == OURS else told(less, groups, signed=True)])
-    return table(["searched for", "hit@5", "MRR", "recall@4000", "hit@5, ours less this"], rows)
+    for name, scores in by_way.items():
+        cells = [format_mean([row[key] for row in scores], groups) for key in ("hit@5", "MRR", "recall@4000")]
+        lead = [our_row["hit@5"] - their_row["hit@5"] for our_row, their_row in zip(ours, scores, strict=True)]
+        rows.append([name, *cells, "" if name == OURS else format_mean(lead, groups, signed=True)])
+    return table(["searched for", "hit@5", "MRR", "recall@4000", "hit@5, ours minus this"], rows)
 
 
-def _quoted(app: MeasuredApp, library: str, one: Set) -> str:
-    """Whether quotes, and the first of them, stand in the evidence: from the passages that our search finds."""
+def _quote_table(app: MeasuredApp, library: str, one: Set) -> str:
+    """Return whether quotes, and the first one, are in the evidence, from the passages that our search finds."""
     groups, quoter = [one.group(row) for row in one.data.questions], app.quoter(library)
     scores: dict[str, list[tuple[float, float]]] = {"the question alone": [], "the previous question before it": []}
     for row in one.data.questions:
-        before, question = _before(row), row["question"]
+        before, question = _history(row), row["question"]
         passages = app.search(question, library=library, before=before, k=10).passages
-        for way, asked in zip(scores, (question, f"{before[-1]} {question}"), strict=True):
-            hits = in_evidence(row, [sentence.quoted.text for sentence in quoter.select(asked, passages)])
+        for way, text in zip(scores, (question, f"{before[-1]} {question}"), strict=True):
+            hits = in_evidence(row, [sentence.quoted.text for sentence in quoter.select(text, passages)])
             scores[way].append((float(any(hits)), float(bool(hits) and hits[0])))
     ours = scores["the question alone"]
     rows = []
-    for way, found in scores.items():
-        cells = [told([pair[at] for pair in found], groups) for at in (0, 1)]
-        less = [own[1] - other[1] for own, other in zip(ours, found, strict=True)]
-        rows.append([way, *cells, "" if found is ours else told(less, groups, signed=True)])
-    return table(["quoted by", "a quote in the evidence", "the first quote", "the first, ours less this"], rows)
+    for way, pairs in scores.items():
+        cells = [format_mean([pair[at] for pair in pairs], groups) for at in (0, 1)]
+        lead = [our_pair[1] - their_pair[1] for our_pair, their_pair in zip(ours, pairs, strict=True)]
+        rows.append([way, *cells, "" if pairs is ours else format_mean(lead, groups, signed=True)])
+    return table(["quoted by", "a quote in the evidence", "the first quote", "the first, ours minus this"], rows)
 
 
 def measure(app: MeasuredApp, library: str, one: Set) -> dict[str, list[Mapping[str, float]]]:
-    """The scores of each question, by the way to search for it."""
+    """Return the scores of each question, by way of searching."""
     rewritten = REWRITTEN if all("rewrite" in row for row in one.data.questions) else {}
     ways = (WAYS | rewritten).items()
-    return {name: [_scored(row, ask(app, library, row)) for row in one.data.questions] for name, ask in ways}
+    return {name: [_score(row, ask(app, library, row)) for row in one.data.questions] for name, ask in ways}
 
 
-def _scored(row: Row, hits: list[str]) -> Mapping[str, float]:
+def _score(row: Row, hits: list[str]) -> Mapping[str, float]:
     scores = datasets.score([row], {str(row["id"]): hits})
     return {**scores, "hit@5": float(scores["MRR"] >= 1 / 5)}
 
 
 def _search(app: MeasuredApp, library: str, question: str, before: Sequence[str] = ()) -> list[str]:
-    found = app.search(question, library=library, before=before, k=10)
-    return [passage.text for passage in found.passages]
+    result = app.search(question, library=library, before=before, k=10)
+    return [passage.text for passage in result.passages]
 
 
-def _before(row: Row) -> list[str]:
-    return [one["question"] for one in row["history"]]
+def _history(row: Row) -> list[str]:
+    return [exchange["question"] for exchange in row["history"]]
 
 
 @contextmanager
 def _half_weight() -> Iterator[None]:
-    """Earlier words at half weight, fading by .7 a turn, in the keywords alone."""
+    """Give earlier words half weight, fading by .7 per turn, in the keywords alone."""
 
-    def weighed(before: Sequence[str], _: int) -> list[tuple[str, float]]:
+    def weigh(before: Sequence[str], _: int) -> list[tuple[str, float]]:
         return [(earlier, 0.5 * 0.7**turn) for turn, earlier in enumerate(reversed(before))]
 
     with (
-        patch.object(followup_query, "_weights_of", weighed),
+        patch.object(followup_query, "_weights_of", weigh),
         patch.object(base, "dense_query", lambda text, before, model, sparse: model.encode_query(text)),
     ):
         yield
@@ -123,36 +123,36 @@ def _half_weight() -> Iterator[None]:
 
 def _with_earlier_words(app: MeasuredApp, library: str, row: Row) -> list[str]:
     with _half_weight():
-        return _search(app, library, row["question"], _before(row))
+        return _search(app, library, row["question"], _history(row))
 
 
 OURS = "the question, with those before it"
 WAYS: dict[str, Ask] = {
-    OURS: lambda app, library, row: _search(app, library, row["question"], _before(row)),
+    OURS: lambda app, library, row: _search(app, library, row["question"], _history(row)),
     "the question alone": lambda app, library, row: _search(app, library, row["question"]),
     "earlier words at half weight": _with_earlier_words,
     "the previous question before it": lambda app, library, row: _search(
-        app, library, f"{_before(row)[-1]} {row['question']}"
+        app, library, f"{_history(row)[-1]} {row['question']}"
     ),
 }
 REWRITTEN: dict[str, Ask] = {
     "a person's rewrite": lambda app, library, row: _search(app, library, row["rewrite"]),
-    "the rewrite, with those before it": lambda app, library, row: _search(app, library, row["rewrite"], _before(row)),
+    "the rewrite, with those before it": lambda app, library, row: _search(app, library, row["rewrite"], _history(row)),
 }
 
 
-def find_talks(folder: Path, limit: int | None, wanted: Sequence[str] = NAMES) -> Iterator[Set]:
-    """The sets that can be made of those of NAMES that stand in `folder`."""
-    for path in datasets.find(folder, wanted):
+def find_talks(folder: Path, limit: int | None, names: Sequence[str] = NAMES) -> Iterator[Set]:
+    """Yield the sets that can be made of those in `folder`."""
+    for path in datasets.find(folder, names):
         if path.name == "cast":
             yield Set("CAsT 2021", datasets.load(path, limit), lambda row: str(row["id"]).rsplit("-", 1)[0])
             continue
         data = datasets.load(path)
         if path.name == "xquad-zh":
-            elided = _sample(list(_elided(data.questions)), limit)
-            yield Set("Chinese follow-ups made of xquad-zh", replace(data, questions=elided), _page)
-        other = _sample(list(_after_another_page(data.questions)), limit)
-        yield Set(f"{path.name}, a change of subject", replace(data, questions=other), _page)
+            follow_ups = _sample(list(_elide(data.questions)), limit)
+            yield Set("Chinese follow-ups made of xquad-zh", replace(data, questions=follow_ups), _page)
+        changes = _sample(list(_after_another_page(data.questions)), limit)
+        yield Set(f"{path.name}, a change of subject", replace(data, questions=changes), _page)
 
 
 def _page(row: Row) -> str:
@@ -160,33 +160,33 @@ def _page(row: Row) -> str:
 
 
 def _sample(rows: list[Row], limit: int | None) -> list[Row]:
-    """Evenly spread, at most 250: a question and the one after it are much alike."""
-    wanted = min(250, limit or 250)
-    return rows[:: max(1, len(rows) // wanted)][:wanted]
+    """Return up to 250 rows, evenly spread: successive questions are much alike."""
+    count = min(250, limit or 250)
+    return rows[:: max(1, len(rows) // count)][:count]
 
 
-def _elided(questions: Sequence[Row]) -> Iterator[Row]:
-    """Each question after another about the same page, without the runs of two characters or more that both have."""
+def _elide(questions: Sequence[Row]) -> Iterator[Row]:
+    """Yield each question after one about the same page, without the runs of 2 or more characters they share."""
     for place in range(1, len(questions)):
-        row, earlier = questions[place], questions[max(0, place - EARLIER) : place]
-        earlier = [one for one in earlier if _page(one) == _page(row)]
-        if earlier and (short := _without(row["question"], earlier[-1]["question"])) != row["question"]:
-            yield {**row, "question": short, "history": [{"question": one["question"]} for one in earlier]}
+        row, previous = questions[place], questions[max(0, place - EARLIER) : place]
+        previous = [one for one in previous if _page(one) == _page(row)]
+        if previous and (elided := _remove_shared(row["question"], previous[-1]["question"])) != row["question"]:
+            yield {**row, "question": elided, "history": [{"question": one["question"]} for one in previous]}
 
 
-def _without(question: str, said: str) -> str:
-    kept, place = "", 0
+def _remove_shared(question: str, earlier: str) -> str:
+    text, place = "", 0
     while place < len(question):
         end = place
-        while end < len(question) and question[end].isalnum() and question[place : end + 1] in said:
+        while end < len(question) and question[end].isalnum() and question[place : end + 1] in earlier:
             end += 1
-        kept += "" if end - place >= _SHORTEST else question[place : max(end, place + 1)]
+        text += "" if end - place >= _SHORTEST else question[place : max(end, place + 1)]
         place = max(end, place + 1)
-    return kept
+    return text
 
 
 def _after_another_page(questions: Sequence[Row]) -> Iterator[Row]:
-    """Each question after the three that stand half of the set before it."""
+    """Yield each question after the three from half of the set earlier."""
     half = len(questions) // 2
     for place, row in enumerate(questions):
         earlier = [questions[(place + half + turn) % len(questions)] for turn in range(EARLIER)]
@@ -197,7 +197,7 @@ def _after_another_page(questions: Sequence[Row]) -> Iterator[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the folder of the sets")
-    parser.add_argument("--limit", type=int, default=None, help="at most so many questions of a set")
+    parser.add_argument("--limit", type=int, default=None, help="maximum number of questions per set")
     options = parser.parse_args()
     print(run(options.limit, options.data))
 

@@ -1,10 +1,10 @@
-"""Questions about something else altogether: how many are refused without a chat model, and what that costs.
+"""Questions about unrelated subjects: how many are refused without a chat model, and what that costs.
 
     python -m benchmarks.foreign [--sets natural,cast,chroma,xquad-zh] [--limit 100] [--data FOLDER]
 
-Each library is asked its own set's questions that a page answers, and as many of the other sets, which no page of it
-does. "Refused" is "not in your pages". A right quote is lost where a question that its library answers is refused
-although its first quote would hold the answer. With 95 % intervals. Decision 12 chose its bound by these figures.
+Each library gets the answerable questions of its own set, and as many of the other sets that none of its pages answers.
+"Refused" means "not in your pages". A right quote is lost if an answerable question is refused although its first quote
+would contain the answer. With 95% intervals. Decision 12 chose its bound by these figures.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from typing import Any
 
 from benchmarks import machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, load, spread
-from benchmarks.intervals import told
+from benchmarks.intervals import format_mean
 from benchmarks.natural import holds
-from benchmarks.ours import MeasuredApp, measured_app, take_in
+from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.quoted import sentences_of
 from benchmarks.samples import find_sets
 from rag.app import Question
 from rag.evaluation.evidence import squash
 
-_HEAD = "library|its own, refused|its own, right quotes lost|others, refused|others, called answered".split("|")
+_HEAD = "library|its own, refused|its own, right quotes lost|others, refused|others, answered".split("|")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     sets = {folder.name: load(folder) for folder in find_sets(options.data, options.sets.split(","))}
-    asked = {
+    by_set = {
         name: spread([row for row in data.questions if row["evidence"]], options.limit) for name, data in sets.items()
     }
     rows = []
     with measured_app() as app:
         for name, data in sets.items():
-            rows.append(_measure(app, data, asked, name, options.limit))
+            rows.append(_measure(app, data, by_set, name, options.limit))
             print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     table = report.table(_HEAD, rows)
     print(table)
@@ -48,40 +48,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(
-    app: MeasuredApp, data: Dataset, asked: Mapping[str, Sequence[dict[str, Any]]], name: str, limit: int
+    app: MeasuredApp, data: Dataset, by_set: Mapping[str, Sequence[dict[str, Any]]], name: str, limit: int
 ) -> list[str]:
-    take_in(app, data, "semantic", name)
-    own = [_ask(app, name, row) for row in asked[name]]
-    mixed = chain.from_iterable(zip_longest(*(rows for other, rows in asked.items() if other != name)))
+    import_set(app, data, "semantic", name)
+    own = [_ask(app, name, row) for row in by_set[name]]
+    candidates = chain.from_iterable(zip_longest(*(rows for other, rows in by_set.items() if other != name)))
     texts = [squash(page["text"]) for page in data.pages]
-    strange = [row for row in mixed if row and not _is_there(row, texts)]
-    others = [_ask(app, name, row)[0] for row in spread(strange, limit)]
+    foreign = [row for row in candidates if row and not _is_there(row, texts)]
+    others = [_ask(app, name, row)[0] for row in spread(foreign, limit)]
     return [
         name,
-        told([float(outcome == "not_in_pages") for outcome, _ in own]),
-        f"{sum(lost for _, lost in own)} of {len(own)}",
-        told([float(outcome == "not_in_pages") for outcome in others]),
-        told([float(outcome == "answered") for outcome in others]),
+        format_mean([float(outcome == "not_in_pages") for outcome, _ in own]),
+        f"{sum(is_lost for _, is_lost in own)} of {len(own)}",
+        format_mean([float(outcome == "not_in_pages") for outcome in others]),
+        format_mean([float(outcome == "answered") for outcome in others]),
     ]
 
 
 def _is_there(row: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """Whether one of these pages holds the evidence: some sets share pages."""
+    """Return whether one of these pages has the evidence: some sets share pages."""
     quotes = [squash(one["quote"]) for one in row["evidence"]]
     return any(quote in text for quote in quotes for text in texts)
 
 
 def _ask(app: MeasuredApp, library: str, row: dict[str, Any]) -> tuple[str, bool]:
-    """What came of a question, and whether it was refused although the first quote would hold its answer."""
+    """Return a question's outcome, and whether it was refused although the first quote would contain its answer."""
     answer = app.wait(app.ask(Question(row["question"], (library,))), 120)
     if answer.outcome != "not_in_pages":
         return answer.outcome, False
     passages = app.search(row["question"], library=library).passages
-    quotes = sentences_of(asyncio.run(_whole(app.quoter(library).answer(row["question"], passages))))
+    quotes = sentences_of(asyncio.run(_join(app.quoter(library).answer(row["question"], passages))))
     return answer.outcome, holds(row, quotes[:1])
 
 
-async def _whole(pieces: AsyncIterator[str]) -> str:
+async def _join(pieces: AsyncIterator[str]) -> str:
     return "".join([piece async for piece in pieces])
 
 

@@ -1,12 +1,12 @@
-"""Whether a browser finds the sentence that a link leads to.
+"""Rate at which a browser finds the sentence that a link points to.
 
     python -m benchmarks.fragments [--data FOLDER] [--count 300] [--seed 1] [--show]
 
-Real pages (wcxb: articles, documentation, forum threads, services) and Chinese ones (made of xquad-zh's
-paragraphs, and the samples) are served on loopback, extracted, and cited at random sentences. Chromium opens
-each link. Right is: the sentence stands in the window, what is marked (by its colour in a screenshot) lies in
-the sentence, and its first and last lines are marked. Pages come without scripts, and nothing else is loaded;
-sentences that a page shows only with its scripts are counted apart.
+Real pages (wcxb: articles, documentation, forum threads, services) and Chinese ones (made of xquad-zh's paragraphs, and
+the samples) are served on loopback, extracted, and cited at random sentences. Chromium opens each link. A link is right
+if the sentence is in the window, what is marked (by its colour in a screenshot) is in the sentence, and its first and
+last lines are marked. Pages have no scripts and load nothing else; sentences that a page shows only with its scripts
+are counted separately.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from rag.text import split_sentences
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 KINDS = ("article", "documentation", "forum", "service")
 MARK = (233, 210, 253)
-# Without their stylesheets, drawings cover the text that they stand beside; pictures that come late move it.
+# Without stylesheets, drawings cover the text next to them; pictures that load late move it.
 _LAZY = re.compile(rb"loading=[\"']?lazy[\"']?")
 _HEAD = re.compile(rb"<head[^>]*>", re.IGNORECASE)
 _PLAIN = b"<style>svg { max-width: 1em !important; max-height: 1em !important }</style>"
 _DOT = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
-_NEAR = 6  # of each colour, as a screenshot rounds
+_COLOUR_TOLERANCE = 6  # per colour, since screenshots round
 _SPREAD = 4  # pixels around a line that a mark may take
 
 # The sentence in the page as it is rendered: its lines as rectangles, found by letters and digits alone.
@@ -81,8 +81,8 @@ FIND = r"""([wanted, before]) => {
 
 
 @dataclass(frozen=True)
-class Cited:
-    """A sentence of a page: its span in the extracted text."""
+class Citation:
+    """A sentence of a page, by its span in the extracted text."""
 
     path: str
     kind: str
@@ -125,7 +125,7 @@ class Site:
 
 
 def _charset(body: bytes) -> str:
-    """UTF-8 where it is; other pages say themselves what they are in."""
+    """Return UTF-8 if the page is in it; other pages declare their own."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -134,7 +134,7 @@ def _charset(body: bytes) -> str:
 
 
 def real_pages(data: Path) -> Iterator[tuple[str, str, bytes]]:
-    """(path, kind, HTML) of pages of the web."""
+    """Yield (path, kind, HTML) of pages from the web."""
     rows = [
         json.loads(line) for line in (data / "wcxb" / "truth.jsonl").read_text(encoding="utf-8").split("\n") if line
     ]
@@ -146,13 +146,13 @@ def real_pages(data: Path) -> Iterator[tuple[str, str, bytes]]:
 
 def chinese_pages(data: Path) -> Iterator[tuple[str, str, bytes]]:
     for number, page in enumerate(load(data / "xquad-zh").pages):
-        yield f"/zh-{number}.html", "xquad-zh", _as_html(page)
+        yield f"/zh-{number}.html", "xquad-zh", _format_html(page)
     for file in sorted(EXAMPLES.glob("*.html")):
         yield f"/{file.name}", "samples", file.read_bytes()
 
 
-def _as_html(page: dict[str, Any]) -> bytes:
-    """A page as a site would have it: navigation, headings, a bold word here and there, a footer."""
+def _format_html(page: dict[str, Any]) -> bytes:
+    """Format a page as a site would: navigation, headings, a bold word here and there, a footer."""
     parts = [f"<h1>{html.escape(page['title'])}</h1>"]
     for place, text in enumerate(page["text"].split("\n\n")):
         head, tail = html.escape(text[: len(text) // 2]), html.escape(text[len(text) // 2 :])
@@ -165,28 +165,28 @@ def _as_html(page: dict[str, Any]) -> bytes:
     ).encode()
 
 
-def citations(pages: Sequence[tuple[str, str, bytes]], count: int, chance: random.Random) -> Iterator[Cited]:
-    """Random sentences, one page after the other, until there are enough."""
+def citations(pages: Sequence[tuple[str, str, bytes]], count: int, chance: random.Random) -> Iterator[Citation]:
+    """Yield random sentences, one page after the other, up to `count`."""
     texts: dict[str, str] = {}
-    made = 0
-    while made < count:
-        before = made
+    total = 0
+    while total < count:
+        total_before = total
         for path, kind, body in pages:
             if path not in texts:
                 texts[path] = _text_of(path, body)
             text = texts[path]
             spans = [(a, b) for a, b in split_sentences(text) if _is_sentence(text[a:b])]
-            if spans and made < count:
-                made += 1
-                yield Cited(path, kind, text, *chance.choice(spans))
-        if made == before:
+            if spans and total < count:
+                total += 1
+                yield Citation(path, kind, text, *chance.choice(spans))
+        if total == total_before:
             return
 
 
 def _text_of(path: str, body: bytes) -> str:
     try:
         return extract(body, "text/html", "utf-8", f"https://example.org{path}").text
-    except IngestError:  # a page that holds nothing to read without its scripts cannot be cited
+    except IngestError:  # a page without text unless its scripts run cannot be cited
         return ""
 
 
@@ -201,7 +201,7 @@ def letters(text: str) -> str:
 
 
 def open_page(browser: Any, address: str) -> Any:
-    """A page without scripts (what they would load is not there), where every image of other hosts is a dot."""
+    """Open a page without scripts (their content is unavailable), with a dot for every image of other hosts."""
     page = browser.new_page(viewport={"width": 1100, "height": 800}, color_scheme="light", java_script_enabled=False)
 
     def answer(route: Any) -> None:
@@ -216,8 +216,8 @@ def open_page(browser: Any, address: str) -> Any:
     return page
 
 
-def look(page: Any, address: str, cited: Cited) -> str:
-    """Open the link and say what is wrong with what is shown, or an empty string."""
+def look(page: Any, address: str, cited: Citation) -> str:
+    """Open the link and return the fault of what is shown, or an empty string."""
     page.goto("about:blank")
     page.goto(text_fragment(address + cited.path, cited.text, cited.start, cited.end), wait_until="load")
     _settle(page)
@@ -226,29 +226,29 @@ def look(page: Any, address: str, cited: Cited) -> str:
     if not lines:
         return "not rendered"
     shot = page.screenshot()
-    return judged(marked(shot), lines, page.viewport_size["height"])
+    return judge_mark(find_marks(shot), lines, page.viewport_size["height"])
 
 
 def _settle(page: Any) -> None:
-    """Wait until the page has stood still for a moment: some scroll smoothly."""
-    was = None
+    """Wait until the page stops moving: some scroll smoothly."""
+    previous = None
     for _ in range(20):
         page.wait_for_timeout(150)
-        at = page.evaluate("scrollY")
-        if at == was:
+        position = page.evaluate("scrollY")
+        if position == previous:
             return
-        was = at
+        previous = position
 
 
-def marked(shot: bytes) -> Any:
-    """Where a screenshot has the colour of a mark, (height, width) of bool."""
+def find_marks(shot: bytes) -> Any:
+    """Return the pixels of a screenshot in the colour of a mark, (height, width) of bool."""
     from PIL import Image
 
     pixels = np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
-    return (np.abs(pixels - np.array(MARK)) <= _NEAR).all(axis=2)
+    return (np.abs(pixels - np.array(MARK)) <= _COLOUR_TOLERANCE).all(axis=2)
 
 
-def judged(mask: Any, lines: Sequence[Sequence[float]], height: int) -> str:
+def judge_mark(mask: Any, lines: Sequence[Sequence[float]], height: int) -> str:
     if not mask.any():
         return "nothing marked"
     allowed = np.zeros_like(mask)
@@ -259,8 +259,8 @@ def judged(mask: Any, lines: Sequence[Sequence[float]], height: int) -> str:
     inside = float(mask[allowed].sum() / mask.sum())
     if inside < 0.9:
         return "too much marked" if inside > 0.2 else "elsewhere"
-    seen = [line for line in lines if line[3] < height - 2]
-    ends = [seen[0], seen[-1]] if seen else []
+    visible = [line for line in lines if line[3] < height - 2]
+    ends = [visible[0], visible[-1]] if visible else []
     shares = [mask[_slice(t, b, mask.shape[0]), _slice(x, y, mask.shape[1])].mean() for x, t, y, b in ends]
     return "" if shares and min(shares) > 0.15 else "too little marked"
 
@@ -282,29 +282,29 @@ def main() -> None:
     real, chinese = list(real_pages(options.data)), list(chinese_pages(options.data))
     chance.shuffle(real)
     share = options.count // 4
-    wanted = [*citations(real, options.count - share, chance), *citations(chinese, share, chance)]
-    found: dict[str, Counter[str]] = {}
+    sample = [*citations(real, options.count - share, chance), *citations(chinese, share, chance)]
+    outcomes: dict[str, Counter[str]] = {}
     with Site({path: body for path, _, body in (*real, *chinese)}) as site, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         page = open_page(browser, site.address)
-        for cited in wanted:
-            wrong = look(page, site.address, cited)
-            found.setdefault(cited.kind, Counter())[wrong or "right"] += 1
-            if wrong and options.show:
-                print(wrong, cited.path, repr(cited.sentence[:200]))
+        for cited in sample:
+            fault = look(page, site.address, cited)
+            outcomes.setdefault(cited.kind, Counter())[fault or "right"] += 1
+            if fault and options.show:
+                print(fault, cited.path, repr(cited.sentence[:200]))
                 print("    ", text_fragment("", cited.text, cited.start, cited.end)[:300])
         browser.close()
-    report(found)
+    report(outcomes)
 
 
-def report(found: dict[str, Counter[str]]) -> None:
-    everything = sum(found.values(), Counter[str]())
-    for kind, counts in (*sorted(found.items()), ("all", everything)):
-        shown = counts.total() - counts["not rendered"]
-        share = counts["right"] / max(1, shown)
-        print(f"{kind}: {counts['right']}/{shown} = {share:.3f}  {dict(counts)}")
+def report(outcomes: dict[str, Counter[str]]) -> None:
+    totals = sum(outcomes.values(), Counter[str]())
+    for kind, counts in (*sorted(outcomes.items()), ("all", totals)):
+        rendered = counts.total() - counts["not rendered"]
+        share = counts["right"] / max(1, rendered)
+        print(f"{kind}: {counts['right']}/{rendered} = {share:.3f}  {dict(counts)}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Hostile files and answers, one after the other: what became of each, how long it took, what it cost.
+"""Hostile files and answers, one at a time: the outcome, the time and the memory of each.
 
     python -m benchmarks.hostile [--only WORD] [--json]
 
-Each case is read as the app reads it, in a process of its own that has read a good page before and reads
-one after. Printed are the outcome, seconds, and the peak of memory above what that process held before the
-case (its file included), and the parsing children's own peak. The limits: a refusal within the deadline,
-100 MB in the app's process, 512 MB in a child. Linux only, since it reads /proc.
+Each case is read as the app reads it, in a separate process that reads a good page before and after it. Prints the
+outcome, the seconds, the peak of memory above what that process had before the case (its file included), and the peak
+of the parsing children. The limits: a refusal within the deadline, 100 MB in the app's process, 512 MB in a child.
+Linux only, since it reads /proc.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ APP_LIMIT = 100.0
 CHILD_LIMIT = 512.0
 SECONDS_LIMIT = 65.0
 ANSWERS = ("/gzip-bomb", "/gzip-in-gzip", "/double-gzip-bomb", "/huge", "/drip", "/never")
-_GOOD = (
+_GOOD_PAGE = (
     b"<!doctype html><html><head><title>Good</title></head><body><article><h1>Good</h1>"
     b"<p>The next page goes on as if nothing was.</p></article></body></html>"
 )
@@ -37,7 +37,7 @@ _GOOD = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One case: seconds, megabytes of the app's process above its baseline, of the largest child in all."""
+    """One case: seconds, megabytes of the app's process above its baseline, and in total of the largest child."""
 
     case: str
     outcome: str
@@ -54,7 +54,7 @@ class Row:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="cases whose name holds this word")
+    parser.add_argument("--only", default="", help="cases whose name contains this word")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", nargs=2, metavar=("CASE", "WHERE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -68,16 +68,16 @@ def main() -> int:
 
 
 def run(only: str, *, quiet: bool) -> Iterator[Row]:
-    """Every case whose name holds `only`, printed as it is done."""
+    """Yield every case whose name contains `only`, printed as it completes."""
     if not quiet:
         print(f"{'case':36} {'outcome':44} {'s':>6} {'app MB':>7} {'child MB':>8}  next page")
     for case, where in _cases(only):
         command = [sys.executable, "-m", "benchmarks.hostile", "--one", case, where]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode:
-            row = Row(case, f"the harness ended: {done.stderr.strip()[-200:]}", 0.0, 0.0, 0.0, "not read")
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if process.returncode:
+            row = Row(case, f"the harness ended: {process.stderr.strip()[-200:]}", 0.0, 0.0, 0.0, "not read")
         else:
-            row = Row(**json.loads(done.stdout))
+            row = Row(**json.loads(process.stdout))
         if not quiet:
             mark = "" if row.holds else "  TOO MUCH"
             cost = f"{row.seconds:6.1f} {row.app_mb:7.1f} {row.child_mb:8.0f}"
@@ -86,7 +86,7 @@ def run(only: str, *, quiet: bool) -> Iterator[Row]:
 
 
 def _cases(only: str) -> Iterator[tuple[str, str]]:
-    """Names of cases with the file or address of each, which other processes make and serve."""
+    """Yield names of cases with the file or address of each, which other processes make and serve."""
     from tests.support.hostile import HOSTILE
     from tests.support.page_server import PageServer
 
@@ -97,16 +97,16 @@ def _cases(only: str) -> Iterator[tuple[str, str]]:
                 "name, data = HOSTILE[sys.argv[1]](1.0); Path(sys.argv[2], name).write_bytes(data); print(name)"
             )
             command = [sys.executable, "-c", code, case, folder]
-            made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-            yield case, str(Path(folder, made))
-            Path(folder, made).unlink()
+            file_name = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+            yield case, str(Path(folder, file_name))
+            Path(folder, file_name).unlink()
     with PageServer() as server:
         for path in (path for path in ANSWERS if only in f"http: {path}"):
             yield f"http: {path}", server.url(path)
 
 
 def measure(case: str, where: str) -> Row:
-    """Read one case in this process. A good page comes before, so that what is loaded once is not counted."""
+    """Read one case in this process, after a good page, so that what is loaded once is not counted."""
     from rag.reading.parser import Parser
     from rag.web.fetch import Fetcher
     from rag.web.guard import check_url
@@ -119,7 +119,7 @@ def measure(case: str, where: str) -> Row:
         _read_good(parser)
         with Watch(parser) as watch:
             began = time.monotonic()
-            outcome = _fetched(fetcher, parser, where) if is_address else _taken(parser, where)
+            outcome = _read_address(fetcher, parser, where) if is_address else _read_file(parser, where)
             seconds = time.monotonic() - began
         return Row(case, outcome, round(seconds, 2), watch.app_mb, watch.child_mb, _read_good(parser))
 
@@ -130,14 +130,14 @@ def _read_good(parser: object) -> str:
 
     assert isinstance(parser, Parser)
     try:
-        text = parser.parse(_GOOD, "text/html", "utf-8", "https://example.com/good").text
+        text = parser.parse(_GOOD_PAGE, "text/html", "utf-8", "https://example.com/good").text
     except IngestError as error:
         return str(error)
     return "read" if "as if nothing was" in text else "lost its text"
 
 
-def _taken(parser: object, path: str) -> str:
-    """What became of a file: its size and text where it was read, the reasons where it was not."""
+def _read_file(parser: object, path: str) -> str:
+    """Return the outcome of a file: the size of its text, or the reasons for refusal or review."""
     from rag.errors import IngestError
     from rag.ingest.sources import path_sources
     from rag.reading.parser import Parser
@@ -151,16 +151,16 @@ def _taken(parser: object, path: str) -> str:
             if source.broken:
                 raise source.broken
             data = source.data or b""
-            found = parser.parse(data, media_type(data, "", source.name), None, source.name)
-            notice = judge(found, can_read=lambda text: True)
-            outcome = f"held: {notice.code}" if notice else f"read: {len(found.text)} characters"
+            extracted = parser.parse(data, media_type(data, "", source.name), None, source.name)
+            notice = judge(extracted, can_read=lambda text: True)
+            outcome = f"needs review: {notice.code}" if notice else f"read: {len(extracted.text)} characters"
         except IngestError as error:
             outcome = "refused: " + " ".join(filter(None, [error.code, error.notice.cause]))
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
     return ", ".join(f"{text} x {count}" if count > 1 else text for text, count in outcomes.items())
 
 
-def _fetched(fetcher: object, parser: object, url: str) -> str:
+def _read_address(fetcher: object, parser: object, url: str) -> str:
     from rag.errors import IngestError
     from rag.reading.parser import Parser
     from rag.web.fetch import Fetcher
@@ -168,32 +168,32 @@ def _fetched(fetcher: object, parser: object, url: str) -> str:
     assert isinstance(fetcher, Fetcher) and isinstance(parser, Parser)
     try:
         answer = fetcher.fetch(url)
-        found = parser.parse(answer.body, answer.content_type, answer.charset, answer.final_url)
+        extracted = parser.parse(answer.body, answer.content_type, answer.charset, answer.final_url)
     except IngestError as error:
         return "refused: " + " ".join(filter(None, [error.code, error.notice.cause]))
-    return f"read: {len(found.text)} characters"
+    return f"read: {len(extracted.text)} characters"
 
 
 class Watch:
-    """Peaks of memory while it is open: this process above its beginning, and its parsing children in all."""
+    """Peaks of memory during a block: of this process above its start, and in total of its parsing children."""
 
     def __init__(self, parser: object) -> None:
         self._parser = parser
-        self._over = threading.Event()
+        self._stop = threading.Event()
         self._children = 0
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._before = 0
         self._peak = 0
 
     def __enter__(self) -> Watch:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the high-water mark begins anew
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the high-water mark
         self._before = _status("self", "VmRSS")
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._peak = _status("self", "VmHWM")
-        self._over.set()
+        self._stop.set()
         self._thread.join()
 
     @property
@@ -205,13 +205,13 @@ class Watch:
         return round(self._children / MEGABYTE, 1)
 
     def _look(self) -> None:
-        while not self._over.wait(0.01):
+        while not self._stop.wait(0.01):
             for number in self._parser.process_ids:  # type: ignore[attr-defined]
                 self._children = max(self._children, _status(str(number), "VmHWM"))
 
 
 def _status(process: str, field: str) -> int:
-    """A field of a process's status in bytes; 0 for one that has ended."""
+    """Return a field of a process's status in bytes; 0 if the process has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

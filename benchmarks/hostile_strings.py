@@ -1,7 +1,7 @@
-"""Strings that a regular expression may be slow for, made from the expression itself.
+"""Strings that a regular expression may be slow on, made from the expression itself.
 
-A backtracking search is slow where one stretch of text can be read in many ways, or is read again from each
-place in it: repeats of a part of the pattern, after what leads to that part, before something that fits nothing.
+A backtracking search is slow if one stretch of text matches in many ways, or is read again from each place in it:
+repeats of a part of the pattern, after a prefix that leads to that part, before something that matches nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-# What classes and categories are tried with, beside the characters that the pattern names.
+# Characters to try classes and categories with, in addition to those in the pattern.
 _POOL = " \n\t.a1A_-,:*\"'#|(<[`/=>)]中。，\u00e9\u3000\x00"
 _MISFITS = ("\x00", "")
 _VARIANTS = 3
@@ -25,7 +25,7 @@ _REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """`start`, then `piece` again and again, then `end`."""
+    """`start`, then `piece` repeated, then `end`."""
 
     start: str
     piece: str
@@ -33,18 +33,18 @@ class Hostile:
     as_bytes: bool
 
     def text(self, length: int) -> str | bytes:
-        """About `length` characters."""
+        """Return about `length` characters."""
         times = max(1, (length - len(self.start) - len(self.end)) // len(self.piece))
         text = self.start + self.piece * times + self.end
         return text.encode("latin-1", "replace") if self.as_bytes else text
 
     @property
-    def shown(self) -> str:
+    def description(self) -> str:
         return f"{self.start!r} + {self.piece!r} * n + {self.end!r}"
 
 
 def hostile_strings(pattern: str | bytes, flags: int) -> list[Hostile]:
-    """At most some hundred strings for a pattern, the same each time."""
+    """Return up to `_MAX_STRINGS` strings for a pattern, the same each time."""
     as_bytes = isinstance(pattern, bytes)
     parsed = _parser.parse(pattern, flags & ~re.TEMPLATE if hasattr(re, "TEMPLATE") else flags)
     writer = _Writer(random.Random(7))
@@ -58,39 +58,39 @@ def hostile_strings(pattern: str | bytes, flags: int) -> list[Hostile]:
 
 
 class _Writer:
-    """Writes text that fits parts of a parsed pattern."""
+    """A writer of text that matches parts of a parsed pattern."""
 
     def __init__(self, source: random.Random) -> None:
         self.random = source
         self._groups: dict[int, str] = {}
 
     def pumps(self, items: Any, before: str = "") -> Iterator[tuple[str, str]]:
-        """(what leads there, what to repeat) for each repeat, and for each beginning of a sequence."""
+        """Yield (prefix, text to repeat) for each repeat, and for each beginning of a sequence."""
         for code, value in items:
-            written = self._one(code, value)
+            matching = self._write_item(code, value)
             if code in _REPEATS:
-                yield before, self._written(value[2]) or written
-                yield before, written
+                yield before, self._write(value[2]) or matching
+                yield before, matching
             for inner in _inner(code, value):
                 yield from self.pumps(inner, before)
-            before += written
+            before += matching
             yield "", before
-            yield before, written
+            yield before, matching
 
     def alphabet(self, items: Any) -> list[str]:
-        """The characters of the pool, and of the pattern itself, that the pattern's classes take."""
-        found: dict[str, None] = {}
-        for code, value in _all(items):
+        """Return the characters of the pool, and of the pattern, that the pattern's classes match."""
+        characters: dict[str, None] = {}
+        for code, value in _walk(items):
             if code is sre.LITERAL:
-                found[chr(value)] = None
+                characters[chr(value)] = None
             elif code is sre.IN:
-                found.update(dict.fromkeys(self._members(value)))
-        return list(found)[:40]
+                characters.update(dict.fromkeys(self._members(value)))
+        return list(characters)[:40]
 
-    def _written(self, items: Any) -> str:
-        return "".join(self._one(code, value) for code, value in items)
+    def _write(self, items: Any) -> str:
+        return "".join(self._write_item(code, value) for code, value in items)
 
-    def _one(self, code: Any, value: Any) -> str:
+    def _write_item(self, code: Any, value: Any) -> str:
         if code is sre.LITERAL:
             return chr(value)
         if code is sre.NOT_LITERAL:
@@ -101,25 +101,25 @@ class _Writer:
             members = self._members(value)
             return self.random.choice(members) if members else "a"
         if code is sre.BRANCH:
-            return self._written(self.random.choice(value[1]))
+            return self._write(self.random.choice(value[1]))
         if code is sre.SUBPATTERN:
-            text = self._written(value[-1])
+            text = self._write(value[-1])
             self._groups[value[0]] = text
             return text
         if code is sre.ATOMIC_GROUP:
-            return self._written(value)
+            return self._write(value)
         if code in _REPEATS:
             least, most, body = value
-            return "".join(self._written(body) for _ in range(min(int(most), max(int(least), 1), 40)))
+            return "".join(self._write(body) for _ in range(min(int(most), max(int(least), 1), 40)))
         if code is sre.GROUPREF:
             return self._groups.get(value, "")
-        return ""  # places, and what is only looked at
+        return ""  # positions and lookarounds
 
     def _members(self, items: Any) -> list[str]:
-        """What a class takes of the pool, and the ends of what it names."""
-        negated = bool(items) and items[0][0] is sre.NEGATE
-        named = [] if negated else [chr(one) for code, value in items for one in _ends(code, value)]
-        return list(dict.fromkeys(one for one in (*_POOL, *named) if _in_class(items, one) != negated))
+        """Return the characters of the pool that a class matches, and the ends of its ranges."""
+        is_negated = bool(items) and items[0][0] is sre.NEGATE
+        literals = [] if is_negated else [chr(one) for code, value in items for one in _ends(code, value)]
+        return list(dict.fromkeys(one for one in (*_POOL, *literals) if _in_class(items, one) != is_negated))
 
 
 def _ends(code: Any, value: Any) -> Iterable[int]:
@@ -149,7 +149,7 @@ _CATEGORIES = {
 
 
 def _inner(code: Any, value: Any) -> list[Any]:
-    """The sequences inside a part of a parsed pattern."""
+    """Return the sequences inside a part of a parsed pattern."""
     if code is sre.BRANCH:
         return list(value[1])
     if code is sre.SUBPATTERN:
@@ -165,8 +165,8 @@ def _inner(code: Any, value: Any) -> list[Any]:
     return []
 
 
-def _all(items: Any) -> Iterator[tuple[Any, Any]]:
+def _walk(items: Any) -> Iterator[tuple[Any, Any]]:
     for code, value in items:
         yield code, value
         for inner in _inner(code, value):
-            yield from _all(inner)
+            yield from _walk(inner)

@@ -1,12 +1,12 @@
-"""The size and the roads of the code: how much there is, how it hangs together, how far a question and a page travel.
+"""The size and structure of the code: how much there is, its dependencies, and how far a question and a page travel.
 
     python -m benchmarks.house [--json] [--tree rag]
 
-Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of functions whose
-types are all given, own packages imported inside functions, cycles at import and with those imports taken in, and
-how many modules know each outside library. Profiled while the sample pages are imported and two questions asked in
-fast mode: modules that a question and a page pass, calls between modules, and the longest line, which is the number
-of files that stand on the call stack at once.
+Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of fully typed
+functions, own packages imported inside functions, cycles at import and with those imports included, and the number of
+modules that import each external library. Profiled while the sample pages are imported and two questions asked in fast
+mode: modules that a question and a page pass, calls between modules, and the longest line, which is the number of files
+on the call stack at once.
 """
 
 from __future__ import annotations
@@ -51,29 +51,29 @@ class Source:
             yield from (node for node in ast.walk(tree) if isinstance(node, Function))
 
     def module_of(self, name: str) -> str:
-        """The module that an imported name lies in: `rag.types.Page` is of `rag.types`; "" for an outside one."""
+        """Return the module of an imported name: `rag.types.Page` is of `rag.types`; "" if it is external."""
         while name and name not in self.trees:
             name = name.rpartition(".")[0]
         return name
 
     def imports(self, module: str, *, late: bool) -> set[str]:
-        """Own modules that `module` imports, at import or inside its functions; what only types need is left out."""
+        """Return own modules that `module` imports, at import or inside its functions, except those for types only."""
         tree = self.trees[module]
-        inside = {
+        late_nodes = {
             id(node) for function in ast.walk(tree) if isinstance(function, Function) for node in ast.walk(function)
         }
-        typed = {id(node) for block in ast.walk(tree) if _for_types(block) for node in ast.walk(block)}
-        nodes = (node for node in ast.walk(tree) if id(node) not in typed and (id(node) in inside) == late)
-        found = {self.module_of(name) for node in nodes for name in _names(node)}
-        return found - {"", module}
+        type_nodes = {id(node) for block in ast.walk(tree) if _is_for_types(block) for node in ast.walk(block)}
+        nodes = (node for node in ast.walk(tree) if id(node) not in type_nodes and (id(node) in late_nodes) == late)
+        modules = {self.module_of(name) for node in nodes for name in _names(node)}
+        return modules - {"", module}
 
     def outside(self) -> Counter[str]:
-        """How many modules import each library that is neither ours nor Python's."""
+        """Return how many modules import each library that is neither ours nor Python's."""
         tops = (
             {name.partition(".")[0] for node in ast.walk(tree) for name in _names(node)} for tree in self.trees.values()
         )
         ours = {name.partition(".")[0] for name in self.trees}
-        return Counter(top for found in tops for top in found - ours if top not in sys.stdlib_module_names)
+        return Counter(top for libraries in tops for top in libraries - ours if top not in sys.stdlib_module_names)
 
 
 def _name(path: Path) -> str:
@@ -81,7 +81,7 @@ def _name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _for_types(node: ast.AST) -> bool:
+def _is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
@@ -92,49 +92,49 @@ def _names(node: ast.AST) -> Iterator[str]:
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _typed(function: Function) -> bool:
-    given = function.args
-    arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+def _is_typed(function: Function) -> bool:
+    spec = function.args
+    arguments = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     return function.returns is not None and all(
         one is None or one.annotation is not None or one.arg in ("self", "cls") for one in arguments
     )
 
 
 def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """The groups of modules that import each other, by Tarjan's strongly connected components."""
+    """Return the groups of modules that import each other, by Tarjan's strongly connected components."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
 
     def visit(module: str) -> None:
         index[module] = low[module] = len(index)
         stack.append(module)
-        for other in graph.get(module, ()):
-            if other not in index:
-                visit(other)
-            if other in stack:
-                low[module] = min(low[module], low[other])
+        for imported in graph.get(module, ()):
+            if imported not in index:
+                visit(imported)
+            if imported in stack:
+                low[module] = min(low[module], low[imported])
         if low[module] == index[module]:
             group = [stack.pop()]
             while group[-1] != module:
                 group.append(stack.pop())
             if len(group) > 1:
-                found.append(sorted(group))
+                groups.append(sorted(group))
 
     for module in graph:
         if module not in index:
             visit(module)
-    return found
+    return groups
 
 
 def shape(package: str) -> dict[str, Any]:
     source = Source.of(package)
     sizes = sorted((node.end_lineno or node.lineno) - node.lineno + 1 for node in source.functions())
-    typed = [_typed(function) for function in source.functions()]
+    typed = [_is_typed(function) for function in source.functions()]
     at_import = {module: source.imports(module, late=False) for module in source.trees}
-    late = {module: source.imports(module, late=True) for module in source.trees}
-    both = {module: at_import[module] | late[module] for module in source.trees}
+    in_functions = {module: source.imports(module, late=True) for module in source.trees}
+    both = {module: at_import[module] | in_functions[module] for module in source.trees}
     return {
         "files": len(source.trees),
         "lines": source.lines,
@@ -145,7 +145,7 @@ def shape(package: str) -> dict[str, Any]:
             "max": sizes[-1],
         },
         "typed": round(sum(typed) / len(typed), 4),
-        "own imports inside functions": sum(map(len, late.values())),
+        "own imports inside functions": sum(map(len, in_functions.values())),
         "cycles at import": cycles(at_import),
         "cycles with late imports": cycles(both),
         "modules that know": dict(source.outside().most_common()),
@@ -153,19 +153,19 @@ def shape(package: str) -> dict[str, Any]:
 
 
 @dataclass
-class Road:
-    """What a profiled piece of work passed. Calls between modules count once for each call."""
+class Profile:
+    """The modules that a profiled task passes. Calls between modules count once per call."""
 
     modules: set[str] = field(default_factory=set)
     calls: int = 0
     longest: list[str] = field(default_factory=list)
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or not (module := _own(frame)):
+        if event != "call" or not (module := _module_of_frame(frame)):
             return
         self.modules.add(module)
-        line = _line(frame)
-        self.calls += len(line) > 1 and _own(frame.f_back) != module
+        line = _stack_modules(frame)
+        self.calls += len(line) > 1 and _module_of_frame(frame.f_back) != module
         if len(set(line)) > len(set(self.longest)):
             self.longest = line
 
@@ -179,48 +179,48 @@ class Road:
         }
 
 
-def _own(frame: FrameType | None) -> str:
+def _module_of_frame(frame: FrameType | None) -> str:
     name = frame.f_globals.get("__name__", "") if frame else ""
     return name if name.startswith("rag.") else ""
 
 
-def _line(frame: FrameType | None) -> list[str]:
-    """Our modules on the stack from the outermost in, each once where calls stay within it."""
-    passed: list[str] = []
+def _stack_modules(frame: FrameType | None) -> list[str]:
+    """Return our modules on the stack from the outermost in, each once if calls stay within it."""
+    modules: list[str] = []
     while frame:
-        if module := _own(frame):
-            passed.append(module)
+        if module := _module_of_frame(frame):
+            modules.append(module)
         frame = frame.f_back
-    return [module for module, inner in pairwise([*reversed(passed), ""]) if module != inner]
+    return [module for module, inner in pairwise([*reversed(modules), ""]) if module != inner]
 
 
-def roads() -> dict[str, Any]:
-    """The road of a page and of a question, through an App all of whose threads start under the profile."""
+def profile_tasks() -> dict[str, Any]:
+    """Return the profiles of a page and of a question, through an App all of whose threads start under the profile."""
     from rag.app import App, Question
     from rag.config import load_settings
 
-    passed = {"page": Road(), "question": Road()}
-    on = [Road()]  # the one that counts now; the first is for opening the app and loading the models
+    by_task = {"page": Profile(), "question": Profile()}
+    current = [Profile()]  # the profile that counts now; the first is for opening the app and loading the models
 
-    def profile(frame: FrameType, event: str, given: object) -> None:
-        on[0](frame, event, given)
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        current[0](frame, event, argument)
 
     threading.setprofile(profile)
     with tempfile.TemporaryDirectory() as folder:
         app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin", llm_model=""))
-        app.models.embedding  # noqa: B018 - loaded before, so that loading is on nobody's road
+        app.models.embedding  # noqa: B018 - loaded before, so that loading counts for nobody
         app.library("main")
-        on[0] = passed["page"]
+        current[0] = by_task["page"]
         job = app.imports.add_examples(library="main")
         while app.imports.jobs.job(job).state == "running":
             time.sleep(0.1)
         for question in QUESTIONS:
-            on[0] = passed["question"]
+            current[0] = by_task["question"]
             app.wait(app.converse(Question(question, ("main",))).run_id, 60)
-        on[0] = Road()  # closing wakes the threads that read ahead for imports
+        current[0] = Profile()  # closing wakes the threads that read ahead for imports
         app.close()
     threading.setprofile(None)
-    return {name: road.report() for name, road in passed.items()}
+    return {name: road.report() for name, road in by_task.items()}
 
 
 def main() -> None:
@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("--tree", default="rag", help="the package to count")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    report = {**shape(options.tree), **roads()}
+    report = {**shape(options.tree), **profile_tasks()}
     if options.json:
         print(json.dumps(report))
         return

@@ -1,12 +1,11 @@
-"""Speed of an import beside the pipeline that tutorials show, in the same run.
+"""Speed of an import compared with the pipeline of tutorials, in the same run.
 
     python -m benchmarks.importing [SET] [--data FOLDER] [--runs N] [--no-peer]
 
-The peer is FlagEmbedding's stock encode, SemanticChunker with its defaults, langchain-qdrant over
-qdrant-client's local mode, one dense vector, one scroll a URL to find duplicates: `tutorial.py` beside
-this file, on the same weights. Two ratios of medians: from models loaded to everything stored, and of
-the whole command. `ratio_encoding` is the median, over our runs, of the first of these beside the encoding
-of the same chunks and nothing else, in the same process.
+The peer is FlagEmbedding's stock encode, SemanticChunker with its defaults, langchain-qdrant over qdrant-client's local
+mode, one dense vector, one scroll per URL to find duplicates: `tutorial.py` in this folder, with the same weights. Two
+ratios of medians: from models loaded to everything stored, and of the whole command. `ratio_encoding` is the median,
+over our runs, of the first of these divided by only encoding the same chunks in the same process.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ def main() -> int:
         return 2
     ours, peer = [], []
     for _ in range(options.runs):
-        ours.append(_timed("benchmarks.importing_ours", pages))
+        ours.append(_run("benchmarks.importing_ours", pages))
         if not options.no_peer:
-            peer.append(_timed("benchmarks.tutorial", pages))
-    beside = [run["stored"] / run["encode"] for run in ours]
+            peer.append(_run("benchmarks.tutorial", pages))
+    ratios = [run["stored"] / run["encode"] for run in ours]
     row: dict[str, Any] = {
         "set": options.set,
         "runs": options.runs,
         **{f"ours_{name}_s": _median(ours, name) for name in ("stored", "encode", "command")},
-        "ratio_encoding": round(statistics.median(beside), 2),
-        "spread_encoding": [round(min(beside), 2), round(max(beside), 2)],
+        "ratio_encoding": round(statistics.median(ratios), 2),
+        "spread_encoding": [round(min(ratios), 2), round(max(ratios), 2)],
     }
     for name in ("stored", "command") if peer else ():
         row[f"tutorial_{name}_s"] = _median(peer, name)
@@ -52,10 +51,10 @@ def main() -> int:
     return 0
 
 
-def _timed(module: str, pages: Path) -> dict[str, float]:
+def _run(module: str, pages: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        ran = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-W", "ignore", "-m", module, str(pages), folder],
             cwd=ROOT,
             check=True,
@@ -63,11 +62,11 @@ def _timed(module: str, pages: Path) -> dict[str, float]:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        spent = time.perf_counter() - began
-    own: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    encode = float(own.get("encode_s", 0.0))
-    # What only the measurement adds is no part of the command.
-    return {"stored": float(own["stored_s"]), "encode": encode, "command": spent - encode}
+        seconds = time.perf_counter() - began
+    result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    encode = float(result.get("encode_s", 0.0))
+    # The extra encoding for the measurement is not part of the command.
+    return {"stored": float(result["stored_s"]), "encode": encode, "command": seconds - encode}
 
 
 def _median(rows: list[dict[str, float]], name: str) -> float:
@@ -79,7 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("set", nargs="?", default="xquad-en", metavar="SET")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     parser.add_argument("--runs", type=int, default=1, metavar="N")
-    parser.add_argument("--no-peer", action="store_true", help="ours alone: the peer takes a minute a run")
+    parser.add_argument("--no-peer", action="store_true", help="only ours: the peer takes a minute per run")
     return parser.parse_args()
 
 

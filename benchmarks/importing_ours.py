@@ -1,6 +1,6 @@
 """Our side of `importing`: PAGES.jsonl FOLDER. Prints the seconds from models loaded to stored.
 
-And those of encoding the same chunks and nothing else, afterwards, in one call.
+Also prints the seconds of only encoding the same chunks, afterwards, in one call.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def main(pages: str, folder: str) -> None:
         ingestor = app.imports.ingestor("main")
         began = time.perf_counter()
         rows = [row for _, row in ingest_all(ingestor, list(record_sources(lines, pages)))]
-        spent = time.perf_counter() - began
-        stored = sum(row.status == "added" for row in rows)
-        texts = _encoded_texts(app.library("main"))
-        alone = _encoding_seconds(app, texts)
-    print(json.dumps({"stored_s": spent, "encode_s": alone, "pages": stored, "chunks": len(texts)}))
+        import_seconds = time.perf_counter() - began
+        added = sum(row.status == "added" for row in rows)
+        texts = _texts_to_encode(app.library("main"))
+        encode_seconds = _encoding_seconds(app, texts)
+    print(json.dumps({"stored_s": import_seconds, "encode_s": encode_seconds, "pages": added, "chunks": len(texts)}))
 
 
-def _encoded_texts(library: Library) -> list[str]:
-    """The texts that the import encoded, page by page."""
+def _texts_to_encode(library: Library) -> list[str]:
+    """Return the texts that the import encoded, page by page."""
     return [
         embedding_text(page.title, Chunk(number, one.text, one.start, one.end, one.section))
         for page in library.pages()

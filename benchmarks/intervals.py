@@ -1,4 +1,4 @@
-"""How far a figure of a sample can be trusted: see `rag.evaluation.statistics`, and what benchmarks need beside it."""
+"""Confidence intervals of a sample's figures: `rag.evaluation.statistics`, and additions for benchmarks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike
 
 from rag.evaluation.statistics import ROUNDS, Estimate, Figures, Weights, auroc, draws, estimate, mean, share
 
-__all__ = ["ROUNDS", "Estimate", "Figures", "auroc", "balanced", "draws", "estimate", "mean", "told"]
+__all__ = ["ROUNDS", "Estimate", "Figures", "auroc", "draws", "estimate", "format_mean", "mean", "mean_recall"]
 
 
-def balanced(weights: Weights, wrong: ArrayLike, flagged: ArrayLike) -> Figures:
-    """The mean of the share of the wrong that is flagged, and of the others that is not."""
-    bad, marked = np.asarray(wrong, dtype=float), np.asarray(flagged, dtype=float)
-    recall = share(weights @ (bad * marked), weights @ bad)
-    spared = share(weights @ ((1 - bad) * (1 - marked)), weights @ (1 - bad))
-    return (recall + spared) / 2
+def mean_recall(weights: Weights, wrong: ArrayLike, flagged: ArrayLike) -> Figures:
+    """Return the mean of the share of the wrong that is flagged, and of the others that is not."""
+    bad, flags = np.asarray(wrong, dtype=float), np.asarray(flagged, dtype=float)
+    recall = share(weights @ (bad * flags), weights @ bad)
+    specificity = share(weights @ ((1 - bad) * (1 - flags)), weights @ (1 - bad))
+    return (recall + specificity) / 2
 
 
-def told(values: Sequence[float], groups: Sequence[Hashable] = (), *, signed: bool = False) -> str:
-    """The mean with its interval, for a table: `0.746 (0.690 to 0.800)`."""
-    found = estimate(mean(draws(groups or range(len(values))), values))
-    return format(found, "+" if signed else "")
+def format_mean(values: Sequence[float], groups: Sequence[Hashable] = (), *, signed: bool = False) -> str:
+    """Format the mean with its interval, for a table: `0.746 (0.690 to 0.800)`."""
+    mean_estimate = estimate(mean(draws(groups or range(len(values))), values))
+    return format(mean_estimate, "+" if signed else "")

@@ -1,12 +1,12 @@
-"""Whether an import survives kill -9: a site is imported, killed at random moments, and compared.
+"""Survival of kill -9: a site is imported by processes killed at random moments, and compared.
 
     python -m benchmarks.killing [--pages N] [--kills N] [--delay SECONDS] [--seed N] [--json]
 
-The site is a real server on loopback with faults and second addresses. It is imported once without a kill,
-then again by processes that are killed one after another at random moments, each of which takes up what
-the one before it left; the last is let finish. Hashed words stand in for the embedding model: what is
-tested is what is stored, not what it means. Equal are the pages with their texts, the chunks with their
-texts and spans, and what became of each address; none may be open, lost, or stored twice.
+The site is a real server on loopback with faults and second addresses. It is imported once without a kill, then again
+by processes that are killed one after another at random moments, each of which resumes the previous one's work; the
+last may finish. Hashed words replace the embedding model: the test is about what is stored, not what it means. The
+pages with their texts, the chunks with their texts and spans, and the fate of each address have to be equal; none may
+be open, lost, or stored twice.
 """
 
 from __future__ import annotations
@@ -33,47 +33,47 @@ def main() -> int:
         usual = timed_run(folder / "whole", site)
         chance = random.Random(options.seed)
         moments = [chance.uniform(0.0, 1.6 * usual / options.kills) for _ in range(options.kills)]
-        rows = [_killed(folder / "killed", site, number, moment) for number, moment in enumerate(moments, 1)]
+        rows = [_kill_import(folder / "killed", site, number, moment) for number, moment in enumerate(moments, 1)]
         with ImportProcess(folder / "killed", site) as process:
             process.wait()
-        verdict = {**_compared(folder, site), "kills": sum(row["killed"] for row in rows), "usual s": round(usual, 1)}
+        verdict = {**_compare(folder, site), "kills": sum(row["killed"] for row in rows), "usual s": round(usual, 1)}
     print(json.dumps({"kills": rows, "verdict": verdict}) if options.json else _table(rows, verdict))
     return 0 if verdict["equal"] else 1
 
 
-def _killed(folder: Path, site: SiteServer, number: int, moment: float) -> Row:
-    """Go on with the import, kill it, and look at what it left. Every fifth is killed while it starts."""
+def _kill_import(folder: Path, site: SiteServer, number: int, moment: float) -> Row:
+    """Resume the import, kill it, and return what is left. Every fifth process is killed while it starts."""
     starting = number % 5 == 0
     with ImportProcess(folder, site) as process:
         killed = process.kill_after(moment, starting=starting)
-    found = items(folder)
-    under_way = Counter(item.stage for item in found if item.result is None and item.stage != "waiting")
+    rows = items(folder)
+    open_stages = Counter(item.stage for item in rows if item.result is None and item.stage != "waiting")
     return {
         "kill": number,
         "after s": round(moment, 2),
         "since": "its start" if starting else "its first page",
         "killed": killed,
-        "done": sum(item.result is not None for item in found),
-        "found": len(found),
-        "under way": " ".join(f"{stage} {count}" for stage, count in sorted(under_way.items())) or "-",
+        "done": sum(item.result is not None for item in rows),
+        "found": len(rows),
+        "under way": " ".join(f"{stage} {count}" for stage, count in sorted(open_stages.items())) or "-",
     }
 
 
-def _compared(folder: Path, site: SiteServer) -> Row:
+def _compare(folder: Path, site: SiteServer) -> Row:
     whole, killed = stored(folder / "whole"), stored(folder / "killed")
-    found = items(folder / "killed")
-    told = fates(found, site)
+    rows = items(folder / "killed")
+    outcomes = fates(rows, site)
     row = {
         "pages": f"{killed.page_records} of {whole.page_records}",
         "chunks": f"{killed.chunk_records} of {whole.chunk_records}",
         "loose chunks": killed.loose,
-        "addresses": len(found),
-        "open": sum(fate == "open" for fate in told.values()),
-        "twice": len(found) - len(told),
-        "begun again": sum(item.attempts > 1 for item in found),
+        "addresses": len(rows),
+        "open": sum(fate == "open" for fate in outcomes.values()),
+        "twice": len(rows) - len(outcomes),
+        "begun again": sum(item.attempts > 1 for item in rows),
         "digest": digest(killed),
     }
-    equal = killed == whole and killed.loose == 0 and told == expected(site) and row["twice"] == 0
+    equal = killed == whole and killed.loose == 0 and outcomes == expected(site) and row["twice"] == 0
     return {**row, "equal": equal}
 
 

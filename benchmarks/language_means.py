@@ -1,10 +1,10 @@
-"""Compute the means that `rag.models.embedding` takes off the built-in model's vectors.
+"""Compute the means that `rag.models.embedding` subtracts from the built-in model's vectors.
 
     python -m benchmarks.language_means [--data FOLDER] [--write]
 
 The mean vector of passages and of questions, in English and in Chinese, over xquad-en and xquad-zh: the same articles
-and questions in both languages, so that what differs is the language. What is printed is how near the means of one
-half of the articles are to those of the other: cosines.
+and questions in both languages, so that only the language differs. Prints the cosines between the means of one half of
+the articles and those of the other.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def main() -> int:
     if len(folders) < 2:
         print(f"xquad-en and xquad-zh are not in {options.data}", file=sys.stderr)
         return 2
-    found = find_model(e5.NAME)
-    model = FlagEncoder(read_bert(found.folder), family_of(found.origin, found.folder), name=e5.NAME, device="cpu")
+    files = find_model(e5.NAME)
+    model = FlagEncoder(read_bert(files.folder), family_of(files.origin, files.folder), name=e5.NAME, device="cpu")
     means: dict[str, NDArray[np.float32]] = {}
     for folder in folders:
         data, language = load(folder), folder.name[-2:]
@@ -48,8 +48,8 @@ def main() -> int:
             f"query.{language}": np.stack([model.encode_query(row["question"]) for row in data.questions]),
         }
         for name, rows in vectors.items():
-            one, other = (half.mean(axis=0) for half in np.array_split(rows, 2))
-            cosine = float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+            first_mean, second_mean = (half.mean(axis=0) for half in np.array_split(rows, 2))
+            cosine = float(first_mean @ second_mean / np.linalg.norm(first_mean) / np.linalg.norm(second_mean))
             print(json.dumps({"mean": name, "texts": len(rows), "halves": round(cosine, 4)}))
             means[name] = rows.mean(axis=0)
     if options.write:

@@ -1,4 +1,4 @@
-"""What a benchmark ran on: committed figures say it, for absolute times mean little without."""
+"""Facts about the machine: published figures include them, because absolute times mean little without."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ PACKAGES = (
 
 
 def describe(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Date, commit, machine, load and versions, as plain words by name."""
+    """Return date, commit, machine, load and versions, in words by name."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
         "machine": f"{_processor()}, {os.cpu_count()} cores, {_memory()}, {platform.system()} {platform.machine()}",
         "load when it began": _load(),
         "Python": platform.python_version(),
-        **{name: found for name in packages if (found := _version(name))},
+        **{name: version for name in packages if (version := _version(name))},
     }
 
 
 def _commit() -> str:
-    asked = subprocess.run(
+    process = subprocess.run(
         ["git", "describe", "--always", "--dirty=, with changes on top"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return asked.stdout.strip() or "unknown"
+    return process.stdout.strip() or "unknown"
 
 
 def _processor() -> str:
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    cpu_file = Path("/proc/cpuinfo")
+    lines = cpu_file.read_text(encoding="utf-8").splitlines() if cpu_file.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "unknown processor"
 

@@ -1,11 +1,11 @@
-"""Memory of a long import: the process's size at the 1 000th page, and from there to the last.
+"""Memory of a long import: the process's size at the 1,000th page, and its growth to the last.
 
     python -m benchmarks.memory [--pages N] [--real N] [--json]
 
-Pages of made-up text come in as records, through the pipeline as `import` runs it: cut, encoded, committed one by one.
-The vectors of --pages (default 10 000) are hashed words, since what may grow is the pipeline and the store, not the
-model; --real does the same with the built-in model and as many pages. Printed are megabytes of resident memory at
-every tenth, and how much the largest exceeds the one at a tenth of the pages.
+Synthetic pages are imported as records, through the pipeline of `import`: split, encoded, committed one at a time. The
+vectors of --pages (default 10 000) are hashed words, since the pipeline and the store may grow, not the model; --real
+repeats it with the built-in model and that many pages. Prints megabytes of resident memory at every tenth, and by how
+much the largest exceeds that at a tenth of the pages.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _CHARACTERS = 2000  # of a page; its words follow Zipf's law, as those of real p
 _MB = 2**20
 
 
-class Forgetful(HashedModel):
-    """Hashed words, as wide as the built-in model, and without a list of all that it was given."""
+class ForgetfulModel(HashedModel):
+    """Hashed words, as wide as the built-in model, without a list of its inputs."""
 
     dimension = 384
 
@@ -45,42 +45,42 @@ class Forgetful(HashedModel):
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    found: dict[str, Any] = {"pages": options.pages, **imported(options.pages, Forgetful())}
+    result: dict[str, Any] = {"pages": options.pages, **measure_import(options.pages, ForgetfulModel())}
     if options.real:
-        found["real"] = {"pages": options.real, **imported(options.real, None)}
-    print(json.dumps(found))
+        result["real"] = {"pages": options.real, **measure_import(options.real, None)}
+    print(json.dumps(result))
     return 0
 
 
-def imported(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
-    """Megabytes at every tenth of the pages; `grown_mb` is the most by which a later size exceeds the first."""
+def measure_import(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
+    """Return megabytes at every tenth of the pages; `grown_mb` is the largest growth after the first."""
     with tempfile.TemporaryDirectory() as folder:
         settings = load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin")
-        with closing(App(settings, _Given(settings, model) if model else None)) as app:
+        with closing(App(settings, _ModelsWith(settings, model) if model else None)) as app:
             ingestor = app.imports.ingestor("main")
             world = World()
             sources = [_source(world, number) for number in range(pages)]
             sizes: list[float] = []
-            for done, (_, row) in enumerate(ingest_all(ingestor, sources), 1):
+            for count, (_, row) in enumerate(ingest_all(ingestor, sources), 1):
                 if row.status != "added":
                     raise RuntimeError(f"{row.source} was not added: {row.message}")
-                if done % (pages // 10) == 0:
+                if count % (pages // 10) == 0:
                     gc.collect()
-                    sizes.append(round(resident(), 1))
+                    sizes.append(round(resident_megabytes(), 1))
             chunks = app.library("main").chunk_count()
     return {"chunks": chunks, "megabytes": sizes, "grown_mb": round(max(sizes) - sizes[0], 1)}
 
 
-class _Given(Models):
-    """The app's models with this one for embedding."""
+class _ModelsWith(Models):
+    """The app's models with another embedding model."""
 
     def __init__(self, settings: Any, model: EmbeddingModel) -> None:
         super().__init__(settings)
         self._embedding = model
 
 
-def resident() -> float:
-    """Megabytes of this process in memory, without the files that it has mapped: the system may drop those."""
+def resident_megabytes() -> float:
+    """Return resident megabytes of this process without mapped files, which the system may drop."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     (line,) = (line for line in lines if line.startswith("RssAnon:"))
     return int(line.split()[1]) * 1024 / _MB
@@ -97,7 +97,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=10_000, metavar="N")
     parser.add_argument("--real", type=int, default=0, metavar="N", help="also with the built-in model (default 0)")
-    parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
+    parser.add_argument("--json", action="store_true", help="one line of JSON (always printed)")
     return parser.parse_args(arguments)
 
 

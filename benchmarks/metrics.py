@@ -1,13 +1,13 @@
-"""The metrics of `rag.evaluation` beside those of the packages that they are defined by, case by case.
+"""The metrics of `rag.evaluation` compared case by case with the packages that define them.
 
     python -m benchmarks.metrics [--cases 100] [--set hotpot] [--data FOLDER] [--limit N] [--publish]
 
-ragas runs in an environment of its own and asks a chat model over HTTP. Here that model is a table: for each statement
-and each text whether the one bears the other out, drawn at random, and for each answer the questions that it answers.
-Ours are given the same table, statements and vectors. The texts are sentences of the sample pages, both languages.
-ir-measures (trec_eval) judges what a search of a set finds; grades are drawn. Rankings in which a passage covers two
-quotes at once are left out of R@5: there the unit of ours is a quote, and trec_eval's a document. What is exported in
-RAGAS's columns is read and written by its own data set, and read again here.
+ragas runs in a separate environment and asks a chat model over HTTP. Here that model is a table: for each statement and
+each text whether one supports the other, drawn at random, and for each answer the questions that it answers. Ours use
+the same table, statements and vectors. The texts are sentences of the sample pages, in both languages. ir-measures
+(trec_eval) judges what a search of a set finds; grades are drawn. Rankings in which a passage covers two quotes at once
+are excluded from R@5: our unit is a quote, and trec_eval's a document. The export in RAGAS's columns is read and
+written by its own data set, and read again here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import ask, measured_app, take_in
+from benchmarks.ours import ask, import_set, measured_app
 from benchmarks.peers.environment import METRICS, pinned, python
 from benchmarks.samples import find_sets, samples
 from rag.checking.verifier import Claim
@@ -57,7 +57,7 @@ _ROUNDED = {"factual_f1": 0.005 + 1e-9}
 
 @dataclass(frozen=True)
 class Drawn:
-    """A case with an answer to it, and the questions that its judge says the answer answers."""
+    """A case with an answer, and the questions that its judge says the answer answers."""
 
     case: Case
     answer: Answer
@@ -66,14 +66,14 @@ class Drawn:
 
     @property
     def row(self) -> dict[str, Any]:
-        """As ragas takes it."""
-        texts = [one.text for one in self.answer.passages]
-        given = {"user_input": self.case.question, "response": self.answer.text, "reference": self.case.reference}
-        return {"id": self.case.id, **given, "retrieved_contexts": texts}
+        """The row in ragas's format."""
+        texts = [passage.text for passage in self.answer.passages]
+        columns = {"user_input": self.case.question, "response": self.answer.text, "reference": self.case.reference}
+        return {"id": self.case.id, **columns, "retrieved_contexts": texts}
 
 
 class Table:
-    """Who judges, for both sides: `verdicts` by statement and text, white space apart."""
+    """The judge for both sides: `verdicts` by statement and text, ignoring white space."""
 
     def __init__(self, verdicts: Mapping[tuple[str, str], Verdict], drawn: Sequence[Drawn]) -> None:
         self._verdicts = verdicts
@@ -82,47 +82,47 @@ class Table:
         self._noncommittal = {one.answer.text: one.noncommittal for one in drawn}
 
     def supports(self, claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
-        """Implements `rag.evaluation.support.Supports`."""
+        """Implement `rag.evaluation.support.Supports`."""
         texts = (squash("\n".join(passages[n - 1].text for n in claim.cited)) for claim in claims)
         return [self._verdicts[squash(claim.statement), text] for claim, text in zip(claims, texts, strict=True)]
 
     def reply(self, request: Request) -> Reply:
-        """What ragas is told: the form that its prompt asks for, filled."""
+        """Reply to ragas: fill the form that its prompt asks for."""
         schema, _ = json.JSONDecoder().raw_decode(request.last.partition("JSON Schema:\n")[2])
-        given = json.loads(request.last.rpartition("\ninput: ")[2].rpartition("\nOutput:")[0])
-        return Reply(json.dumps(self._filled(schema["title"], given)))
+        inputs = json.loads(request.last.rpartition("\ninput: ")[2].rpartition("\nOutput:")[0])
+        return Reply(json.dumps(self._fill(schema["title"], inputs)))
 
-    def _filled(self, form: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _fill(self, form: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         match form:
             case "StatementGeneratorOutput":
-                return {"statements": statements_of(given.get("answer") or given["text"])}
+                return {"statements": statements_of(inputs.get("answer") or inputs["text"])}
             case "ClaimDecompositionOutput":
-                return {"claims": statements_of(given["response"])}
+                return {"claims": statements_of(inputs["response"])}
             case "NLIStatementOutput" | "StatementFaithfulnessOutput":
-                return {"statements": self._judged(given["statements"], given["context"], "verdict")}
+                return {"statements": self._judge(inputs["statements"], inputs["context"], "verdict")}
             case "ContextRecallOutput":
-                statements = statements_of(given["answer"])
-                return {"classifications": self._judged(statements, given["context"], "attributed")}
+                statements = statements_of(inputs["answer"])
+                return {"classifications": self._judge(statements, inputs["context"], "attributed")}
             case "ContextPrecisionOutput":
-                useful = given["context"] in self._by_question[given["question"]].case.quotes
+                useful = inputs["context"] in self._by_question[inputs["question"]].case.quotes
                 return {"reason": "given", "verdict": int(useful)}
             case "ClassificationWithReason":
-                return self._classified(self._by_question[given["question"]], given["answer"], given["ground_truth"])
+                return self._classify(self._by_question[inputs["question"]], inputs["answer"], inputs["ground_truth"])
             case "AnswerRelevanceOutput":
-                said = given["response"]
-                return {"question": next(self._by_answer[said]), "noncommittal": int(self._noncommittal[said])}
+                response = inputs["response"]
+                return {"question": next(self._by_answer[response]), "noncommittal": int(self._noncommittal[response])}
         raise ValueError(form)
 
-    def _judged(self, statements: Sequence[str], text: str, name: str) -> list[dict[str, Any]]:
-        return [{"statement": one, "reason": "given", name: int(self._bears(one, text))} for one in statements]
+    def _judge(self, statements: Sequence[str], text: str, name: str) -> list[dict[str, Any]]:
+        return [{"statement": one, "reason": "given", name: int(self._supports(one, text))} for one in statements]
 
-    def _classified(self, drawn: Drawn, said: Sequence[str], wanted: Sequence[str]) -> dict[str, Any]:
-        right = {one: self._bears(one, drawn.case.reference) for one in said}
-        missed = [one for one in wanted if not self._bears(one, drawn.answer.text)]
-        found = {"TP": [one for one in said if right[one]], "FP": [one for one in said if not right[one]], "FN": missed}
-        return {kind: [{"statement": one, "reason": "given"} for one in own] for kind, own in found.items()}
+    def _classify(self, drawn: Drawn, texts: Sequence[str], wanted: Sequence[str]) -> dict[str, Any]:
+        true = {one: self._supports(one, drawn.case.reference) for one in texts}
+        missed = [one for one in wanted if not self._supports(one, drawn.answer.text)]
+        kinds = {"TP": [one for one in texts if true[one]], "FP": [one for one in texts if not true[one]], "FN": missed}
+        return {kind: [{"statement": one, "reason": "given"} for one in own] for kind, own in kinds.items()}
 
-    def _bears(self, statement: str, text: str) -> bool:
+    def _supports(self, statement: str, text: str) -> bool:
         return self._verdicts[squash(statement), squash(text)] == "supported"
 
 
@@ -130,46 +130,46 @@ class Table:
 
 
 def draw(count: int, seed: int = 0) -> tuple[list[Drawn], Table]:
-    """So many cases of random sentences, with random verdicts; of each language as many."""
+    """Return `count` cases of random sentences with random verdicts, half in each language."""
     chance, verdicts = random.Random(seed), dict[tuple[str, str], Verdict]()
     pools = {"en": list[str](), "zh": list[str]()}
     for page in samples().pages:
         pools[page["lang"]] += _sentences(page["text"])
-    drawn = [_drawn(str(n), pools["zh" if n % 2 else "en"], chance, verdicts) for n in range(count)]
+    drawn = [_draw(str(n), pools["zh" if n % 2 else "en"], chance, verdicts) for n in range(count)]
     return drawn, Table(verdicts, drawn)
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Those that are a statement by themselves, of no list, and long enough to be a reference."""
+    """Yield sentences that are one statement, not in a list, and long enough for a reference."""
     for start, end in split_sentences(text):
         sentence = " ".join(text[start:end].split())
         if weigh(sentence) >= 40 and sentence[0].isalnum() and statements_of(sentence) == [sentence]:
             yield sentence
 
 
-def _drawn(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[tuple[str, str], Verdict]) -> Drawn:
-    """A passage is useful where it bears a statement of the reference out: that is what noise sensitivity goes by."""
+def _draw(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[tuple[str, str], Verdict]) -> Drawn:
+    """Draw a case; a passage is useful if it supports a statement of the reference, as noise sensitivity requires."""
     sizes = [chance.randint(1, 4), chance.randint(1, 4), *(chance.randint(1, 2) for _ in range(chance.randint(1, 5)))]
     while True:
-        taken = iter(chance.sample(pool, sum(sizes) + 4))
-        said, reference, *texts = (" ".join(next(taken) for _ in range(size)) for size in sizes)
-        if all(" ".join(statements_of(text)) == text for text in (said, reference)):  # nothing in it is a remark
+        sentences = iter(chance.sample(pool, sum(sizes) + 4))
+        reply, reference, *texts = (" ".join(next(sentences) for _ in range(size)) for size in sizes)
+        if all(" ".join(statements_of(text)) == text for text in (reply, reference)):  # all of it is statements
             break
-    for statement in {*statements_of(said), *statements_of(reference)}:
-        for text in (said, reference, *texts, "\n".join(texts)):
+    for statement in {*statements_of(reply), *statements_of(reference)}:
+        for text in (reply, reference, *texts, "\n".join(texts)):
             verdict: Verdict = chance.choice(("supported", "supported", "partly", "unsupported", "unsupported"))
             verdicts.setdefault((squash(statement), squash(text)), verdict)
-    wanted = statements_of(reference)
-    useful = [one for one in texts if any(verdicts[squash(s), squash(one)] == "supported" for s in wanted)]
-    found = tuple(Evidence("", one) for one in useful or [next(taken)])  # none was found: there is another
-    case = Case(name, f"{name}: {next(taken)}", answers=(reference,), evidence=found, tags=("drawn",))
+    needed = statements_of(reference)
+    useful = [one for one in texts if any(verdicts[squash(s), squash(one)] == "supported" for s in needed)]
+    quotes = tuple(Evidence("", one) for one in useful or [next(sentences)])  # no useful one: use another
+    case = Case(name, f"{name}: {next(sentences)}", answers=(reference,), evidence=quotes, tags=("drawn",))
     passages = tuple(passage_of(text, str(n)) for n, text in enumerate(texts))
-    answer = Answer(case.question, "fast", "answered", said, passages=passages)
-    return Drawn(case, answer, tuple(f"{n}: {said}?" for n in range(3)), crc32(said.encode()) % 5 == 0)
+    answer = Answer(case.question, "fast", "answered", reply, passages=passages)
+    return Drawn(case, answer, tuple(f"{n}: {reply}?" for n in range(3)), crc32(reply.encode()) % 5 == 0)
 
 
 def vector(text: str) -> list[float]:
-    """A direction of its own for each text, not of length 1."""
+    """Return a separate direction for each text, not of length 1."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
     return [float(one) for one in np.random.default_rng(seed).normal(size=16)]
 
@@ -180,16 +180,16 @@ def _encode(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def ours(drawn: Drawn, table: Table) -> dict[str, float | None]:
-    """The metrics that ragas has as well."""
+    """Return our values of the metrics that ragas has."""
 
     points: Any = {"faithfulness": 1, "relevance": 1, "completeness": 1, "reason": ""}
-    quote, asked = drawn.answer.passages[0].text, list(drawn.questions)
-    said = Judgement(**points, quote=quote, questions=asked, noncommittal=drawn.noncommittal)
-    tools = Tools(table.supports, _encode, ModelJudge(lambda *_: said, PromptTexts()))
-    found = scores(drawn.case, TimedAnswer(drawn.answer), tools)
+    quote, generated = drawn.answer.passages[0].text, list(drawn.questions)
+    judgement = Judgement(**points, quote=quote, questions=generated, noncommittal=drawn.noncommittal)
+    tools = Tools(table.supports, _encode, ModelJudge(lambda *_: judgement, PromptTexts()))
+    values = scores(drawn.case, TimedAnswer(drawn.answer), tools)
     bare = scores(replace(drawn.case, evidence=()), TimedAnswer(drawn.answer), tools)
     factual = factual_f1(statements_of(drawn.answer.text), drawn.case.reference, table.supports)
-    return {**found, "context_recall": bare["context_recall"], "factual_f1": factual}
+    return {**values, "context_recall": bare["context_recall"], "factual_f1": factual}
 
 
 # Rankings
@@ -197,20 +197,20 @@ def ours(drawn: Drawn, table: Table) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Ranked:
-    """What was found for a question: for each passage the quotes it covers; and how much each quote is worth."""
+    """The results for a question: the quotes that each passage covers, and the grade of each quote."""
 
     question: str
     covers: list[set[int]]
     grades: list[float]
 
     @property
-    def apart(self) -> bool:
-        """Whether no passage is the first to cover two quotes."""
+    def is_apart(self) -> bool:
+        """True if no passage is the first to cover two quotes."""
         _, worth = evidence.grade_hits(self.covers, self.grades)
         return len([one for one in worth if one]) == len(self.grades)
 
-    def judged(self, graded: bool) -> list[tuple[str, str, int]]:
-        """As trec_eval takes it: each passage by its rank, and a document for each quote that none covers."""
+    def qrels(self, graded: bool) -> list[tuple[str, str, int]]:
+        """Return qrels for trec_eval: each passage by its rank, and a document for each uncovered quote."""
         gains, all_gains = evidence.grade_hits(self.covers, self.grades)
         flags = [float(bool(one)) for one in self.covers]
         worth = all_gains if graded else [*flags, *(1.0 for _ in all_gains[len(gains) :])]
@@ -235,10 +235,10 @@ class Ranked:
 
 
 def rank(data: Dataset) -> list[Ranked]:
-    """What the app finds for the questions of a set, first ten passages, with grades of 1 to 3."""
+    """Return what the app finds for the questions of a set, ten passages each, with grades of 1 to 3."""
     chance = random.Random(1)
     with measured_app() as app:
-        hits = ask(app, data, take_in(app, data, "semantic", "set"), DEFAULT_STRATEGY, _K).hits
+        hits = ask(app, data, import_set(app, data, "semantic", "set"), DEFAULT_STRATEGY, _K).hits
     quotes = {str(row["id"]): [one["quote"] for one in row["evidence"]] for row in data.questions}
     return [
         Ranked(name, evidence.coverings(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]])
@@ -250,26 +250,26 @@ def rank(data: Dataset) -> list[Ranked]:
 
 
 def measure(drawn: Sequence[Drawn], table: Table, ranked: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
-    """For each metric both sides' values, by case. Raises RuntimeError where the packages cannot be had or fail."""
+    """Yield both sides' values of each metric, by case. Raises RuntimeError if the packages are missing or fail."""
     with TemporaryDirectory() as name, ChatServer(table.reply) as server:
         folder = Path(name)
         _write(folder, drawn, ranked)
         command = [str(python(METRICS)), "-W", "ignore", "-m", "benchmarks.peers.published", name, server.base_url]
-        ran = subprocess.run(command, cwd=report.ROOT, capture_output=True, text=True, check=False)
-        if ran.returncode:
-            raise RuntimeError((ran.stderr.strip() or "it said nothing").splitlines()[-1])
+        process = subprocess.run(command, cwd=report.ROOT, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise RuntimeError((process.stderr.strip() or "no output").splitlines()[-1])
         theirs = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
         exported, back = ((folder / f"{one}.jsonl").read_text("utf-8").splitlines() for one in ("exported", "back"))
-    own = {one.case.id: ours(one, table) for one in drawn}
+    our_values = {one.case.id: ours(one, table) for one in drawn}
     for metric in next(iter(theirs["answers"].values())):
-        pairs = [(own[case][metric], found[metric]) for case, found in theirs["answers"].items()]
+        pairs = [(our_values[case][metric], their_values[metric]) for case, their_values in theirs["answers"].items()]
         yield _row(f"ragas {metric}", pairs, _ROUNDED.get(metric, _EQUAL))
     for metric in ranked[0].ours:
-        found = theirs["rankings"]["graded" if metric in ("nDCG@10", "R@5") else "flagged"][metric]
-        pairs = [(one.ours[metric], found[one.question]) for one in ranked if metric != "R@5" or one.apart]
+        their_values = theirs["rankings"]["graded" if metric in ("nDCG@10", "R@5") else "flagged"][metric]
+        pairs = [(one.ours[metric], their_values[one.question]) for one in ranked if metric != "R@5" or one.is_apart]
         yield _row(f"ir-measures {metric}", pairs, _EQUAL)
-    same = [_same(*lines) for lines in zip([one.case for one in drawn], exported, back, strict=True)]
-    yield _row("ragas's columns, out and in", [(1.0, float(one)) for one in same], 0)
+    matches = [_is_same(*lines) for lines in zip([one.case for one in drawn], exported, back, strict=True)]
+    yield _row("ragas's columns, out and in", [(1.0, float(one)) for one in matches], 0)
 
 
 def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> None:
@@ -279,7 +279,7 @@ def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> No
     embedded |= {text for one in drawn for text in one.questions}
     run = [row for one in ranked for row in one.run]
     rankings = {
-        name: {"qrels": [row for one in ranked for row in one.judged(name == "graded")], "run": run}
+        name: {"qrels": [row for one in ranked for row in one.qrels(name == "graded")], "run": run}
         for name in ("graded", "flagged")
     }
     files = {
@@ -292,40 +292,40 @@ def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> No
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _same(case: Case, exported: str, back: str) -> bool:
-    """Whether ragas wrote what it read, all but the id and the tags, and it is still the same case."""
+def _is_same(case: Case, exported: str, back: str) -> bool:
+    """Return whether ragas wrote what it read, except id and tags, and it is still the same case."""
     columns = {name: value for name, value in json.loads(exported).items() if name not in ("id", "tags")}
-    (read,) = read_cases(back, "back")
-    same = replace(read, id=case.id, language=case.language, tags=case.tags, answerable=case.answerable)
-    return columns == json.loads(back) and same == case
+    (read_back,) = read_cases(back, "back")
+    restored = replace(read_back, id=case.id, language=case.language, tags=case.tags, answerable=case.answerable)
+    return columns == json.loads(back) and restored == case
 
 
 def _row(name: str, pairs: Sequence[tuple[float | None, float]], within: float) -> dict[str, Any]:
-    """A side that could not judge is equal only to one that could not either."""
-    both = np.array([(np.nan if one is None else one, other) for one, other in pairs], dtype=float)
+    """Compare both sides; one without a value equals only another without one."""
+    both = np.array([(np.nan if one is None else one, theirs) for one, theirs in pairs], dtype=float)
     apart = np.where(np.isnan(both).all(axis=1), 0, np.nan_to_num(abs(both[:, 0] - both[:, 1]), nan=np.inf))
     means = [float(one) for one in np.nanmean(both, axis=0)]
-    other = int((apart > within).sum())
-    return {"name": name, "n": len(pairs), "means": means, "apart": float(apart.max()), "other": other}
+    theirs = int((apart > within).sum())
+    return {"name": name, "n": len(pairs), "means": means, "apart": float(apart.max()), "other": theirs}
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A row for each metric."""
-    head = ["", "cases", "ours, mean", "theirs, mean", "greatest difference", "cases that differ"]
-    told = (
-        [one["name"], one["n"], *(f"{mean:.4f}" for mean in one["means"]), f"{one['apart']:.1e}", one["other"]]
-        for one in rows
+    """Return a table with a row for each metric."""
+    head = ["", "cases", "ours, mean", "theirs, mean", "largest difference", "cases that differ"]
+    lines = (
+        [row["name"], row["n"], *(f"{mean:.4f}" for mean in row["means"]), f"{row['apart']:.1e}", row["other"]]
+        for row in rows
     )
-    return report.table(head, [list(map(str, row)) for row in told])
+    return report.table(head, [list(map(str, row)) for row in lines])
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit status 1 where any metric differs."""
+    """Return 1 if any metric differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--set", default="hotpot")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
-    parser.add_argument("--limit", type=int, help="at most so many questions of the set")
+    parser.add_argument("--limit", type=int, help="maximum number of questions")
     parser.add_argument("--publish", action="store_true", help=f"write the table into {PAGE.name}")
     options = parser.parse_args(arguments)
     (folder,) = find_sets(options.data, [options.set])[:1] or find_sets(options.data, ["examples"])[:1]
@@ -335,11 +335,11 @@ def main(arguments: list[str] | None = None) -> int:
     table = table_of(rows)
     versions = pinned(METRICS.requirements)
     packages = {name: versions[name] for name in ("ragas", "ir-measures")}
-    limits = f"{options.cases} drawn cases; {len(data.questions)} questions of {data.name}"
-    known = {**machine.describe(()), "limits": limits, **packages}
-    report.save("metrics", known, rows, table)
+    limits = f"{options.cases} random cases; {len(data.questions)} questions of {data.name}"
+    facts = {**machine.describe(()), "limits": limits, **packages}
+    report.save("metrics", facts, rows, table)
     if options.publish:
-        report.publish(PAGE, COMMAND, known, table)
+        report.publish(PAGE, COMMAND, facts, table)
     print(table)
     return int(any(row["other"] for row in rows))
 

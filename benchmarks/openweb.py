@@ -1,9 +1,9 @@
-"""How the app reads the open web, on cases of browsers' and crawlers' own test suites.
+"""Conformance of the app's web code to cases of browsers' and crawlers' own test suites.
 
     python -m benchmarks.openweb [--json] [--wrong]
 
-Cases are read from ../shared/web: addresses (web-platform-tests), robots.txt (google/robotstxt), encoding
-declarations (html5lib-tests) and sitemaps. `--wrong` prints every case that is read otherwise.
+Cases are read from ../shared/web: addresses (web-platform-tests), robots.txt (google/robotstxt), encoding declarations
+(html5lib-tests) and sitemaps. `--wrong` prints every case that the app reads differently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many cases of a kind are read as their suite says, the least that will do, and the others."""
+    """Number of cases of a kind that the app reads as their suite does, the required minimum, and the wrong ones."""
 
     name: str
     right: int
@@ -56,25 +56,25 @@ def main() -> int:
 
 
 def scores(folder: Path = CASES) -> Iterator[Score]:
-    """A score for each kind of case; raises FileNotFoundError where a file of cases is missing."""
+    """Yield a score for each kind of case; raises FileNotFoundError if a file of cases is missing."""
     addresses = _rows(folder / "urls.jsonl")
     valid = [row for row in addresses if row["valid"]]
-    yield _score("addresses: keys", valid, same_key, 0.98)
-    yield _score("addresses: what is fetched", valid, fetched_alike, 1.0)
-    yield _score("addresses: invalid ones refused", [row for row in addresses if not row["valid"]], refused, 1.0)
-    yield _score("addresses: key of a key", addresses, settled_key, 1.0)
-    yield _score("robots.txt", _rows(folder / "robots.jsonl"), obeyed, 138 / 141)
-    yield _score("encoding declarations", _rows(folder / "prescan.jsonl"), declared, 1.0)
-    yield _score("sitemaps", _rows(folder / "sitemaps.jsonl"), listed, 1.0)
+    yield _score("addresses: keys", valid, has_same_key, 0.98)
+    yield _score("addresses: what is fetched", valid, is_fetched_alike, 1.0)
+    yield _score("addresses: invalid ones refused", [row for row in addresses if not row["valid"]], is_refused, 1.0)
+    yield _score("addresses: key of a key", addresses, has_stable_key, 1.0)
+    yield _score("robots.txt", _rows(folder / "robots.jsonl"), obeys_robots, 138 / 141)
+    yield _score("encoding declarations", _rows(folder / "prescan.jsonl"), has_same_encoding, 1.0)
+    yield _score("sitemaps", _rows(folder / "sitemaps.jsonl"), has_same_pages, 1.0)
 
 
-def same_key(row: Row) -> bool:
-    """The address as it was written has the key of the address that a browser makes of it."""
+def has_same_key(row: Row) -> bool:
+    """Return whether the address as written has the key of the address that a browser makes of it."""
     return url_key(_address(row)) == url_key(row["href"])
 
 
-def fetched_alike(row: Row) -> bool:
-    """The fetcher asks for what a browser asks for, or for nothing: the guard refuses much that browsers open."""
+def is_fetched_alike(row: Row) -> bool:
+    """Return whether the fetcher asks for what a browser does, or refuses, as the guard often does."""
     parts = split_url(row["href"])
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     try:
@@ -84,27 +84,27 @@ def fetched_alike(row: Row) -> bool:
     return (checked.host, checked.port, checked.target) == (row["hostname"].strip("[]"), port, row["path"])
 
 
-def refused(row: Row) -> bool:
-    """An address that browsers cannot read is refused, joined with its base or alone."""
-    return not any(_passes(address) for address in (row["input"], _address(row)))
+def is_refused(row: Row) -> bool:
+    """Return whether an address that browsers cannot read is refused, joined with its base or alone."""
+    return not any(_is_accepted(address) for address in (row["input"], _address(row)))
 
 
-def settled_key(row: Row) -> bool:
+def has_stable_key(row: Row) -> bool:
     key = url_key(_address(row))
     return url_key(key) == key
 
 
-def obeyed(row: Row) -> bool:
-    """Whether a page may be fetched is decided as its suite does, for the agent of the case."""
+def obeys_robots(row: Row) -> bool:
+    """Return whether permission to fetch a page equals the suite's, for the agent of the case."""
     return parse_rules(row["robots"].encode()).can_fetch(row["url"], row["agent"]) == bool(row["allowed"])
 
 
-def declared(row: Row) -> bool:
-    """The declaration that counts is the browser's, and what declares none is read as Western European."""
+def has_same_encoding(row: Row) -> bool:
+    """Return whether the effective declaration is the browser's; without one, Western European is expected."""
     return codec_of(find_declaration(base64.b64decode(row["html_base64"])) or _FALLBACK) == codec_of(row["encoding"])
 
 
-def listed(row: Row) -> bool:
+def has_same_pages(row: Row) -> bool:
     _, pages = parse_sitemap(base64.b64decode(row["body_base64"]), row["address"])
     return [address for address, _ in pages] == row["urls"]
 
@@ -113,7 +113,7 @@ def _address(row: Row) -> str:
     return join_url(row["base"], row["input"]) if row["base"] else row["input"]
 
 
-def _passes(address: str) -> bool:
+def _is_accepted(address: str) -> bool:
     try:
         check_url(address)
     except FetchError:

@@ -26,11 +26,11 @@ from rag.ingest.sources import record_sources
 from rag.models.embedding import EmbeddingModel
 
 
-class Counted:
-    """An embedding model that keeps what it encoded, and remembers queries.
+class CountingModel:
+    """An embedding model that collects what it encodes, and caches queries.
 
-    A question is encoded once in a run; `owed` are the seconds of those that were remembered since
-    `begin`, so that each strategy pays for what it asks.
+    A question is encoded once per run; `owed` are the seconds of cached ones since `begin`, so that each strategy pays
+    for what it asks.
     """
 
     def __init__(self, model: EmbeddingModel) -> None:
@@ -63,32 +63,32 @@ class Counted:
 
 
 class MeasuredModels(Models):
-    """The models as they come, the embedding model counting."""
+    """The app's models with an embedding model that counts."""
 
     @cached_property
-    def embedding(self) -> Counted:  # type: ignore[override]
-        return Counted(super().embedding)
+    def embedding(self) -> CountingModel:  # type: ignore[override]
+        return CountingModel(super().embedding)
 
 
 class MeasuredApp(App):
-    """The app as it comes, with models that count."""
+    """The app with models that count."""
 
     models: MeasuredModels
 
 
 @contextmanager
 def measured_app(llm_model: str = "", llm_base_url: str = "") -> Iterator[MeasuredApp]:
-    """The app in a temporary folder: embedded database, built-in model, no chat model where none is named."""
+    """Run the app in a temporary folder: embedded database, built-in model, by default no chat model."""
     with TemporaryDirectory() as folder:
-        how = {"embedding_model": "builtin", "llm_model": llm_model, "llm_base_url": llm_base_url}
-        settings = load_settings(None, rag_data_dir=Path(folder), qdrant_url="", **how)
+        options = {"embedding_model": "builtin", "llm_model": llm_model, "llm_base_url": llm_base_url}
+        settings = load_settings(None, rag_data_dir=Path(folder), qdrant_url="", **options)
         with closing(MeasuredApp(settings, MeasuredModels(settings))) as app:
             yield app
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A set in a library of its own."""
+    """A set in a separate library."""
 
     library: str
     chunks: int
@@ -96,8 +96,8 @@ class Imported:
     encoded: int
 
 
-def take_in(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Imported:
-    """Import the set's pages. Raises RuntimeError when a page does not go in: scores would mislead."""
+def import_set(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Imported:
+    """Import the set's pages. Raises RuntimeError if a page fails, since scores would mislead."""
     if not app.libraries.has(library):
         app.libraries.create(library)
     app.models.embedding.passages.clear()
@@ -107,23 +107,23 @@ def take_in(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Impo
     results = [result for _, result in ingest_all(ingestor, list(record_sources(lines, data.name)))]
     seconds = time.perf_counter() - began
     if failed := [result.message for result in results if result.status != "added"]:
-        raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} did not go in: {failed[0]}")
+        raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} were not imported: {failed[0]}")
     encoded = tokens.count(app.models.embedding.passages, tokens.MODEL_READS)
     return Imported(library, app.library(library).chunk_count(), seconds, encoded)
 
 
 def ask(app: MeasuredApp, data: Dataset, imported: Imported, strategy: str, k: int) -> Run:
     """Ask all questions of an imported set, as `search -k` does."""
-    how: dict[str, Any] = {"library": imported.library, "k": k, "strategy": strategy}
-    app.search("warm up", **how)
+    options: dict[str, Any] = {"library": imported.library, "k": k, "strategy": strategy}
+    app.search("warm up", **options)
     hits: dict[str, list[str]] = {}
     scores: dict[str, float] = {}
     app.models.embedding.begin()
     began = time.perf_counter()
     for question in data.questions:
-        found = app.search(question["question"], **how)
-        hits[str(question["id"])] = [passage.text for passage in found.passages]
-        scores[str(question["id"])] = found.answerable
+        result = app.search(question["question"], **options)
+        hits[str(question["id"])] = [passage.text for passage in result.passages]
+        scores[str(question["id"])] = result.answerable
     seconds = time.perf_counter() - began + app.models.embedding.owed
     ms = 1000 * seconds / max(1, len(data.questions))
     return Run(hits, ms, imported.chunks, imported.stored_s, imported.encoded, scores)

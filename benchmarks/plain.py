@@ -1,6 +1,6 @@
-"""The simplest search that could work: sentences up to a length, ranked by BM25, or by BM25 and vectors fused.
+"""The simplest possible search: sentences up to a length, ranked by BM25, or by BM25 and vectors fused.
 
-What the app's own search has to beat. A piece is indexed with its page's title. BM25 as in Robertson and Zaragoza 2009,
+The app's own search has to beat it. A piece is indexed with its page's title. BM25 as in Robertson and Zaragoza 2009,
 with k1 = 1.2 and b = 0.75, over words without their endings; reciprocal rank fusion with k = 60 (Cormack et al. 2009).
 """
 
@@ -24,7 +24,7 @@ PIECE: Final = {"en": 600, "zh": 300}
 """Characters."""
 _K1, _B = 1.2, 0.75
 _RRF_K: Final = 60
-_FUSED: Final = 50  # of each ranking
+_FUSION_DEPTH: Final = 50  # of each ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Piece:
 
 
 def pieces_of(pages: Sequence[dict[str, Any]], size: int | None = None) -> list[Piece]:
-    """The pages' sentences, as many together as fit `size` characters; 0 for each by itself."""
-    most = PIECE["zh" if pages[0]["lang"] == "zh" else "en"] if size is None else size
-    return [Piece(page.get("title", ""), text) for page in pages for text in _packed(page["text"], most)]
+    """Return the pages' sentences, grouped up to `size` characters; 0 for each sentence alone."""
+    maximum = PIECE["zh" if pages[0]["lang"] == "zh" else "en"] if size is None else size
+    return [Piece(page.get("title", ""), text) for page in pages for text in _pack(page["text"], maximum)]
 
 
-def _packed(text: str, size: int) -> Iterator[str]:
+def _pack(text: str, size: int) -> Iterator[str]:
     first = last = 0
     for start, end in split_sentences(text):
         if last and end - first > size:
@@ -51,7 +51,7 @@ def _packed(text: str, size: int) -> Iterator[str]:
 
 
 class PlainSearch:
-    """Ranks pieces."""
+    """A search that ranks pieces."""
 
     def __init__(self, pieces: Sequence[Piece], model: EmbeddingModel) -> None:
         self._pieces = pieces
@@ -60,14 +60,14 @@ class PlainSearch:
         self._weights = self._bm25()
 
     def by_words(self, question: str, k: int = 20) -> list[str]:
-        return [self._pieces[place].text for place in self._ranked_by_words(question)[:k]]
+        return [self._pieces[place].text for place in self._rank_by_words(question)[:k]]
 
-    def fused(self, question: str, k: int = 20) -> list[str]:
-        """By words alone where the model cannot read the question."""
-        rankings = [self._ranked_by_words(question)[:_FUSED]]
+    def by_fusion(self, question: str, k: int = 20) -> list[str]:
+        """Return the best pieces, by words alone if the model cannot read the question."""
+        rankings = [self._rank_by_words(question)[:_FUSION_DEPTH]]
         if self._model.can_read(question):
             near = self._vectors @ self._model.encode_query(question)
-            rankings.append(np.argsort(-near)[:_FUSED].tolist())
+            rankings.append(np.argsort(-near)[:_FUSION_DEPTH].tolist())
         votes: defaultdict[int, float] = defaultdict(float)
         for ranking in rankings:
             for rank, place in enumerate(ranking, 1):
@@ -78,7 +78,7 @@ class PlainSearch:
     def _vectors(self) -> NDArray[np.float32]:
         return self._model.encode_passages(self._texts)
 
-    def _ranked_by_words(self, question: str) -> list[int]:
+    def _rank_by_words(self, question: str) -> list[int]:
         scores: defaultdict[int, float] = defaultdict(float)
         for term in words_of(question)[0]:
             for place, weight in self._weights.get(term, ()):
@@ -86,14 +86,14 @@ class PlainSearch:
         return sorted(scores, key=lambda place: -scores[place])
 
     def _bm25(self) -> dict[str, list[tuple[int, float]]]:
-        """Where each term stands, and what it weighs there."""
+        """Return the places of each term, with its weight in each."""
         counts = [Counter(words_of(text)[0]) for text in self._texts]
         average = sum(map(Counter.total, counts)) / max(1, len(counts))
-        holding = Counter(term for count in counts for term in count)
+        document_counts = Counter(term for count in counts for term in count)
         weights = defaultdict(list)
         for place, count in enumerate(counts):
-            longer = _K1 * (1 - _B + _B * count.total() / average)
-            for term, often in count.items():
-                idf = math.log(1 + (len(counts) - holding[term] + 0.5) / (holding[term] + 0.5))
-                weights[term].append((place, idf * often * (_K1 + 1) / (often + longer)))
+            length_penalty = _K1 * (1 - _B + _B * count.total() / average)
+            for term, frequency in count.items():
+                idf = math.log(1 + (len(counts) - document_counts[term] + 0.5) / (document_counts[term] + 0.5))
+                weights[term].append((place, idf * frequency * (_K1 + 1) / (frequency + length_penalty)))
         return dict(weights)

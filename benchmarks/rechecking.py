@@ -1,12 +1,11 @@
-"""What a second look at a site costs, and whether it finds what changed.
+"""Cost of re-checking a site, and whether it finds the changes.
 
     python -m benchmarks.rechecking [--pages N] [--delay SECONDS] [--changed SHARE]
 
-The site is a real server on loopback, read through the fetcher, the parsing process and the pipeline that
-imports use: once to take it in, then again after one sentence of some pages was replaced. Chunks are
-encoded by a model without weights, because only their number counts here. Told are the share of the
-chunks that were encoded again, the bytes that were sent again, duplicates, versions, and whether each
-difference is the sentence that was replaced and nothing else.
+The site is a real server on loopback, read through the fetcher, the parsing process and the pipeline of imports: once
+to import it, and again after one sentence of some pages was replaced. A model without weights encodes the chunks, since
+only their number counts. Prints the share of chunks encoded again, the bytes sent again, duplicates, versions, and
+whether each difference is exactly the replaced sentence.
 """
 
 from __future__ import annotations
@@ -50,34 +49,34 @@ def main() -> None:
 
 
 def recheck_site(site: SiteServer, share: float) -> dict[str, Any]:
-    """Take `site` in, change `share` of its articles, look at all of it again, and tell what came of it."""
+    """Import `site`, change `share` of its articles, re-check all of it, and return the figures."""
     model = HashedModel()
     with _ingestor(site, model) as ingestor:
         paths = [path for path, fate in site.expected.items() if fate != "timeout"]
-        first, first_s = _timed(ingestor, site, paths)
+        first, first_s = _read_all(ingestor, site, paths)
         chunks, sent, encoded = ingestor.library.chunk_count(), site.bytes_sent, len(model.encoded)
         articles = [path for path in site.paths("page") if path.endswith(".html")]
         changed = articles[:: max(1, round(1 / share))][: max(1, round(share * len(articles)))]
         site.change(changed)
         site.forget()
-        again, again_s = _timed(ingestor, site, paths)
-        right = [_is_right(ingestor, site.url(path)) for path in changed]
+        second, second_s = _read_all(ingestor, site, paths)
+        flags = [_is_right(ingestor, site.url(path)) for path in changed]
         return {
             "pages": ingestor.library.page_count(),
             "chunks": chunks,
             "first": dict(Counter(row.status for row in first)),
-            "again": dict(Counter(row.status for row in again)),
+            "again": dict(Counter(row.status for row in second)),
             "first_s": round(first_s, 2),
-            "again_s": round(again_s, 2),
+            "again_s": round(second_s, 2),
             "changed": len(changed),
-            "updated_as_changed": _updated(again) == {site.url(path) for path in changed},
+            "updated_as_changed": _updated_urls(second) == {site.url(path) for path in changed},
             "encoded_again": len(model.encoded) - encoded,
             "encoded_share": round((len(model.encoded) - encoded) / chunks, 4),
             "encoded_share_of_changed_pages": round(_share_in_pages(ingestor, site, changed, model, encoded), 3),
             "bytes_share": round(site.bytes_sent / sent, 4),
             "versions": sum(len(ingestor.library.versions(url_hash(site.url(path)))) - 1 for path in changed),
-            "diffs_right": sum(right),
-            "same_text_twice": _repeated(ingestor),
+            "diffs_right": sum(flags),
+            "same_text_twice": _repeated_texts(ingestor),
         }
 
 
@@ -91,8 +90,8 @@ def _ingestor(site: SiteServer, model: HashedModel) -> Iterator[Ingestor]:
         client.close()
 
 
-def _timed(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tuple[list[IngestResult], float]:
-    """Read all paths, known pages as such, and settle them in order."""
+def _read_all(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tuple[list[IngestResult], float]:
+    """Read all paths, existing pages as such, and store them in order."""
     began = time.perf_counter()
     with ThreadPoolExecutor(_READERS) as pool:
         reads = pool.map(lambda path: _read(ingestor, site.url(path)), paths)
@@ -101,23 +100,23 @@ def _timed(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tuple[
 
 
 def _read(ingestor: Ingestor, url: str) -> Read | None:
-    known = ingestor.library.known([url_hash(url)]).get(url_hash(url))
+    existing = ingestor.library.known([url_hash(url)]).get(url_hash(url))
     try:
-        return ingestor.read(web_source(url), _quiet, known=known)
+        return ingestor.read(web_source(url), _quiet, known=existing)
     except IngestError:
         return None
 
 
 def _quiet(stage: Stage) -> None:
-    """Nobody watches."""
+    """Ignore the stage."""
 
 
-def _updated(rows: Sequence[IngestResult]) -> set[str]:
+def _updated_urls(rows: Sequence[IngestResult]) -> set[str]:
     return {row.url for row in rows if row.status == "updated"}
 
 
 def _is_right(ingestor: Ingestor, url: str) -> bool:
-    """Whether the difference of the last two texts lies in one sentence, and both texts are in it."""
+    """Return whether the last two texts differ in one sentence, and the difference reproduces both."""
     versions = ingestor.library.versions(url_hash(url))
     if len(versions) < 2:
         return False
@@ -127,9 +126,9 @@ def _is_right(ingestor: Ingestor, url: str) -> bool:
         return False
     if "".join(p.text for p in pieces if p.kind != "removed") != new:
         return False
-    gone = {old[a:b] for a, b in split_sentences(old)} - {new[a:b] for a, b in split_sentences(new)}
+    replaced = {old[a:b] for a, b in split_sentences(old)} - {new[a:b] for a, b in split_sentences(new)}
     removed = "".join(p.text for p in pieces if p.kind == "removed").strip()
-    return len(gone) == 1 and bool(removed) and removed in next(iter(gone))
+    return len(replaced) == 1 and bool(removed) and removed in next(iter(replaced))
 
 
 def _share_in_pages(
@@ -139,7 +138,7 @@ def _share_in_pages(
     return (len(model.encoded) - encoded) / max(1, chunks)
 
 
-def _repeated(ingestor: Ingestor) -> int:
+def _repeated_texts(ingestor: Ingestor) -> int:
     texts = Counter(page.text_hash for page in ingestor.library.pages())
     return sum(count - 1 for count in texts.values())
 

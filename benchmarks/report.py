@@ -1,4 +1,4 @@
-"""Tables: Markdown and JSON in benchmarks/out, and the part of a page in docs/ that holds results."""
+"""Tables: Markdown and JSON in benchmarks/out, and the results section of a page in docs/."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _RETRIEVAL = (
     ("refused@5%", "refused at 5 %", ".3f"),
     ("chunks", "chunks", ",d"),
     ("encoded", "encoded / source tokens", ".2f"),
-    ("ms", "ms a question", ".1f"),
+    ("ms", "ms per question", ".1f"),
 )
 
 
 def retrieval_tables(rows: Sequence[Row]) -> str:
-    """A table for each set, in the order in which they ran; columns that no row has are left out."""
+    """Return a table for each set, in the order in which they ran, without columns that no row has."""
     parts = []
     for name in dict.fromkeys(row["set"] for row in rows):
         own = [row for row in rows if row["set"] == name]
-        shown = [column for column in _RETRIEVAL if any(row.get(column[0]) is not None for row in own)]
-        cells = [[str(row["system"]), *(_cell(row.get(key), form) for key, _, form in shown)] for row in own]
-        parts.append(f"### {name}, {own[0]['questions']} questions\n\n" + table(["", *(c[1] for c in shown)], cells))
+        columns = [column for column in _RETRIEVAL if any(row.get(column[0]) is not None for row in own)]
+        cells = [[str(row["system"]), *(_cell(row.get(key), form) for key, _, form in columns)] for row in own]
+        parts.append(f"### {name}, {own[0]['questions']} questions\n\n" + table(["", *(c[1] for c in columns)], cells))
     return "\n\n".join(parts)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table: words in the first column, figures in the others."""
+    """Return a Markdown table: words in the first column, figures in the others."""
     lines = [list(head), ["---", *["---:"] * (len(head) - 1)], *map(list, rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def facts(known: Mapping[str, str]) -> str:
-    """What the results were run on, as one list item each; versions in one line."""
+    """Return the facts about a run, a list item each; versions in one line."""
     words = [f"- {name}: {value}" for name, value in known.items() if name in _IN_WORDS]
     versions = ", ".join(f"{name} {value}" for name, value in known.items() if name not in _IN_WORDS)
     return "\n".join([*words, f"- versions: {versions}"])
@@ -61,9 +61,9 @@ def save(name: str, known: Mapping[str, str], rows: Sequence[Mapping[str, object
 
 
 def publish(page: Path, command: str, known: Mapping[str, str] | None = None, markdown: str = "") -> None:
-    """Replace what stands between the page's two marks; without `known`, only see that they are there.
+    """Replace the text between the page's two marks; without `known`, only check that they exist.
 
-    Raises ValueError when they are not.
+    Raises ValueError if they don't.
     """
     text = page.read_text(encoding="utf-8")
     begin = BEGIN.format(command)

@@ -1,12 +1,13 @@
-"""Routes of messages: how many are right, beside simpler ways to tell them, and how many plain questions are lost.
+"""Routes of messages: the share that is right, compared with simpler classifiers, and the plain questions that are
+lost.
 
     python -m benchmarks.routing [FILE …] [--fit] [--data FOLDER] [--limit N]
 
-FILE holds rows of {"question", "route"}; without one it is the two sets of tests/routing, which were written before the
-rules by somebody who saw none of them, and from which nothing was fitted. Macro-F1 with a 95 % interval over the
-messages (bootstrap), for the router, its classifier alone, the same on n-grams alone and on fields alone (fitted anew
-on the same rows), and the three errors that cost most. Then the questions of the sets in --data, which their authors
-asked of pages: the share that does not start at once. --fit writes `weights.npz` from `training.jsonl` first.
+FILE has rows of {"question", "route"}; the default is the two sets of tests/routing, which somebody wrote before the
+rules without seeing them, and which nothing was fitted to. Macro-F1 with a 95% interval over the messages (bootstrap),
+for the router, its classifier alone, n-grams alone and fields alone (refitted on the same rows), and the most costly
+errors. Then the questions of the sets in --data, which their authors asked about pages: the share that doesn't start
+immediately. --fit first writes `weights.npz` from `training.jsonl`.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ def main() -> int:
     options = _options()
     training = _rows(TRAINING)
     if options.fit:
-        model = _fitted(training, slice(0, SIZE))
+        model = _fit(training, slice(0, SIZE))
         save(model.coef_, model.intercept_, list(model.classes_))
     for path in options.files or (_TESTS / "utterances.jsonl", _TESTS / "kept_back.jsonl"):
         report(path.name, _rows(path), training)
     for folder in find(options.data, ()):
-        asked(folder.name, [row["question"] for row in spread(load(folder).questions, options.limit)])
+        report_set(folder.name, [row["question"] for row in spread(load(folder).questions, options.limit)])
     return 0
 
 
@@ -53,64 +54,64 @@ def report(name: str, rows: Sequence[Row], training: Sequence[Row]) -> None:
     print(f"\n{name}: {len(rows)} messages\n\n| by | macro-F1 | right |\n| --- | --- | --- |")
     ways: dict[str, Callable[[str], str]] = {
         "the router": lambda text: router.route(text).route,
-        "the classifier alone": lambda text: _best(likelihoods(read_message(text))),
-        "n-grams alone": _rival(training, slice(FIELDS, SIZE)),
-        "fields alone": _rival(training, slice(0, FIELDS)),
+        "the classifier alone": lambda text: _most_likely(likelihoods(read_message(text))),
+        "n-grams alone": _fit_rival(training, slice(FIELDS, SIZE)),
+        "fields alone": _fit_rival(training, slice(0, FIELDS)),
     }
-    said = {way: np.array([tell(text) for text, _ in rows]) for way, tell in ways.items()}
-    for way, told in said.items():
-        low, high = _interval(truth, told)
-        print(f"| {way} | {_macro_f1(truth, told):.3f} ({low:.3f} to {high:.3f}) | {np.mean(truth == told):.3f} |")
-    routed = said["the router"]
-    lost = {route: int(np.sum((routed == route) & (truth != route))) for route in _COSTLY}
-    print(f"\nwrongly {', '.join(f'{route} {count}' for route, count in lost.items())}", flush=True)
-    for (text, route), told in zip(rows, routed, strict=True):
-        if route != told:
-            print(f"- {route} → {told}: {' '.join(text.split())[:100]}")
+    routes = {way: np.array([classify(text) for text, _ in rows]) for way, classify in ways.items()}
+    for way, guess in routes.items():
+        low, high = _interval(truth, guess)
+        print(f"| {way} | {_macro_f1(truth, guess):.3f} ({low:.3f} to {high:.3f}) | {np.mean(truth == guess):.3f} |")
+    routed = routes["the router"]
+    errors = {route: int(np.sum((routed == route) & (truth != route))) for route in _COSTLY}
+    print(f"\nwrongly {', '.join(f'{route} {count}' for route, count in errors.items())}", flush=True)
+    for (text, route), guess in zip(rows, routed, strict=True):
+        if route != guess:
+            print(f"- {route} → {guess}: {' '.join(text.split())[:100]}")
 
 
-def asked(name: str, questions: Sequence[str]) -> None:
-    """How many of the questions of a set are taken for something else."""
+def report_set(name: str, questions: Sequence[str]) -> None:
+    """Print how many questions of a set are misrouted."""
     router = Router()
-    others = Counter(route for text in questions if (route := router.route(text).route) != "ask")
-    told = ", ".join(f"{route} {count}" for route, count in others.most_common()) or "none"
-    print(f"{name}: {len(questions)} questions, not asked: {told}", flush=True)
+    misrouted = Counter(route for text in questions if (route := router.route(text).route) != "ask")
+    summary = ", ".join(f"{route} {count}" for route, count in misrouted.most_common()) or "none"
+    print(f"{name}: {len(questions)} questions, misrouted: {summary}", flush=True)
 
 
-def _rival(training: Sequence[Row], part: slice) -> Callable[[str], str]:
-    model = _fitted(training, part)
+def _fit_rival(training: Sequence[Row], part: slice) -> Callable[[str], str]:
+    model = _fit(training, part)
     return lambda text: str(model.predict(_matrix([text])[:, part])[0])
 
 
-def _fitted(rows: Sequence[Row], part: slice) -> LogisticRegression:
+def _fit(rows: Sequence[Row], part: slice) -> LogisticRegression:
     matrix = _matrix([text for text, _ in rows])[:, part]
     return LogisticRegression(C=_STRENGTH, max_iter=500).fit(matrix, [route for _, route in rows])
 
 
 def _matrix(texts: Sequence[str]) -> csr_matrix:
-    """(texts, SIZE)."""
-    found = [features(read_message(text).masked) for text in texts]
-    ends = np.cumsum([0, *(len(places) for places, _ in found)])
-    places, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    """Return the features of the texts, (texts, SIZE)."""
+    sparse_rows = [features(read_message(text).masked) for text in texts]
+    ends = np.cumsum([0, *(len(places) for places, _ in sparse_rows)])
+    places, values = (np.concatenate(parts) for parts in zip(*sparse_rows, strict=True))
     return csr_matrix((values, places, ends), shape=(len(texts), SIZE))
 
 
-def _best(likely: dict[str, float]) -> str:  # type: ignore[type-arg]
+def _most_likely(likely: dict[str, float]) -> str:  # type: ignore[type-arg]
     return max(likely, key=lambda route: likely[route])
 
 
-def _macro_f1(truth: NDArray[np.str_], told: NDArray[np.str_]) -> float:
+def _macro_f1(truth: NDArray[np.str_], guess: NDArray[np.str_]) -> float:
     scores = []
     for route in np.unique(truth):
-        right = np.sum((truth == route) & (told == route))
-        scores.append(2 * right / (np.sum(truth == route) + np.sum(told == route)))
+        right = np.sum((truth == route) & (guess == route))
+        scores.append(2 * right / (np.sum(truth == route) + np.sum(guess == route)))
     return float(np.mean(scores))
 
 
-def _interval(truth: NDArray[np.str_], told: NDArray[np.str_]) -> tuple[float, float]:
+def _interval(truth: NDArray[np.str_], guess: NDArray[np.str_]) -> tuple[float, float]:
     rng = np.random.default_rng(0)
-    drawn = (rng.integers(0, len(truth), len(truth)) for _ in range(ROUNDS // 10))
-    low, high = np.quantile([_macro_f1(truth[places], told[places]) for places in drawn], (0.025, 0.975))
+    samples = (rng.integers(0, len(truth), len(truth)) for _ in range(ROUNDS // 10))
+    low, high = np.quantile([_macro_f1(truth[places], guess[places]) for places in samples], (0.025, 0.975))
     return float(low), float(high)
 
 
@@ -120,11 +121,11 @@ def _rows(path: Path) -> list[Row]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="How many messages take the right way.")
+    parser = argparse.ArgumentParser(description="Measure the routes of messages.")
     parser.add_argument("files", nargs="*", type=Path, help="rows of question and route")
     parser.add_argument("--fit", action="store_true", help="fit the weights on the training file first")
-    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="sets whose questions are plain ones")
-    parser.add_argument("--limit", type=int, default=300, help="questions of each such set")
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="sets of plain questions")
+    parser.add_argument("--limit", type=int, default=300, help="questions per set")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""What one system made of one set, and how that is scored."""
+"""The results of one system on one set, and their scores."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Row = dict[str, str | int | float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """What one system found: texts in rank order by question id, and what it cost.
+    """The results of one system: texts in rank order by question id, and their cost.
 
-    `encoded` is the number of tokens that went through the model, `ms` milliseconds a question;
-    `answerable` the score of each question by id, where the system has one.
+    `encoded` is the number of tokens that went through the model, `ms` milliseconds per question; `answerable` the
+    score of each question by id, if the system has one.
     """
 
     hits: Mapping[str, list[str]]
@@ -27,8 +27,8 @@ class Run:
     answerable: Mapping[str, float] = field(default_factory=dict)
 
 
-def scored(data: Dataset, system: str, run: Run) -> Row:
-    """One row of the table."""
+def score_run(data: Dataset, system: str, run: Run) -> Row:
+    """Return one row of the table."""
     source = tokens.count([page["text"] for page in data.pages])
     scores = {**datasets.score(data.questions, run.hits), **_separation(data, run)}
     return {
@@ -44,9 +44,9 @@ def scored(data: Dataset, system: str, run: Run) -> Row:
 
 
 def _separation(data: Dataset, run: Run) -> dict[str, float]:
-    """In a set whose questions say whether they can be answered: does the system's own score tell?"""
-    marked = [question for question in data.questions if "answerable" in question]
-    if not marked or not run.answerable:
+    """Return how well the system's own score separates answerable questions, in a set that labels them."""
+    rows = [question for question in data.questions if "answerable" in question]
+    if not rows or not run.answerable:
         return {}
-    sides = {side: [run.answerable[str(q["id"])] for q in marked if q["answerable"] is side] for side in (True, False)}
+    sides = {side: [run.answerable[str(q["id"])] for q in rows if q["answerable"] is side] for side in (True, False)}
     return datasets.separation(sides[True], sides[False])

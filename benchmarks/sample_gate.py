@@ -1,8 +1,8 @@
-"""The gate over the sample pages, as a team would have it in its CI: `rag evaluate` against what was kept before.
+"""The gate over the sample pages, as in a team's CI: `rag evaluate` against an earlier baseline.
 
     python -m benchmarks.sample_gate [--write]
 
-Exit status 1 where answers got worse for certain; --write keeps what is found now as the baseline.
+Exits with 1 if answers got significantly worse; --write saves the current results as the baseline.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rag.cli import main as rag
 
 BASELINE = Path(__file__).resolve().parent / "baseline.jsonl"
 LIMITS = "recall@4000:0,all@4000:0,contains:0,faithfulness:0,citation_recall:0,refusal_right:0,calls:+0"
-_KEPT = [limit.rpartition(":")[0] for limit in LIMITS.split(",")]
+_METRICS = [limit.rpartition(":")[0] for limit in LIMITS.split(",")]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,19 +32,19 @@ def main(arguments: Sequence[str]) -> int:
             rag([*command, "import", f"{folder}/set/pages.jsonl"])
         if "--write" not in arguments:
             return rag([*command, "evaluate", f"{folder}/set", "--baseline", str(BASELINE), "--gate", LIMITS])
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
             status = rag([*command, "evaluate", f"{folder}/set", "--json"])
-    BASELINE.write_text("".join(map(_line, printed.getvalue().splitlines())), encoding="utf-8")
+    BASELINE.write_text("".join(map(_baseline_line, output.getvalue().splitlines())), encoding="utf-8")
     return status
 
 
-def _line(row: str) -> str:
-    """What the gate needs of a row; nothing of the figures that follow the rows."""
-    found = json.loads(row)
-    if "scores" not in found:
+def _baseline_line(row: str) -> str:
+    """Return what the gate needs of a row, and nothing for the figures that follow the rows."""
+    result = json.loads(row)
+    if "scores" not in result:
         return ""
-    scores = {name: found["scores"].get(name) for name in _KEPT}
-    return json.dumps({"setting": found["setting"], "id": found["id"], "scores": scores}) + "\n"
+    scores = {name: result["scores"].get(name) for name in _METRICS}
+    return json.dumps({"setting": result["setting"], "id": result["id"], "scores": scores}) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A set made of the sample pages in examples/, so that each benchmark runs in a bare clone.
+"""A set made of the sample pages in examples/, so that each benchmark runs in a fresh clone.
 
-It shows that the commands work. Twelve pages are too few to compare anything by.
+It shows that the commands work. Twelve pages are too few for comparisons.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OUT = Path(__file__).resolve().parent / "out"
 
 
 def samples() -> Dataset:
-    """The sample pages with their questions; the evidence is the first sentence that holds an answer."""
+    """Return the sample pages with their questions; the evidence is the first sentence with an answer."""
     pages = [
         {**row, "text": extract_html(decode((EXAMPLES / row["file"]).read_bytes(), None), row["url"]).text}
         for row in _read("pages.json")
@@ -39,10 +39,10 @@ def samples() -> Dataset:
 
 
 def find_sets(folder: Path, names: Sequence[str]) -> list[Path]:
-    """The sets below `folder` by name, or all; where there are none and none is named, the sample set."""
-    found = datasets.find(folder, names)
-    if found or (names and list(names) != ["examples"]):
-        return found
+    """Return the sets below `folder` by name, or all; if there are none and none is named, the sample set."""
+    folders = datasets.find(folder, names)
+    if folders or (names and list(names) != ["examples"]):
+        return folders
     target = OUT / "examples"
     datasets.write(samples(), target)
     return [target]
@@ -52,12 +52,12 @@ def _evidence(question: Mapping[str, Any], texts: Mapping[str, str]) -> list[dic
     return [
         quote
         for spellings in question["answers"]
-        for quote in _holding(spellings, {url: texts[url] for url in question["pages"]})[:1]
+        for quote in _sentences_with(spellings, {url: texts[url] for url in question["pages"]})[:1]
     ]
 
 
-def _holding(spellings: Sequence[str], texts: Mapping[str, str]) -> list[dict[str, str]]:
-    """The sentences that hold any of the spellings."""
+def _sentences_with(spellings: Sequence[str], texts: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the sentences that contain any of the spellings."""
     return [
         {"url": url, "quote": text[start:end].strip()}
         for url, text in texts.items()

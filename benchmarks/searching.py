@@ -1,13 +1,13 @@
-"""How long a search takes beside the query's encoding: hybrid, filtered, MMR; and beside qdrant-client's local mode.
+"""Time of a search without the query's encoding: hybrid, filtered, MMR; compared with qdrant-client's local mode.
 
     python -m benchmarks.searching [--sizes 10000,100000] [--peer-sizes 10000,20000] [--questions 200] [--json]
 
-The library is synthetic (`benchmarks.synthetic`), its index built. A search is `Retriever.search` as the app asks
-it: both legs, ten passages of twenty candidates, context, and whether the answer is there; `mmr_found` is the part of
-it that ends with the passages. `stages` are the processor milliseconds of its parts, by other questions of the same
-kind. Every other question is confined to a site, the others to a language. The peer is what
-langchain-qdrant asks of local mode for hybrid retrieval, the same vectors and filters, ten hits with payload; it
-neither diversifies nor judges. Both take turns.
+The library is synthetic (`benchmarks.synthetic`), with an index. A search is `Retriever.search` as the app calls it:
+both legs, ten passages of twenty candidates, context, and whether the pages answer; `mmr_found` is the part of it that
+ends with the passages. `stages` are the processor milliseconds of its parts, for other questions of the same kind.
+Every other question is limited to a site, the others to a language. The peer is what langchain-qdrant asks of local
+mode for hybrid retrieval, with the same vectors and filters, ten hits with payload; it neither diversifies nor judges.
+Both alternate.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ STRATEGIES = ("mmr", "rerank")
 Question = tuple[str, NDArray[np.float32]]
 
 
-class GivenVectors:
-    """An embedding model that was asked before: what it would say is looked up."""
+class PrecomputedModel:
+    """An embedding model with precomputed vectors."""
 
     name, dimension = MODEL, DIMENSION
 
@@ -63,29 +63,29 @@ def main(arguments: list[str] | None = None) -> None:
     peers = [int(one) for one in options.peer_sizes.split(",") if one]
     sizes = sorted({int(one) for one in options.sizes.split(",")} | set(peers))
     with tempfile.TemporaryDirectory(prefix="searching-") as folder:
-        rows = [_at(size, size in peers, options.questions, Path(folder)) for size in sizes]
+        rows = [_measure(size, size in peers, options.questions, Path(folder)) for size in sizes]
     print(json.dumps({"rows": rows}) if options.json else "\n".join(map(_line, rows)))
 
 
-def _at(size: int, with_peer: bool, count: int, folder: Path) -> dict[str, Any]:
+def _measure(size: int, with_peer: bool, count: int, folder: Path) -> dict[str, Any]:
     world = World()
     pages = size // CHUNKS_A_PAGE
     client = EdgeClient(folder / str(size))
-    library = built(client, world, pages)
-    asked = [world.question(number, pages) for number in range(WARM_UP + count + STAGED)]
-    ways: dict[str, Callable[[str, Filters], object]] = searches(library, asked)
+    library = build_library(client, world, pages)
+    questions = [world.question(number, pages) for number in range(WARM_UP + count + STAGED)]
+    ways: dict[str, Callable[[str, Filters], object]] = searches_of(library, questions)
     if with_peer:
-        ways["local"] = local_copy(library, dict(asked), folder / f"local-{size}")
-    found = timed(ways, asked[:-STAGED])
-    stages = by_stage(ways["mmr"], asked[-STAGED:])
+        ways["local"] = local_copy(library, dict(questions), folder / f"local-{size}")
+    timings = time_searches(ways, questions[:-STAGED])
+    stages = time_stages(ways["mmr"], questions[-STAGED:])
     client.close()
     shutil.rmtree(folder / str(size))
-    ratio = {"ratio": round(found["local"]["p50"] / found["mmr"]["p50"], 1)} if with_peer else {}
-    return {"chunks": size, **found, **ratio, "stages": stages}
+    ratio = {"ratio": round(timings["local"]["p50"] / timings["mmr"]["p50"], 1)} if with_peer else {}
+    return {"chunks": size, **timings, **ratio, "stages": stages}
 
 
-def built(client: EdgeClient, world: World, pages: int) -> Library:
-    """A library of so many pages with its index."""
+def build_library(client: EdgeClient, world: World, pages: int) -> Library:
+    """Return an indexed library of `pages` pages."""
     library = open_library(client, "main", MODEL, DIMENSION)
     builder = client.backend.builder(library.chunks_collection)
     builder.pause()
@@ -94,8 +94,8 @@ def built(client: EdgeClient, world: World, pages: int) -> Library:
     return library
 
 
-def searches(library: Library, asked: Sequence[Question]) -> dict[str, Callable[[str, Filters], object]]:
-    model: Any = GivenVectors(asked)
+def searches_of(library: Library, questions: Sequence[Question]) -> dict[str, Callable[[str, Filters], object]]:
+    model: Any = PrecomputedModel(questions)
     ours = Retriever(library, model, SparseEncoder())
 
     def by(strategy: str) -> Callable[[str, Filters], object]:
@@ -104,29 +104,29 @@ def searches(library: Library, asked: Sequence[Question]) -> dict[str, Callable[
     return {strategy: by(strategy) for strategy in STRATEGIES}
 
 
-def timed(
-    ways: dict[str, Callable[[str, Filters], object]], asked: Sequence[Question], *, warm_up: int = WARM_UP
+def time_searches(
+    ways: dict[str, Callable[[str, Filters], object]], questions: Sequence[Question], *, warm_up: int = WARM_UP
 ) -> dict[str, dict[str, float]]:
-    """Milliseconds of each way; every question is asked of one way after the other, in turning order.
+    """Return milliseconds of each way; the ways alternate for every question.
 
-    For a way that ends in a `Retrieval`, `<way>_found` is its part that ends with the passages: both legs, fusion,
-    filter, MMR; what remains is judging whether they hold the answer.
+    For a way that returns a `Retrieval`, `<way>_found` is its part that ends with the passages: both legs, fusion,
+    filter, MMR; the rest judges whether they have the answer.
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for number, (question, _) in enumerate(asked):
+    for number, (question, _) in enumerate(questions):
         filters = _filters(number)
         for name in sorted(ways, reverse=number % 4 > 1):
             began = time.perf_counter()
-            found = ways[name](question, filters)
+            result = ways[name](question, filters)
             seconds[name].append(time.perf_counter() - began)
-            if isinstance(found, Retrieval):
-                part = (found.ms["search"] + found.ms["choose"]) / 1000
+            if isinstance(result, Retrieval):
+                part = (result.ms["search"] + result.ms["choose"]) / 1000
                 seconds.setdefault(f"{name}_found", []).append(part)
     return {name: _quantiles(values[warm_up:]) for name, values in seconds.items()}
 
 
-def by_stage(way: Callable[[str, Filters], object], asked: Sequence[Question]) -> dict[str, float]:
-    """Mean processor milliseconds of each stage of a search, without the stages inside it."""
+def time_stages(search: Callable[[str, Filters], object], questions: Sequence[Question]) -> dict[str, float]:
+    """Return mean processor milliseconds of each stage of a search, without the stages inside it."""
     parts: Parts = {
         "other": [(Retriever, "search")],
         "legs": [(Searcher, "_run")],
@@ -140,10 +140,10 @@ def by_stage(way: Callable[[str, Filters], object], asked: Sequence[Question]) -
     }
     stages = Stages()
     with stages.patch(parts):
-        for number, (question, _) in enumerate(asked):
-            way(question, _filters(number))
+        for number, (question, _) in enumerate(questions):
+            search(question, _filters(number))
     seconds = stages.seconds()
-    return {part: round(1000 * seconds.get(part, 0.0) / len(asked), 2) for part in parts}
+    return {part: round(1000 * seconds.get(part, 0.0) / len(questions), 2) for part in parts}
 
 
 def _filters(number: int) -> Filters:
@@ -167,7 +167,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     warnings.filterwarnings("ignore", message="Local mode is not recommended")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="10000,100000", metavar="N,N")
-    parser.add_argument("--peer-sizes", default="10000,20000", metavar="N,N", help="sizes with local mode beside")
+    parser.add_argument("--peer-sizes", default="10000,20000", metavar="N,N", help="sizes that local mode also gets")
     parser.add_argument("--questions", type=int, default=200, metavar="N")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(arguments)

@@ -1,11 +1,11 @@
-"""What a library on a Qdrant server stands, and costs beside the embedded engine.
+"""Robustness of a library on a Qdrant server, and its cost compared with the embedded engine.
 
     python -m benchmarks.server [--url URL] [--only WORD …] [--json]
 
-Without a URL it starts the tests' stand-in for a server (tests/support/qdrant_server.py), which has the semantics of a
-real one and not its speed. A server at URL gets libraries of its own, whose names begin with "bench-", and loses them
-at the end; what needs it killed is left out there. The embedded engine is measured in turn on the same pages. Exits 1
-where a goal is missed. Takes some minutes.
+Without a URL it starts the tests' substitute for a server (tests/support/qdrant_server.py), which has the semantics of
+a real one and not its speed. On a server at URL it creates libraries whose names begin with "bench-", deletes them at
+the end, and skips what requires killing the server. The embedded engine alternates on the same pages. Exits with 1 if a
+goal is missed. Takes several minutes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from qdrant_client import QdrantClient
 from benchmarks import machine, report
 from benchmarks import server_races as races
 from benchmarks.datasets import DEFAULT_FOLDER
-from benchmarks.searching import WARM_UP, searches, timed
+from benchmarks.searching import WARM_UP, searches_of, time_searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
@@ -55,7 +55,7 @@ from tests.support.killing import ImportProcess, expected, fates, items, stored,
 from tests.support.qdrant_server import QdrantServer, in_a_row
 from tests.support.site_server import SiteServer
 
-AWAY = 20.0  # seconds
+OUTAGE = 20.0  # seconds
 INDEXING = 20.0
 IMPORTED, COMMITTED, GROUP, QUESTIONS = 300, 200, 20, 60
 SIZES = (5_000, 10_000)
@@ -66,7 +66,7 @@ HEAD = ("measured", "before", "goal", "now", "")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`before` is what was measured before there was a goal; `met` is None for what is told only."""
+    """A figure; `before` is the value before there was a goal; `met` is None without a goal."""
 
     what: str
     before: str
@@ -76,8 +76,8 @@ class Row:
 
 
 @dataclass
-class Bed:
-    """The server that is measured, `stand_in` where it is ours to kill, and a folder for what lies beside it."""
+class Setup:
+    """The measured server, `stand_in` if this run may kill it, and a folder for other data."""
 
     url: str
     folder: Path
@@ -86,7 +86,7 @@ class Bed:
     prefix: str = field(default_factory=lambda: f"bench-{uuid.uuid4().hex[:8]}")
 
     def connect(self) -> Server:
-        """Another client, as a process of its own would have one; closed at the end."""
+        """Return another client, as a separate process would have one; closed at the end."""
         client = Server(load_settings(qdrant_url=self.url))
         self.clients.append(client)
         return client
@@ -97,62 +97,62 @@ class Bed:
         return client
 
     def library(self, name: str, client: QdrantClient | None = None, dimension: int = DIMENSION) -> Library:
-        """One that is this run's own, on the server unless a client of something else is given."""
+        """Open a library of this run, by default on the server."""
         return open_library(client or self.connect(), f"{self.prefix}-{name}", MODEL, dimension)
 
     def clear(self) -> None:
-        """Remove what this run made."""
+        """Delete this run's libraries."""
         with closing(Server(load_settings(qdrant_url=self.url))) as client:
             names = {one.name for one in client.get_collections().collections}
-            mine = sorted(name for name in names if name.startswith(f"pagelight.{self.prefix}-"))
-            for name in mine:
+            own_names = sorted(name for name in names if name.startswith(f"pagelight.{self.prefix}-"))
+            for name in own_names:
                 client.delete_collection(name)
             if LIBRARIES in names:
-                libraries = {name.split(".")[1] for name in mine}
+                libraries = {name.split(".")[1] for name in own_names}
                 client.delete(LIBRARIES, [library_id(name) for name in libraries])
 
 
 @contextmanager
-def counted(client: QdrantClient) -> Iterator[list[tuple[str, float, float]]]:
-    """The calls of the block: which, and from when until when, in seconds of one clock."""
+def count_calls(client: QdrantClient) -> Iterator[list[tuple[str, float, float]]]:
+    """Collect the calls of the block: each with its start and end, in seconds of one clock."""
     calls: list[tuple[str, float, float]] = []
-    told = True
+    is_active = True
 
     def count(request: httpx.Request, send: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
         began = time.monotonic()
         answer = send(request)
-        if told:
+        if is_active:
             calls.append((f"{request.method} {request.url.path}", began, time.monotonic()))
         return answer
 
     remote: Any = client._client
     remote.openapi_client.client.add_middleware(count)
     yield calls
-    told = False
+    is_active = False
 
 
-def meeting(bed: Bed) -> Iterator[Row]:
-    """Processes that commit, make, open and restore at the same instant."""
+def race(bed: Setup) -> Iterator[Row]:
+    """Measure processes that commit, create, open and restore at the same time."""
     for processes, before in ((2, "125 to 147 broken, 228 to 274 failed"), (3, "–")):
         library = open_library(bed.connect(), f"{bed.prefix}-races-{processes}", races.MODEL, races.DIMENSION)
-        broken, failed = races.committed(bed.url, library, processes)
+        broken, failed = races.race_commits(bed.url, library, processes)
         what = f"{processes} processes commit different texts of a page, {races.PAGES} pages"
         yield Row(what, before, "0 broken, 0 failed", f"{broken} broken, {failed} failed", not broken + failed)
-    all_of_them = races.OPENERS * races.LIBRARIES
-    started = all_of_them - len(races.opened(bed.url, f"{bed.prefix}-opened"))
+    total = races.OPENERS * races.LIBRARIES
+    started = total - len(races.race_openings(bed.url, f"{bed.prefix}-opened"))
     what = f"{races.OPENERS} processes open a new library × {races.LIBRARIES}"
-    yield Row(what, "8 to 12 of 24 start", "all", f"{started} of {all_of_them}", started == all_of_them)
+    yield Row(what, "8 to 12 of 24 start", "all", f"{started} of {total}", started == total)
 
     def reopen(name: str) -> Library:
         return open_library(bed.connect(), name, races.MODEL, races.DIMENSION)
 
-    wrong = list(races.restored(bed.url, reopen(f"{bed.prefix}-kept"), reopen, bed.folder))
-    now = "; ".join(wrong) or f"{races.LIBRARIES} of {races.LIBRARIES}"
-    yield Row("restored in one process, opened in another", "5 of 10 pages", "whole, or says why not", now, not wrong)
+    faults = list(races.race_restores(bed.url, reopen(f"{bed.prefix}-kept"), reopen, bed.folder))
+    now = "; ".join(faults) or f"{races.LIBRARIES} of {races.LIBRARIES}"
+    yield Row("restored in one process, opened in another", "5 of 10 pages", "whole, or an error", now, not faults)
 
 
-def outage(bed: Bed) -> Iterator[Row]:
-    """A job of plain pages, whose server is killed for a while once some are in."""
+def outage(bed: Setup) -> Iterator[Row]:
+    """Measure a job of plain pages whose server is killed for a while in the middle."""
     client, model = bed.connect(), HashedModel()
     library = bed.library("import", client, model.dimension)
     with ExitStack() as stack:
@@ -160,29 +160,29 @@ def outage(bed: Bed) -> Iterator[Row]:
         fetcher, parser = stack.enter_context(Fetcher()), stack.enter_context(Parser())
         ingestor = Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
         jobs = stack.enter_context(closing(Jobs(database, lambda _: ingestor)))
-        with counted(client) as calls:
+        with count_calls(client) as calls:
             job_id = jobs.submit(_pages(0), library=library.name)
             _wait(lambda: jobs.job(job_id).state != "running")
         page = len(calls) / IMPORTED
-        yield Row("calls a page in an import", "8", "≤ 1.5", f"{page:.2f}", page <= 1.5)
+        yield Row("calls per page in an import", "8", "≤ 1.5", f"{page:.2f}", page <= 1.5)
         if bed.stand_in is None:
             return
         job_id = jobs.submit(_pages(IMPORTED), library=library.name)
         _wait(lambda: jobs.job(job_id).done >= IMPORTED // 10)
         bed.stand_in.kill()
-        time.sleep(AWAY)
+        time.sleep(OUTAGE)
         bed.stand_in.start()
         _wait(lambda: jobs.job(job_id).state != "running")
         counts = jobs.job(job_id).counts
-    lost = IMPORTED - counts.get("added", 0)
-    what = f"server away for {AWAY:.0f} s in an import of {IMPORTED}"
-    yield Row(what, "244 failed", "0 failed", f"{lost} failed", lost == 0)
+    missing = IMPORTED - counts.get("added", 0)
+    what = f"server down for {OUTAGE:.0f} s in an import of {IMPORTED}"
+    yield Row(what, "244 failed", "0 failed", f"{missing} failed", missing == 0)
 
 
 def _pages(first: int) -> list[Any]:
     rows = range(first, first + IMPORTED)
-    made = ({"url": f"https://a.example/{n}", "title": f"P{n}", "text": _text(n)} for n in rows)
-    return list(record_sources(map(json.dumps, made), "pages.jsonl"))
+    records = ({"url": f"https://a.example/{n}", "title": f"P{n}", "text": _text(n)} for n in rows)
+    return list(record_sources(map(json.dumps, records), "pages.jsonl"))
 
 
 def _text(number: int) -> str:
@@ -197,8 +197,8 @@ def _wait(done: Callable[[], bool], seconds: float = 600.0) -> None:
         time.sleep(0.05)
 
 
-def kills(bed: Bed) -> Iterator[Row]:
-    """A site is imported by processes that are killed one after another, the last of which loses its server often."""
+def kills(bed: Setup) -> Iterator[Row]:
+    """Import a site by processes that are killed one after another; the server of the last one is killed repeatedly."""
     if bed.stand_in is None:
         return
     chance = random.Random(1)
@@ -217,22 +217,22 @@ def kills(bed: Bed) -> Iterator[Row]:
             process.ends()
         with patch(
             "rag.store.qdrant.library.is_shared", lambda _: False
-        ):  # else what was cut off stays for ten minutes
+        ):  # otherwise interrupted writes stay for ten minutes
             open_library(bed.connect(), "main", HashedModel.name, HashedModel.dimension).sweep()
         whole, killed = stored(bed.folder / "whole"), stored(bed.folder / "killed", bed.url)
-        found = items(bed.folder / "killed")
-        told = fates(found, site)
-    wrong = sum(told.get(path) != fate for path, fate in expected(site).items()) + len(found) - len(told)
-    now = f"{killed.page_records} of {whole.page_records} pages, {killed.loose} loose passages, {wrong} wrong rows"
-    met = killed == whole and not killed.loose and not wrong
-    yield Row(f"{KILLS} kills of the app and {KILLS} of the server in an import", "–", "as without", now, met)
+        rows = items(bed.folder / "killed")
+        outcomes = fates(rows, site)
+    errors = sum(outcomes.get(path) != fate for path, fate in expected(site).items()) + len(rows) - len(outcomes)
+    now = f"{killed.page_records} of {whole.page_records} pages, {killed.loose} loose passages, {errors} wrong rows"
+    is_met = killed == whole and not killed.loose and not errors
+    yield Row(f"{KILLS} kills of the app and {KILLS} of the server in an import", "–", "as without", now, is_met)
 
 
-def searching(bed: Bed) -> Iterator[Row]:
-    """Hybrid, filter, MMR, as the app asks it; embedded and server in turn, on the same chunks."""
+def searching(bed: Setup) -> Iterator[Row]:
+    """Measure the app's search with a filter and MMR, on the embedded engine and the server, with the same chunks."""
     for size, before in zip(SIZES, ("136 ms", "9.9 ms"), strict=True):
         pages, world = size // CHUNKS_A_PAGE, World()
-        asked = [world.question(number, pages) for number in range(WARM_UP + QUESTIONS)]
+        questions = [world.question(number, pages) for number in range(WARM_UP + QUESTIONS)]
         libraries = {
             "embedded": bed.library("search", bed.embedded(f"search-{size}")),
             "server": bed.library(f"search-{size}"),
@@ -240,18 +240,18 @@ def searching(bed: Bed) -> Iterator[Row]:
         ways = {}
         for name, library in libraries.items():
             fill(library, world, 0, pages)
-            _let_index(library, size)
-            ways[name] = searches(library, asked)["mmr"]
-        found = timed(ways, asked)
-        ours, theirs = found["server_found"]["p50"], found["embedded_found"]["p50"]
-        now = f"{ours:.1f} ms ({theirs:.1f} embedded)"
-        yield Row(f"one search of {size:,} chunks, p50", before, "≤ 2 × embedded", now, ours <= 2 * theirs)
+            _await_index(library, size)
+            ways[name] = searches_of(library, questions)["mmr"]
+        timings = time_searches(ways, questions)
+        server_ms, embedded_ms = timings["server_found"]["p50"], timings["embedded_found"]["p50"]
+        now = f"{server_ms:.1f} ms ({embedded_ms:.1f} embedded)"
+        yield Row(f"one search of {size:,} chunks, p50", before, "≤ 2 × embedded", now, server_ms <= 2 * embedded_ms)
         if size == SIZES[0]:
-            yield from _calls(libraries["server"], ways["server"], asked[0][0])
+            yield from _calls(libraries["server"], ways["server"], questions[0][0])
 
 
-def _let_index(library: Library, size: int) -> None:
-    """Wait until the engine has built the index of so many chunks, if it builds one of them at all."""
+def _await_index(library: Library, size: int) -> None:
+    """Wait until the engine has indexed `size` chunks, if it builds an index at all."""
     until = time.monotonic() + INDEXING
     while time.monotonic() < until:
         if (library.client.get_collection(library.chunks_collection).indexed_vectors_count or 0) >= size:
@@ -260,15 +260,15 @@ def _let_index(library: Library, size: int) -> None:
 
 
 def _calls(library: Library, search: Callable[..., object], question: str) -> Iterator[Row]:
-    with counted(library.client) as calls:
+    with count_calls(library.client) as calls:
         search(question, Filters(sites=("site1.example",)))
-    yield Row("calls a search", "5", "≤ 3", str(len(calls)), len(calls) <= 3)
+    yield Row("calls per search", "5", "≤ 3", str(len(calls)), len(calls) <= 3)
     row = in_a_row(calls)
-    yield Row("of them in a row", "5", "≤ 2", str(row), row <= 2)
+    yield Row("sequential calls", "5", "≤ 2", str(row), row <= 2)
 
 
-def committing(bed: Bed) -> Iterator[Row]:
-    """New pages of ten chunks in groups, as an import stores them; embedded and server in turn."""
+def committing(bed: Setup) -> Iterator[Row]:
+    """Measure commits of new pages of ten chunks in groups, as an import stores them, on both engines."""
     world = World()
     pages = [world.page(number) for number in range(COMMITTED)]
     rates = {}
@@ -280,13 +280,13 @@ def committing(bed: Bed) -> Iterator[Row]:
             library.commit_all([library.draft(one.page, one.new) for one in group])
         rates[name] = COMMITTED / (time.perf_counter() - began)
     now = f"{rates['server']:.0f} ({rates['embedded']:.0f} embedded)"
-    yield Row("commits, pages a second", "57 to 62", "≥ 150", now, rates["server"] >= 150)
-    told = f"{rates['embedded']:.0f}"
-    yield Row("the same, embedded", "193 to 225", "≥ 193", told, rates["embedded"] >= 193)
+    yield Row("commits, pages per second", "57 to 62", "≥ 150", now, rates["server"] >= 150)
+    embedded_rate = f"{rates['embedded']:.0f}"
+    yield Row("embedded commits, pages per second", "193 to 225", "≥ 193", embedded_rate, rates["embedded"] >= 193)
 
 
-def importing(bed: Bed) -> Iterator[Row]:
-    """A set of real pages with the built-in model; embedded and server in turn, the median of some runs of each."""
+def importing(bed: Setup) -> Iterator[Row]:
+    """Measure imports of real pages with the built-in model; medians of alternating runs on both engines."""
     pages = DEFAULT_FOLDER / IMPORTED_SET / "pages.jsonl"
     if not pages.is_file():
         return
@@ -294,21 +294,21 @@ def importing(bed: Bed) -> Iterator[Row]:
     model = load_embedding_model("builtin")
     seconds: dict[str, list[float]] = {"embedded": [], "server": []}
     with Fetcher() as fetcher, Parser() as parser:
-        for run, (name, spent) in product(range(RUNS), seconds.items()):
+        for run, (name, timings) in product(range(RUNS), seconds.items()):
             client = bed.connect() if name == "server" else bed.embedded(f"set-{run}")
             library = open_library(client, f"{bed.prefix}-set-{run}", model.name, model.dimension)
             ingestor = Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
             began = time.perf_counter()
             added = sum(row.status == "added" for _, row in ingest_all(ingestor, sources))
-            spent.append(time.perf_counter() - began)
+            timings.append(time.perf_counter() - began)
             assert added == len(sources)
-    ours, theirs = (statistics.median(seconds[name]) for name in ("server", "embedded"))
-    now = f"{ours:.2f} s ({theirs:.2f} embedded)"
-    yield Row(f"{IMPORTED_SET} imported", "–", "≤ 1.2 × embedded", now, ours <= 1.2 * theirs)
+    server_s, embedded_s = (statistics.median(seconds[name]) for name in ("server", "embedded"))
+    now = f"{server_s:.2f} s ({embedded_s:.2f} embedded)"
+    yield Row(f"{IMPORTED_SET} imported", "–", "≤ 1.2 × embedded", now, server_s <= 1.2 * embedded_s)
 
 
-MEASURED: Mapping[str, Callable[[Bed], Iterator[Row]]] = {
-    "races": meeting,
+MEASURED: Mapping[str, Callable[[Setup], Iterator[Row]]] = {
+    "races": race,
     "outage": outage,
     "kills": kills,
     "searching": searching,
@@ -324,23 +324,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         server = None
         if not options.url:
             server = stack.enter_context(QdrantServer(Path(folder) / "server"))
-        bed = Bed(options.url or server.url if server else options.url, Path(folder), server)
+        bed = Setup(options.url or server.url if server else options.url, Path(folder), server)
         try:
             for name, measure in MEASURED.items():
                 if not options.only or name in options.only:
-                    rows += _measured(measure, bed, quiet=options.json)
+                    rows += _run_measure(measure, bed, quiet=options.json)
         finally:
             for client in bed.clients:
                 client.close()
             bed.clear()
-    known = {**machine.describe(), "limits": options.url or "the stand-in"}
+    facts = {**machine.describe(), "limits": options.url or "the tests' substitute"}
     cells = [[row.what, row.before, row.goal, row.now, _verdict(row)] for row in rows]
-    report.save("server", known, list(map(asdict, rows)), report.table(HEAD, cells))
+    report.save("server", facts, list(map(asdict, rows)), report.table(HEAD, cells))
     print(json.dumps(list(map(asdict, rows))) if options.json else report.table(HEAD, cells))
     return 1 if any(row.met is False for row in rows) else 0
 
 
-def _measured(measure: Callable[[Bed], Iterator[Row]], bed: Bed, *, quiet: bool) -> list[Row]:
+def _run_measure(measure: Callable[[Setup], Iterator[Row]], bed: Setup, *, quiet: bool) -> list[Row]:
     rows = []
     for row in measure(bed):
         rows.append(row)
@@ -355,7 +355,7 @@ def _verdict(row: Row) -> str:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default="", help="a real server; its key is that of QDRANT_API_KEY")
+    parser.add_argument("--url", default="", help="a real server; its key is in QDRANT_API_KEY")
     parser.add_argument("--only", nargs="*", default=[], choices=sorted(MEASURED), metavar="WORD")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Several processes that do something to one library of a server at the same instant."""
+"""Several processes that use one library of a server at the same time."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from tests.store.support import DIMENSION, MODEL, draft
 
 PAGES, LIBRARIES, OPENERS = 200, 8, 3
 RESTORED = 40  # pages
-_LATER = 0.05  # seconds by which the second process begins later with each library
-_UNTOLD = "no sentence: "
-_PATIENCE = 120.0
+_DELAY = 0.05  # seconds; the second process starts later by this with each library
+_UNEXPECTED = "unexpected: "
+_TIMEOUT = 120.0
 
 Round = Callable[[int], object]
 _start: list[Barrier] = []
 
 
-def committed(url: str, library: Library, processes: int) -> tuple[int, int]:
-    """Each process commits a text of its own of every page: how many pages are not whole, how many commits failed."""
-    told = _race(_commits, processes, PAGES, url, library.name)
+def race_commits(url: str, library: Library, processes: int) -> tuple[int, int]:
+    """Let each process commit its own text of every page; return the numbers of broken pages and failed commits."""
+    errors = _race(_commits, processes, PAGES, url, library.name)
     missing = PAGES - library.page_count()
-    found = library.audit(deep=True)
-    return missing + found.lacking + found.surplus, sum(map(bool, chain(*told)))
+    audit = library.audit(deep=True)
+    return missing + audit.lacking + audit.surplus, sum(map(bool, chain(*errors)))
 
 
-def opened(url: str, name: str) -> list[str]:
-    """What processes are told that open a new library and cannot, for some libraries one after another."""
-    return [said for said in chain(*_race(_opens, OPENERS, LIBRARIES, url, name)) if said]
+def race_openings(url: str, name: str) -> list[str]:
+    """Return the errors of processes that open new libraries at the same time."""
+    return [error for error in chain(*_race(_opens, OPENERS, LIBRARIES, url, name)) if error]
 
 
-def restored(url: str, source: Library, reopen: Callable[[str], Library], folder: Path) -> Iterator[str]:
-    """What is wrong with libraries that one process restored while another opened them; nothing where all is well."""
+def race_restores(url: str, source: Library, reopen: Callable[[str], Library], folder: Path) -> Iterator[str]:
+    """Yield the faults of libraries that one process restores while another opens them."""
     archive = folder / "restored.zip"
     for number in range(RESTORED):
         draft(f"p{number}").commit(source)
     export_library(source, archive)
     restorer, opener = _race(_restores, 2, LIBRARIES, url, source.name, archive)
-    for number, (refused, unopened) in enumerate(zip(restorer, opener, strict=True)):
+    for number, (restore_error, open_error) in enumerate(zip(restorer, opener, strict=True)):
         pages = reopen(f"{source.name}-{number}").page_count()
-        yield from (said for said in (refused, unopened) if said.startswith(_UNTOLD))
-        if pages != (0 if refused else RESTORED):
-            yield f"{pages} pages, and {refused or 'said to be well'}"
+        yield from (error for error in (restore_error, open_error) if error.startswith(_UNEXPECTED))
+        if pages != (0 if restore_error else RESTORED):
+            yield f"{pages} pages, and {restore_error or 'no error'}"
 
 
 def _commits(number: int, url: str, name: str) -> Round:
@@ -68,34 +68,34 @@ def _restores(number: int, url: str, name: str, archive: Path) -> Round:
     client = Server(load_settings(qdrant_url=url))
 
     def opens(at: int) -> None:
-        time.sleep(at * _LATER)
+        time.sleep(at * _DELAY)
         open_library(client, f"{name}-{at}", MODEL, DIMENSION)
 
     return opens if number else lambda at: import_library(client, archive, f"{name}-{at}")
 
 
-def _race(task: Callable[..., Round], processes: int, rounds: int, *given: object) -> list[list[str]]:
-    """What each process was told in each round, "" where it went well; all begin a round together."""
+def _race(task: Callable[..., Round], processes: int, rounds: int, *arguments: object) -> list[list[str]]:
+    """Return each process's error in each round, "" without one; all begin a round together."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(processes, timeout=_PATIENCE)
-    with ProcessPoolExecutor(processes, context, initializer=_meet_at, initargs=(barrier,)) as pool:
-        return list(pool.map(_run, repeat(task, processes), range(processes), repeat(rounds), repeat(given)))
+    barrier = context.Barrier(processes, timeout=_TIMEOUT)
+    with ProcessPoolExecutor(processes, context, initializer=_set_barrier, initargs=(barrier,)) as pool:
+        return list(pool.map(_run, repeat(task, processes), range(processes), repeat(rounds), repeat(arguments)))
 
 
-def _meet_at(barrier: Barrier) -> None:
+def _set_barrier(barrier: Barrier) -> None:
     _start.append(barrier)
 
 
-def _run(task: Callable[..., Round], number: int, rounds: int, given: tuple[object, ...]) -> list[str]:
-    do = task(number, *given)
-    told = []
+def _run(task: Callable[..., Round], number: int, rounds: int, arguments: tuple[object, ...]) -> list[str]:
+    task_round = task(number, *arguments)
+    errors = []
     for at in range(rounds):
         _start[0].wait()
         try:
-            do(at)
-            told.append("")
+            task_round(at)
+            errors.append("")
         except RagError as error:
-            told.append(str(error))
+            errors.append(str(error))
         except Exception as error:  # noqa: BLE001 - the process's edge: it is counted
-            told.append(f"{_UNTOLD}{error!r}")
-    return told
+            errors.append(f"{_UNEXPECTED}{error!r}")
+    return errors

@@ -1,8 +1,8 @@
-"""Two libraries searched at once, beside one that holds both: which way to fuse what they find loses least.
+"""Two libraries searched at once, compared with one that contains both, for each way to fuse their results.
 
     python -m benchmarks.several [PAIR …] [--data FOLDER] [--limit N] [--json]
 
-A pair is two sets, `xquad-en+chroma`. Evidence within 4 000 characters (recall@4000), with 95 % intervals, and the
+A pair is two sets, `xquad-en+chroma`. Evidence within 4,000 characters (recall@4000), with 95% intervals, and the
 difference to one library with the pages of both. Writes several.md and several.json into benchmarks/out.
 """
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks import datasets, intervals, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
-from benchmarks.ours import MeasuredApp, measured_app, take_in
+from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import character_recall
@@ -29,11 +29,11 @@ from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup, Worth, by_li
 from rag.types import Passage, Retrieval
 
 PAIRS: Final = ("dragon-law-en+dragon-finance-en", "xquad-en+chroma")
-_K, _ROOM = 20, 4000
+_K, _BUDGET = 20, 4000
 
 
 def by_rank(_: Retrieval, place: int, __: Passage) -> float:
-    """Reciprocal rank fusion (Cormack et al., SIGIR 2009)."""
+    """Weigh by reciprocal rank (Cormack et al., SIGIR 2009)."""
     return 1 / (60 + place)
 
 
@@ -45,8 +45,8 @@ WAYS: Final[Mapping[str, Worth]] = {"ranks": by_rank, "scores": by_score, "likel
 
 
 @dataclass(frozen=True)
-class Given:
-    """A library that was searched already."""
+class SearchedLibrary:
+    """A library with a finished search."""
 
     found: Retrieval
 
@@ -61,31 +61,31 @@ class Given:
 
 
 def pair_rows(app: MeasuredApp, pair: Sequence[Dataset], limit: int | None) -> Iterator[Row]:
-    """A row for one library with both, and for each way to fuse two."""
+    """Yield a row for one library with both, and for each way to fuse two."""
     both = replace(pair[0], name="+".join(data.name for data in pair), pages=[*pair[0].pages, *pair[1].pages])
     libraries = ("first", "second")
     for name, data in (*zip(libraries, pair, strict=True), ("both", both)):
-        take_in(app, data, "semantic", name)
+        import_set(app, data, "semantic", name)
     questions = [row for data in pair for row in datasets.spread(data.questions, limit) if row["evidence"]]
     reference, fused = [], {way: list[float]() for way in WAYS}
     for row in questions:
         quotes = [one["quote"] for one in row["evidence"]]
         whole = app.search(row["question"], library="both", k=_K)
-        reference.append(character_recall(quotes, [one.text for one in whole.passages], _ROOM))
-        each = {name: Given(app.search(row["question"], library=name, k=_K)) for name in libraries}
-        shelves = LibraryGroup([app.library(name) for name in libraries])
+        reference.append(character_recall(quotes, [passage.text for passage in whole.passages], _BUDGET))
+        searched = {name: SearchedLibrary(app.search(row["question"], library=name, k=_K)) for name in libraries}
+        group = LibraryGroup([app.library(name) for name in libraries])
         for way, worth in WAYS.items():
-            found = EnsembleRetriever(each, shelves.idf, app.models.sparse, worth=worth).search(row["question"], k=_K)
-            fused[way].append(character_recall(quotes, [one.text for one in found.passages], _ROOM))
-    known = {"pair": both.name, "questions": len(questions)}
-    yield {**known, "way": "one library", "recall@4000": intervals.told(reference), "difference": ""}
+            hits = EnsembleRetriever(searched, group.idf, app.models.sparse, worth=worth).search(row["question"], k=_K)
+            fused[way].append(character_recall(quotes, [passage.text for passage in hits.passages], _BUDGET))
+    shared = {"pair": both.name, "questions": len(questions)}
+    yield {**shared, "way": "one library", "recall@4000": intervals.format_mean(reference), "difference": ""}
     for way, values in fused.items():
-        lost = [one - other for one, other in zip(values, reference, strict=True)]
+        differences = [value - other for value, other in zip(values, reference, strict=True)]
         yield {
-            **known,
+            **shared,
             "way": way,
-            "recall@4000": intervals.told(values),
-            "difference": intervals.told(lost, signed=True),
+            "recall@4000": intervals.format_mean(values),
+            "difference": intervals.format_mean(differences, signed=True),
         }
 
 
@@ -101,9 +101,9 @@ def main(arguments: list[str] | None = None) -> int:
             for row in pair_rows(app, [datasets.load(folder) for folder in folders], options.limit):
                 rows.append(row)
                 print(json.dumps(row) if options.json else " · ".join(map(str, row.values())), flush=True)
-    known = {**machine.describe(), "limits": f"k = {_K}, the built-in model"}
+    facts = {**machine.describe(), "limits": f"k = {_K}, the built-in model"}
     cells = [[str(value) for value in row.values()] for row in rows]
-    report.save("several", known, rows, report.table(list(rows[0]), cells))
+    report.save("several", facts, rows, report.table(list(rows[0]), cells))
     return 0
 
 
@@ -111,7 +111,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", nargs="*", metavar="PAIR")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most N questions of each set")
+    parser.add_argument("--limit", type=int, metavar="N", help="maximum number of questions per set")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""The processor time of a program by part: functions, each without the parts inside it, and what is left of a thread.
+"""Processor time of a program by part: functions, each without the parts inside it, and the rest of each thread.
 
     python -m benchmarks.stages FILE run main.py …
 
@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any, Final
 
 Parts = Mapping[str, Sequence[tuple[Any, str]]]
-"""The functions of each part: whose attribute they are, and its name."""
+"""The functions of each part: their owner, and their name as its attribute."""
 
 REST_OF: Final = {"MainThread": "sockets and messages", "runs": "graph", "query": "models", "encode": "models"}
-"""What a thread does outside the parts, by the beginning of its name."""
+"""The work of a thread outside the parts, by the beginning of its name."""
 
 
 class Stages:
-    """Counts the calls and the processor seconds of parts, from `patch` on. Safe in several threads."""
+    """A counter of calls and processor seconds of parts, from `patch` on. Safe in several threads."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -38,19 +38,19 @@ class Stages:
         self._here = threading.local()
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds of each part, and of the living threads outside them; "rest" is all else."""
-        found: defaultdict[str, float] = defaultdict(float)
+        """Return the seconds of each part, and of the living threads outside them; "rest" is everything else."""
+        by_part: defaultdict[str, float] = defaultdict(float)
         within: defaultdict[int | None, float] = defaultdict(float)
         for ident, parts in list(self._threads):
             for part, seconds in list(parts.items()):
-                found[part] += seconds
+                by_part[part] += seconds
                 within[ident] += seconds
         for thread in threading.enumerate():
-            spent = time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) if thread.ident else 0.0
+            elapsed = time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) if thread.ident else 0.0
             rest = next((rest for name, rest in REST_OF.items() if thread.name.startswith(name)), "rest")
-            found[rest] += spent - within[thread.ident]
-        found["rest"] += time.process_time() - sum(found.values())
-        return dict(found)
+            by_part[rest] += elapsed - within[thread.ident]
+        by_part["rest"] += time.process_time() - sum(by_part.values())
+        return dict(by_part)
 
     @contextmanager
     def patch(self, parts: Parts) -> Iterator[None]:
@@ -58,24 +58,24 @@ class Stages:
         before = [(owner, name, inspect.getattr_static(owner, name)) for each in parts.values() for owner, name in each]
         for part, functions in parts.items():
             for owner, name in functions:
-                setattr(owner, name, self._counted(part, getattr(owner, name)))
+                setattr(owner, name, self._wrap(part, getattr(owner, name)))
         try:
             yield
         finally:
             for owner, name, function in before:
                 setattr(owner, name, function)
 
-    def _counted(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isasyncgenfunction(function):
             return functools.wraps(function)(lambda *args, **how: self._iterate(part, function(*args, **how)))
 
         @functools.wraps(function)
-        def counted(*args: Any, **how: Any) -> Any:
+        def count(*args: Any, **how: Any) -> Any:
             self.calls[part] += 1
             with self._within(part):
                 return function(*args, **how)
 
-        return counted
+        return count
 
     async def _iterate(self, part: str, items: Any) -> AsyncIterator[Any]:
         self.calls[part] += 1
@@ -91,19 +91,19 @@ class Stages:
 
     @types.coroutine
     def _step(self, part: str, work: Awaitable[Any]) -> Generator[Any, Any, Any]:
-        """Await `work`, whose steps are counted."""
+        """Await `work`, counting its steps."""
         steps = work.__await__()
-        go_on, value = steps.send, None
+        resume, value = steps.send, None
         while True:
             with self._within(part):
                 try:
-                    waits = go_on(value)
+                    waits = resume(value)
                 except StopIteration as end:
                     return end.value
             try:
-                go_on, value = steps.send, (yield waits)
-            except BaseException as problem:  # noqa: BLE001 - goes on into the work
-                go_on, value = steps.throw, problem
+                resume, value = steps.send, (yield waits)
+            except BaseException as problem:  # noqa: BLE001 - passed on to the work
+                resume, value = steps.throw, problem
 
     @contextmanager
     def _within(self, part: str) -> Iterator[None]:
@@ -120,15 +120,15 @@ class Stages:
             here.parts.pop()
 
     def _count(self, here: Any) -> None:
-        """Give the time since the last change to the part that ran."""
+        """Add the time since the last change to the part that ran."""
         now = time.thread_time()
         if here.parts:
             here.seconds[here.parts[-1]] += now - here.since
         here.since = now
 
 
-def of_server() -> Parts:
-    """The parts of the served app's work."""
+def server_parts() -> Parts:
+    """Return the parts of the served app's work."""
     from streamlit.runtime import app_session, scriptrunner
     from streamlit.web.server.starlette import starlette_websocket
 
@@ -147,15 +147,15 @@ def of_server() -> Parts:
 def main(arguments: list[str]) -> None:
     from streamlit.web.cli import main as streamlit
 
-    stages, into = Stages(), Path(arguments[0])
+    stages, target = Stages(), Path(arguments[0])
 
     def write(*_: Any) -> None:
-        part = into.with_suffix(".part")
+        part = target.with_suffix(".part")
         part.write_text(json.dumps({"seconds": stages.seconds(), "calls": stages.calls}), encoding="utf-8")
-        part.replace(into)
+        part.replace(target)
 
     signal.signal(signal.SIGUSR1, write)
-    with stages.patch(of_server()):
+    with stages.patch(server_parts()):
         streamlit(arguments[1:])
 
 

@@ -1,13 +1,13 @@
-"""From starting the app to a page that can be used, and how long opening a library takes.
+"""Time from starting the app to a usable page, and to open a library.
 
     python -m benchmarks.startup [--runs N] [--chunks N] [--imports N] [--json]
 
-Each run starts the app as `make run` does once it is installed, over a library of the sample pages, with a browser
-that is open already. Rows are seconds from the start of the process to the end of each phase: first HTTP answer,
-skeleton (the browser's first paint), Streamlit's frame, a page that can be typed into, models loaded; `cpu` has the
-server's processor seconds up to there. --chunks also opens a made-up library of so many chunks, each time in a new
-process; --imports lists the N packages that take longest to import before the first page. The browser is the Chromium
-in CHROMIUM or on the path, driven by Playwright.
+Each run starts the app as `make run` does after installation, over a library of the sample pages, with an open browser.
+Rows are seconds from the start of the process to the end of each phase: first HTTP answer, skeleton (the browser's
+first paint), Streamlit's frame, a page that accepts typing, models loaded; `cpu` has the server's processor seconds up
+to there. --chunks also opens a synthetic library of that many chunks, each time in a new process; --imports lists the N
+packages that take longest to import before the first page. The browser is the Chromium in CHROMIUM or on the path,
+driven by Playwright.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ BROWSERS = ("chromium", "google-chrome", "chromium-headless-shell")
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    if told := lacking():
-        print(told, file=sys.stderr)
+    if problem := missing_requirement():
+        print(problem, file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
         load_samples(Path(folder))
@@ -72,22 +72,22 @@ def main(arguments: list[str] | None = None) -> int:
         result[name] = round(statistics.median(values), 2)
         result[f"{name}_spread"] = [round(min(values), 2), round(max(values), 2)]
     if options.chunks:
-        result |= {"chunks": options.chunks, "opened_s": opened(options.chunks, options.runs)}
+        result |= {"chunks": options.chunks, "opened_s": opening_seconds(options.chunks, options.runs)}
     if options.imports:
         result["imports_s"] = import_seconds(options.imports)
     print(json.dumps(result) if options.json else _table(result))
     return 0
 
 
-def lacking() -> str:
-    """What to do where Playwright is missing, which the app itself does without; empty where it is there."""
+def missing_requirement() -> str:
+    """Return what to do if Playwright is missing, which the app itself does not need; empty if it is installed."""
     if importlib.util.find_spec("playwright") is not None:
         return ""
-    return "This is measured in a browser, by Playwright, which is not installed. Run: make install-dev"
+    return "This benchmark needs Playwright, which is not installed. Run: make install-dev"
 
 
 def load_samples(data: Path) -> None:
-    """Make a library of the sample pages in the data folder."""
+    """Create a library of the sample pages in the data folder."""
     pages = [str(path) for path in sorted((ROOT / "examples").glob("*.html"))]
     command = [sys.executable, "-W", "ignore", "-m", "rag", "--data-dir", str(data), "ingest", "--anyway", *pages]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -95,20 +95,20 @@ def load_samples(data: Path) -> None:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """An open browser. Raises FileNotFoundError where there is none."""
+    """Yield an open browser. Raises FileNotFoundError if there is none."""
     from playwright.sync_api import sync_playwright
 
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         raise FileNotFoundError("no browser: install Chromium, or name one in CHROMIUM")
     with sync_playwright() as playwright:
-        opened_browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield opened_browser
-        opened_browser.close()
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
 
 
 def _start(browser: Browser, data: Path) -> dict[str, float]:
-    """Seconds from the start of the process to the end of each phase, and the server's processor seconds by then."""
+    """Return the seconds to the end of each phase, and the server's processor seconds by then."""
     context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.set_default_timeout(60_000)
@@ -137,7 +137,7 @@ def _start(browser: Browser, data: Path) -> dict[str, float]:
 
 
 def import_seconds(count: int) -> dict[str, float]:
-    """Seconds that the slowest packages take to import before the first page, by `python -X importtime`."""
+    """Return the import seconds of the slowest packages before the first page, by `python -X importtime`."""
     command = [sys.executable, "-W", "ignore", "-X", "importtime", "-c", _IMPORTS]
     lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stderr.splitlines()
     packages: Counter[str] = Counter()
@@ -161,20 +161,20 @@ def _table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def opened(chunks: int, runs: int) -> float:
-    """Median seconds to open the app with a library of so many made-up chunks, each time in a new process."""
+def opening_seconds(chunks: int, runs: int) -> float:
+    """Return median seconds to open the app with a synthetic library of `chunks` chunks, each time in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         make_library(Path(folder), chunks)
         command = [sys.executable, "-W", "ignore", "-c", _OPEN, folder]
-        told = [subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True) for _ in range(runs)]
-    rows = [one.stdout.split() for one in told]
+        tries = [subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True) for _ in range(runs)]
+    rows = [one.stdout.split() for one in tries]
     if any(int(count) < chunks for _, count in rows):
-        raise RuntimeError("the library does not hold what was put into it")
+        raise RuntimeError("the library lacks chunks that were written to it")
     return round(statistics.median(float(seconds) for seconds, _ in rows), 3)
 
 
 def make_library(data: Path, chunks: int) -> None:
-    """Fill the main library of the data folder with so many made-up chunks, as if the built-in model had made them."""
+    """Fill the main library of the data folder with `chunks` synthetic chunks, as if by the built-in model."""
     from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, World, fill
     from rag.config import load_settings
     from rag.models.hub import BUILTIN

@@ -1,8 +1,8 @@
 """Libraries of any size without a model: synthetic vectors, payloads of real size, texts whose words follow Zipf's law.
 
-Dense vectors lie around topics in a space of fewer dimensions, with noise in all of them, as those of embedding
-models do; drawn evenly they would be nearly equally far from each other, which no index can search. Keyword
-weights are BM25's for the words of the text, terms the encoder's own.
+Dense vectors cluster around topics in a space of fewer dimensions, with noise in all of them, like those of embedding
+models; evenly drawn ones would be nearly equally far from each other, which no index can search. Keyword weights are
+BM25's for the words of the text, with the encoder's terms.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u",
 
 @dataclass(frozen=True)
 class Draft:
-    """A page with what `Library.draft` takes of it."""
+    """A page with the input of `Library.draft`."""
 
     page: Page
     chunks: list[Chunk]
@@ -56,7 +56,7 @@ class Draft:
 
 
 class World:
-    """Makes page number n, the same one each time, and questions that pages answer."""
+    """A maker of page number n, the same one each time, and of questions that pages answer."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(11)
@@ -69,33 +69,33 @@ class World:
     def _words(self) -> tuple[list[str], NDArray[np.int64]]:
         """The vocabulary, and the term of each word."""
         encoder = SparseEncoder()
-        made = (_word(number) for number in range(2 * _VOCABULARY))
-        known = ((word, encoder.encode_query(word).indices) for word in made)
-        kept = list(islice(((word, terms[0]) for word, terms in known if terms), _VOCABULARY))  # some are stop words
-        return [word for word, _ in kept], np.array([term for _, term in kept], dtype=np.int64)
+        spellings = (_word(number) for number in range(2 * _VOCABULARY))
+        pairs = ((word, encoder.encode_query(word).indices) for word in spellings)
+        usable = list(islice(((word, terms[0]) for word, terms in pairs if terms), _VOCABULARY))  # some are stop words
+        return [word for word, _ in usable], np.array([term for _, term in usable], dtype=np.int64)
 
     def page(self, number: int) -> Draft:
         rng = np.random.default_rng(number)
         words, _ = self._words
-        drawn = self._draw(rng, (CHUNKS_A_PAGE, _SENTENCES, _WORDS))
-        texts = [" ".join(" ".join(words[w] for w in line).capitalize() + "." for line in part) for part in drawn]
+        word_ids = self._draw(rng, (CHUNKS_A_PAGE, _SENTENCES, _WORDS))
+        texts = [" ".join(" ".join(words[w] for w in line).capitalize() + "." for line in part) for part in word_ids]
         starts = np.cumsum([0, *(len(text) + 2 for text in texts)])
         chunks = [
             Chunk(i, text, int(starts[i]), int(starts[i]) + len(text), ("Guide", f"Part {i % 3}"))
             for i, text in enumerate(texts)
         ]
-        sparse = [self._weights(part.ravel()) for part in drawn]
+        sparse = [self._weights(part.ravel()) for part in word_ids]
         return Draft(_page(number, "\n\n".join(texts)), chunks, self._vectors(rng, CHUNKS_A_PAGE), sparse)
 
     def question(self, number: int, pages: int) -> tuple[str, NDArray[np.float32]]:
-        """Six words of a chunk of one of the first `pages` pages, and a vector near its own."""
+        """Return six words of a chunk of one of the first `pages` pages, and a vector near its own."""
         rng = np.random.default_rng(10**9 + number)
         draft = self.page(int(rng.integers(pages)))
         place = int(rng.integers(CHUNKS_A_PAGE))
-        said = [word.strip(".").lower() for word in draft.chunks[place].text.split()]
-        asked = rng.choice(len(said), size=6, replace=False)
+        chunk_words = [word.strip(".").lower() for word in draft.chunks[place].text.split()]
+        choice = rng.choice(len(chunk_words), size=6, replace=False)
         near = draft.dense[place] + 0.5 * rng.standard_normal(DIMENSION).astype(np.float32) / np.sqrt(DIMENSION)
-        return " ".join(said[i] for i in asked), (near / np.linalg.norm(near)).astype(np.float32)
+        return " ".join(chunk_words[i] for i in choice), (near / np.linalg.norm(near)).astype(np.float32)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
         return np.minimum(np.searchsorted(self._shares, rng.random(shape)), _VOCABULARY - 1)
@@ -103,19 +103,19 @@ class World:
     def _vectors(self, rng: np.random.Generator, count: int) -> NDArray[np.float32]:
         topic = self._topics[int(rng.integers(_TOPICS))]
         latent = topic + rng.standard_normal((count, _LATENT)).astype(np.float32)
-        made = latent @ self._map + 1.5 * rng.standard_normal((count, DIMENSION)).astype(np.float32)
-        vectors: NDArray[np.float32] = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+        points = latent @ self._map + 1.5 * rng.standard_normal((count, DIMENSION)).astype(np.float32)
+        vectors: NDArray[np.float32] = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
         return vectors
 
     def _weights(self, words: NDArray[np.int64]) -> SparseVector:
         _, terms = self._words
-        found, counts = np.unique(terms[words], return_counts=True)
+        unique_terms, counts = np.unique(terms[words], return_counts=True)
         weights = counts * (_K + 1) / (counts + _K * (1 - _B + _B * len(words) / AVERAGE_TERMS))
-        return SparseVector(found.tolist(), weights.tolist())
+        return SparseVector(unique_terms.tolist(), weights.tolist())
 
 
 def fill(library: Library, world: World, first: int, last: int) -> None:
-    """Write pages `first` to `last` - 1 as commits leave them, in batches: a library to measure on, in less time."""
+    """Write pages `first` to `last` - 1 as commits leave them, in batches, which is faster."""
     chunks: list[models.PointStruct] = []
     pages: list[models.PointStruct] = []
     for number in range(first, last):
@@ -138,14 +138,14 @@ def _points(draft: Draft, model: str) -> tuple[models.PointStruct, list[models.P
                 "dense": draft.dense[row].tolist(),
                 "sparse": models.SparseVector.model_construct(**_columns(draft.sparse[row])),
             },
-            _let_in(chunk_payload(page, chunk, hashes[row], active=True, written=0.0)),
+            _with_flag(chunk_payload(page, chunk, hashes[row], active=True, written=0.0)),
         )
         for row, chunk in enumerate(draft.chunks)
     ]
 
 
-def _let_in(payload: dict[str, Any]) -> dict[str, Any]:
-    """A chunk's payload with the flag that a commit sets once its page is stored."""
+def _with_flag(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return a chunk's payload with the flag that a commit sets once its page is stored."""
     return {**payload, "metadata": {**payload["metadata"], "left_out": False}}
 
 
@@ -180,7 +180,7 @@ def page_url(number: int) -> str:
 
 
 def _word(number: int) -> str:
-    """A number in syllables, two or more of them: no two words are the same, and common ones are short."""
+    """Spell a number in two or more syllables: no two words are the same, and common ones are short."""
     number, last = divmod(number + len(_SYLLABLES), len(_SYLLABLES))
     return (_word(number - len(_SYLLABLES)) if number >= len(_SYLLABLES) else _SYLLABLES[number]) + _SYLLABLES[last]
 
@@ -188,7 +188,7 @@ def _word(number: int) -> str:
 def local_copy(
     library: Library, vectors: Mapping[str, NDArray[np.float32]], folder: Path
 ) -> Callable[[str, Filters], object]:
-    """The library's chunks in qdrant-client's local mode, and langchain-qdrant's hybrid query of them."""
+    """Copy the library's chunks to qdrant-client's local mode; return langchain-qdrant's hybrid query on them."""
     client = QdrantClient(path=str(folder))
     dense = {"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)}
     sparse = {"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)}
@@ -204,10 +204,10 @@ def local_copy(
 
     def search(question: str, filters: Filters) -> object:
         terms = encoder.encode_query(question)
-        only = scope_filter(filters)
+        condition = scope_filter(filters)
         legs = [
-            models.Prefetch(query=vectors[question].tolist(), using="dense", filter=only, limit=20),
-            models.Prefetch(query=models.SparseVector(**_columns(terms)), using="sparse", filter=only, limit=20),
+            models.Prefetch(query=vectors[question].tolist(), using="dense", filter=condition, limit=20),
+            models.Prefetch(query=models.SparseVector(**_columns(terms)), using="sparse", filter=condition, limit=20),
         ]
         fused = models.FusionQuery(fusion=models.Fusion.RRF)
         return client.query_points("chunks", query=fused, prefetch=legs, limit=10, with_payload=True)

@@ -1,7 +1,7 @@
 """One browser tab as the server sees it: Streamlit's protocol over its WebSocket, without a browser.
 
-A tab sends what a person does (rerun with the values of widgets) and, as the page asks for it, reruns fragments every
-so often; it receives elements. This client keeps of them what it needs to ask a question and to see the answer end.
+A tab sends a person's actions (reruns with the values of widgets), reruns fragments at the intervals that the page
+requests, and receives elements. This client keeps only what it needs to ask a question and to see the answer end.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 
 
 class Tab:
-    """Use as an async context manager; one coroutine at a time."""
+    """A tab, used as an async context manager, by one coroutine at a time."""
 
     def __init__(self, address: str, name: str = "") -> None:
-        """`address` is the app's, http://…; `name` is for messages."""
+        """Connect later to `address`, the app's http://… URL; `name` is for messages."""
         self._url = f"ws://{urlsplit(address).netloc}/_stcore/stream"
         self._name = name
         self._socket: ClientConnection
-        self._known: dict[str, ForwardMsg] = {}
+        self._cached: dict[str, ForwardMsg] = {}
         self._timers: dict[str, asyncio.Task[None]] = {}
         self._page = ""
         self._query = ""
@@ -37,11 +37,11 @@ class Tab:
         self._whole_run = True
         self._keys: set[str] = set()
         self.updates: list[float] = []
-        """When text of a running answer arrived, time.perf_counter."""
+        """Arrival times of text of a running answer (time.perf_counter)."""
 
     async def __aenter__(self) -> Self:
         self._socket = await connect(
-            self._url, subprotocols=[Subprotocol("streamlit")], max_size=None, open_timeout=_PATIENCE
+            self._url, subprotocols=[Subprotocol("streamlit")], max_size=None, open_timeout=_TIMEOUT
         )
         return self
 
@@ -53,40 +53,40 @@ class Tab:
         await self._socket.close()
 
     async def open(self) -> None:
-        """Load the first page; returns when it is drawn, with a box for questions."""
+        """Load the first page; return when it is drawn, with a box for questions."""
         await self._send()
-        await self._until(lambda: bool(self._box))
+        await self._receive_until(lambda: bool(self._box))
 
     async def ask(self, question: str) -> float:
-        """Ask, and return the seconds until the whole answer is drawn with its sources."""
+        """Ask; return the seconds until the whole answer is drawn with its sources."""
         self.updates.clear()
         began = time.perf_counter()
         await self._send(question=question)
-        await self._until(lambda: any("-source-" in key for key in self._keys))
+        await self._receive_until(lambda: any("-source-" in key for key in self._keys))
         return time.perf_counter() - began
 
-    async def _until(self, reached: Any) -> None:
-        """Receive until the end of a run of the whole page at which something is `reached`. Raises TimeoutError."""
-        async with asyncio.timeout(_PATIENCE):
+    async def _receive_until(self, reached: Any) -> None:
+        """Receive until a run of the whole page ends at which `reached` is true. Raises TimeoutError."""
+        async with asyncio.timeout(_TIMEOUT):
             while True:
                 message = ForwardMsg()
                 message.ParseFromString(await self._socket.recv(decode=False))
-                if self._take(self._resolved(message)) and reached():
+                if self._process(self._resolve(message)) and reached():
                     return
 
-    def _resolved(self, message: ForwardMsg) -> ForwardMsg:
-        """A message that the server sent before is sent as a reference."""
+    def _resolve(self, message: ForwardMsg) -> ForwardMsg:
+        """Resolve a message that the server sent before and now sends as a reference."""
         if message.WhichOneof("type") != "ref_hash":
             if message.metadata.cacheable:
-                self._known[message.hash] = message
+                self._cached[message.hash] = message
             return message
-        known = ForwardMsg()
-        known.CopyFrom(self._known[message.ref_hash])
-        known.metadata.CopyFrom(message.metadata)
-        return known
+        resolved = ForwardMsg()
+        resolved.CopyFrom(self._cached[message.ref_hash])
+        resolved.metadata.CopyFrom(message.metadata)
+        return resolved
 
-    def _take(self, message: ForwardMsg) -> bool:
-        """Note what a message tells; True at the end of a run of the whole page."""
+    def _process(self, message: ForwardMsg) -> bool:
+        """Process a message; return True at the end of a run of the whole page."""
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._whole_run = not message.metadata.run.fragment_ids
@@ -99,12 +99,12 @@ class Tab:
         elif kind == "auto_rerun":
             self._start_timer(message.auto_rerun.fragment_id, message.auto_rerun.interval)
         elif kind == "delta":
-            self._note(message)
+            self._add_element(message)
         elif kind == "script_finished":
             return message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY and self._whole_run
         return False
 
-    def _note(self, message: ForwardMsg) -> None:
+    def _add_element(self, message: ForwardMsg) -> None:
         delta = message.delta
         if delta.WhichOneof("type") == "add_block":
             self._keys.add(delta.add_block.id)
@@ -137,7 +137,7 @@ class Tab:
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_script_hash = self._query, self._page
-        state.cached_message_hashes.extend(self._known)
+        state.cached_message_hashes.extend(self._cached)
         if fragment:
             state.fragment_id, state.is_auto_rerun = fragment, True
         if question:

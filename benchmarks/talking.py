@@ -1,4 +1,4 @@
-"""The scripted chat model of the tests, made as talkative as models are: its answers are given several times over.
+"""The tests' scripted chat model, made as talkative as models are: it repeats its answers.
 
 python -m benchmarks.talking [--port N] [--pause SECONDS] [--times N]
 """
@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between the pieces of a stream")
-    parser.add_argument("--times", type=int, default=1, help="how often an answer is said")
+    parser.add_argument("--times", type=int, default=1, help="repetitions of each answer")
     options = parser.parse_args()
 
     def respond(request: Request) -> Reply:

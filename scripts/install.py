@@ -1,11 +1,10 @@
-"""Make .venv and install what locks/ names, each file checked by its SHA-256; a second call returns at once.
+"""Make .venv and install the packages in locks/, each file checked by its SHA-256; a second call returns immediately.
 
     python3 scripts/install.py [--office] [--ocr] [--postgres] [--bulk] [--dev] [--venv DIR]
 
-Runs on the system's Python with nothing installed, and says in one sentence what is missing.
-Where there is no NVIDIA GPU, or with TORCH_BUILD=cpu, torch comes as its CPU build: one short try, then PyPI's. That
-build alone is not checked: it comes from PyTorch's own index, or a mirror or folder that pip was told of, and these
-publish other files than PyPI.
+Runs on the system's Python with nothing installed, and says in one sentence what is missing. Without an NVIDIA GPU, or
+with TORCH_BUILD=cpu, it installs the CPU build of torch: one short try, then PyPI's. Only that build is not checked: it
+comes from PyTorch's own index, or a mirror or folder in pip's settings, and these publish other files than PyPI.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def stop(sentence: str) -> None:
 
 
 def check_python() -> None:
-    """Refuse an older Python, or one without venv, with what to do about it."""
+    """Refuse an older Python, or one without venv, and say how to fix it."""
     version = platform.python_version()
     if sys.version_info < OLDEST:
         stop(f"Python {version} is too old: 3.11 or newer is needed. Try: make run PYTHON=python3.12")
@@ -57,7 +56,7 @@ def check_python() -> None:
 
 
 def make_venv(folder: Path) -> Path:
-    """Create the environment if it is not there yet; returns its Python."""
+    """Create the environment if it is missing; return its Python."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.exists():
         say(f"Making {folder.name} with Python {platform.python_version()} ...")
@@ -66,8 +65,8 @@ def make_venv(folder: Path) -> Path:
     return python
 
 
-def pinned(name: str) -> str:
-    """The requirement line of `name` in requirements.txt, such as `torch==2.13.0`."""
+def pinned_requirement(name: str) -> str:
+    """Return the requirement line of `name` in requirements.txt, such as `torch==2.13.0`."""
     for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
         requirement = line.split("#")[0].strip()
         if requirement.startswith(name + "=="):
@@ -83,14 +82,14 @@ def has_nvidia_gpu() -> bool:
 
 
 def has_torch(python: Path) -> bool:
-    """Whether the environment holds the pinned torch already, whatever its build."""
+    """Return whether the environment has the pinned torch, of any build."""
     code = "import importlib.metadata as m; print(m.version('torch').split('+')[0])"
-    found = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
-    return "torch==" + found.stdout.strip() == pinned("torch")
+    process = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
+    return "torch==" + process.stdout.strip() == pinned_requirement("torch")
 
 
 def install_torch(python: Path) -> None:
-    """Put torch in place, as its CPU build where that will do: pip would fetch CUDA's gigabytes on Linux."""
+    """Install torch, as its CPU build if that is enough: pip would fetch CUDA's gigabytes on Linux."""
     if has_torch(python) or (wants_cpu_build() and install_cpu_build(python)):
         return
     if sys.platform == "linux" and not wants_cpu_build():
@@ -107,10 +106,10 @@ def wants_cpu_build() -> bool:
 
 
 def install_cpu_build(python: Path) -> bool:
-    """Only the label `+cpu` is asked for, so whichever index answers, no other build can come."""
+    """Request exactly the label `+cpu`, so that no index can serve another build."""
     say("Installing the CPU build of torch ...")
     one_short_try = ["--retries", "0", "--timeout", "8", "--extra-index-url", CPU_INDEX]
-    if not subprocess.call([*pip(python), "--no-deps", *one_short_try, pinned("torch") + "+cpu"]):
+    if not subprocess.call([*pip(python), "--no-deps", *one_short_try, pinned_requirement("torch") + "+cpu"]):
         return True
     confirm_large_download()
     return False
@@ -131,52 +130,52 @@ def pip(python: Path) -> list[str]:
     return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 
-def locked(names: list[str]) -> list[Path]:
+def lock_files(names: list[str]) -> list[Path]:
     return [ROOT / "locks" / f"{name}.txt" for name in names]
 
 
 def install_locked(python: Path, names: list[str]) -> None:
-    """Install these lock files: nothing that they do not name, and no file whose hash is another."""
-    lists = [argument for path in locked(names) for argument in ("-r", str(path))]
+    """Install these lock files: only what they name, and no file with another hash."""
+    lists = [argument for path in lock_files(names) for argument in ("-r", str(path))]
     if subprocess.call([*pip(python), "--no-deps", "--require-hashes", *lists]):
         stop("The requirements could not be installed; pip says why above. Then run the same command again.")
 
 
 def fingerprint(names: list[str]) -> str:
     digest = hashlib.sha256(platform.python_version().encode())
-    for path in locked(names):
+    for path in lock_files(names):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def install(python: Path, *, dev: bool, optional: Sequence[str] = ()) -> None:
-    """Install what the lock files name, with some of OPTIONAL, unless the same files were installed before."""
-    chosen = list(OPTIONAL if dev else optional)
+    """Install the lock files, with some of OPTIONAL, unless the same files were installed before."""
+    selected = list(OPTIONAL if dev else optional)
     stamps = {python.parent.parent / ".installed": ["app"]}
-    for name in chosen:
+    for name in selected:
         stamps[python.parent.parent / f".installed-{name}"] = ["app", name]
     if dev:
-        stamps[python.parent.parent / ".installed-dev"] = ["app", *chosen, "dev"]
-    wanted = {stamp: fingerprint([*names, "torch"]) for stamp, names in stamps.items()}
-    if all(stamp.exists() and stamp.read_text(encoding="utf-8") == mark for stamp, mark in wanted.items()):
+        stamps[python.parent.parent / ".installed-dev"] = ["app", *selected, "dev"]
+    marks = {stamp: fingerprint([*names, "torch"]) for stamp, names in stamps.items()}
+    if all(stamp.exists() and stamp.read_text(encoding="utf-8") == mark for stamp, mark in marks.items()):
         return
     install_torch(python)
     say("Installing the requirements (a few minutes the first time) ...")
     install_locked(python, list(dict.fromkeys(name for names in stamps.values() for name in names)))
-    for stamp, mark in wanted.items():
+    for stamp, mark in marks.items():
         stamp.write_text(mark, encoding="utf-8")
 
 
 def main() -> None:
     check_python()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    for name, what in OPTIONAL.items():
-        parser.add_argument(f"--{name}", action="store_true", help=f"also {what}")
+    for name, description in OPTIONAL.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"also {description}")
     parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="the environment's folder")
     options = parser.parse_args()
-    chosen = [name for name in OPTIONAL if getattr(options, name)]
-    install(make_venv(options.venv.absolute()), dev=options.dev, optional=chosen)
+    selected = [name for name in OPTIONAL if getattr(options, name)]
+    install(make_venv(options.venv.absolute()), dev=options.dev, optional=selected)
 
 
 if __name__ == "__main__":

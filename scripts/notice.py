@@ -1,9 +1,9 @@
-"""Write NOTICE: whose work Pagelight is made with, and under which licences (`make lock` does this too).
+"""Write NOTICE: the works that Pagelight uses, and their licences (`make lock` does this too).
 
     .venv/bin/python scripts/notice.py [--check]
 
-Reads what is installed of the lock files but dev.txt. With --check nothing is written:
-licences that changed before are compared with what was read of them (`make lint` does this).
+Reads what is installed of the lock files except dev.txt. With --check nothing is written: licences that changed before
+are compared with those that were reviewed (`make lint` does this).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Made by `make lock`.
 
 """
 READ = {"xberg": ("MIT", "081ff9e2978a771dc90f475aa5130871d85debdf120683cbb860b41662641272")}
-"""The licences of packages that changed theirs before, as read by a person: its name, and the SHA-256 of its text."""
+"""The licences of packages that changed theirs before, as reviewed by a person: name, and SHA-256 of the text."""
 _LOCKED = re.compile(r"^([a-z0-9-]+)==", re.MULTILINE)
 _FILES = re.compile(r"(?i).*\.dist-info/(?:licenses/)?(?:licen[cs]e|copying)[^/]*")
 
@@ -50,13 +50,13 @@ def main() -> int:
 
 
 def check() -> int:
-    """Whether each licence of READ that is installed is the one that was read; says which is not."""
-    for name, (known, digest) in READ.items():
-        found = distribution(name)
-        texts = [hashlib.sha256(text.encode()).hexdigest() for text in _texts(found)]
-        if licence(found) != known or texts != [digest]:
+    """Check that each installed package of READ has the reviewed licence. Raises SystemExit naming one that has not."""
+    for name, (reviewed, digest) in READ.items():
+        installed = distribution(name)
+        texts = [hashlib.sha256(text.encode()).hexdigest() for text in _texts(installed)]
+        if licence(installed) != reviewed or texts != [digest]:
             raise SystemExit(
-                f"{name} {found.version} comes under another licence than was read ({known}). "
+                f"{name} {installed.version} comes under another licence than was read ({reviewed}). "
                 "Read it, and write it into READ in scripts/notice.py, or go back to the version before."
             )
     return 0
@@ -65,44 +65,44 @@ def check() -> int:
 def rows() -> Iterator[str]:
     """Yield a line for each locked package that is installed: name, version, licence, address.
 
-    The head names what PyTorch's CUDA build brings, whose metadata often tell no licence.
+    The head names what PyTorch's CUDA build brings, whose metadata often name no licence.
     """
     files = [ROOT / "locks" / f"{name}.txt" for name in ("app", "office", "ocr", "postgres", "bulk")]
     locks = "".join(path.read_text("utf-8") for path in files)
     for name in sorted({"torch", *_LOCKED.findall(locks)}):
         try:
-            found = distribution(name)
+            installed = distribution(name)
         except PackageNotFoundError:  # one for another platform
             continue
-        version = found.version.partition("+")[0]
-        yield " | ".join(filter(None, (f"{name} {version}", licence(found), address(found))))
+        version = installed.version.partition("+")[0]
+        yield " | ".join(filter(None, (f"{name} {version}", licence(installed), address(installed))))
 
 
-def licence(found: Distribution) -> str:
-    """The licence by the package's own words: an SPDX expression, a classifier, or a field's or file's first line."""
-    told = found.metadata
-    if expression := told.get("License-Expression"):
+def licence(package: Distribution) -> str:
+    """Return a package's licence: an SPDX expression, a classifier, or the first line of a field or file."""
+    metadata = package.metadata
+    if expression := metadata.get("License-Expression"):
         return str(expression)
-    kinds = [kind.split(" :: ") for kind in told.get_all("Classifier") or []]
+    kinds = [kind.split(" :: ") for kind in metadata.get_all("Classifier") or []]
     if names := [kind[-1] for kind in kinds if kind[0] == "License" and len(kind) > 2]:
         return ", ".join(names)
-    titles = [text.strip().partition("\n")[0] for text in (told.get("License") or "", *_texts(found))]
+    titles = [text.strip().partition("\n")[0] for text in (metadata.get("License") or "", *_texts(package))]
     if not any(titles):
-        raise SystemExit(f"The licence of {found.name} is not told; look for it, and at this script.")
+        raise SystemExit(f"The licence of {package.name} is not told; look for it, and at this script.")
     return next(filter(None, titles)).strip()
 
 
-def _texts(found: Distribution) -> Iterator[str]:
-    for file in found.files or []:
+def _texts(package: Distribution) -> Iterator[str]:
+    for file in package.files or []:
         if _FILES.fullmatch(file.as_posix()):
             yield file.read_text()
 
 
-def address(found: Distribution) -> str:
-    links = dict(link.split(", ", 1) for link in found.metadata.get_all("Project-URL") or [] if ", " in link)
-    known = {name.lower(): link for name, link in links.items()}
-    wanted = ("homepage", "repository", "source", "source code", "github")
-    return found.metadata.get("Home-page") or next((known[name] for name in wanted if name in known), "")
+def address(package: Distribution) -> str:
+    links = dict(link.split(", ", 1) for link in package.metadata.get_all("Project-URL") or [] if ", " in link)
+    by_label = {name.lower(): link for name, link in links.items()}
+    labels = ("homepage", "repository", "source", "source code", "github")
+    return package.metadata.get("Home-page") or next((by_label[name] for name in labels if name in by_label), "")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Write the digest of each image into Dockerfile and docker-compose.yml, so that a tag that moves changes nothing.
+"""Write the digest of each image into Dockerfile and docker-compose.yml, so that a moved tag changes nothing.
 
     python3 scripts/pin_images.py
 
-Asks the images' registry, through docker. The tag stays beside the digest; run it again after changing one.
+Asks the images' registry through docker. The tag stays next to the digest; run it again after changing one.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 def main() -> int:
     for name in ("Dockerfile", "docker-compose.yml"):
         path = ROOT / name
-        path.write_text(_IMAGE.sub(_pinned, path.read_text("utf-8")), "utf-8")
+        path.write_text(_IMAGE.sub(_pin, path.read_text("utf-8")), "utf-8")
     return 0
 
 
-def _pinned(found: re.Match[str]) -> str:
-    return f"{found['lead']}{found['image']}@{digest(found['image'])}"
+def _pin(match: re.Match[str]) -> str:
+    return f"{match['lead']}{match['image']}@{digest(match['image'])}"
 
 
 def digest(image: str) -> str:
-    """The digest of an image's manifest, which names one image for each kind of processor."""
+    """Return the digest of an image's manifest, which names one image for each kind of processor."""
     command = ["docker", "buildx", "imagetools", "inspect", image, "--format", "{{.Manifest.Digest}}"]
     try:
-        told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"The digest of {image} could not be asked for: {error}. Nothing was changed.") from error
-    if not _DIGEST.fullmatch(told):
-        raise SystemExit(f"docker told no digest of {image}: {told!r}. Nothing was changed.")
-    return told
+    if not _DIGEST.fullmatch(output):
+        raise SystemExit(f"docker told no digest of {image}: {output!r}. Nothing was changed.")
+    return output
 
 
 if __name__ == "__main__":

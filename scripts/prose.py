@@ -1,7 +1,7 @@
-"""Find words in texts and docstrings that read like a translation, or name a thing by another word than the glossary.
+"""Find words in texts and docstrings that read like a translation, or use another word than the glossary.
 
-The texts are those of rag/locales, the docstrings those of public names in the rooms of CHECKED.
-`make lint` runs this; a line is printed for each find.
+The texts are those of rag/locales, the docstrings those of public names in CHECKED. `make lint` runs this and prints a
+line for each finding.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ _OF_LABELS = _TELLTALES | {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): bette
 def in_text(text: str, telltales: Mapping[re.Pattern[str], str] = _OF_LABELS) -> Iterator[str]:
     """Yield a hint for each tell-tale of `text`, and for each Chinese word that is another term's synonym."""
     for pattern, better in telltales.items():
-        if found := pattern.search(text):
-            yield f"“{found[0]}” (rather: {better})"
+        if match := pattern.search(text):
+            yield f"“{match[0]}” (rather: {better})"
 
 
 def in_docstring(text: str) -> Iterator[str]:
@@ -108,9 +108,9 @@ def files(rooms: tuple[str, ...] = CHECKED) -> Iterator[Path]:
 def main() -> int:
     """Print all findings. Return 1 if there are any."""
     texts = [one for file in (ROOT / "rag" / "locales").glob("*.toml") for one in locale_findings(file)]
-    found = [*texts, *(one for file in files() for one in code_findings(file))]
-    sys.stdout.writelines(f"{one}\n" for one in found or ["No tell-tales found."])
-    return 1 if found else 0
+    findings = [*texts, *(one for file in files() for one in code_findings(file))]
+    sys.stdout.writelines(f"{one}\n" for one in findings or ["No tell-tales found."])
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def test_ends(upto: str, inside: bool) -> None:
 
 def test_chunks_with_other_white_space_are_found_again() -> None:
     chunks = ["One sentence stands here. Another one", "Another one follows it. 黄山位于安徽省南部。", "莲花峰是主峰。"]
-    found = chunking._located(TEXT, lambda text: chunks)
+    found = chunking._locate(TEXT, lambda text: chunks)
     assert [TEXT[: one.end].split()[-1][-3:] for one in found] == ["one", "南部。", "主峰。"]
 
 

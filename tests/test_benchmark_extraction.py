@@ -46,15 +46,15 @@ def test_no_page_is_judged_by_its_own_site(folder: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(extraction_fit, "fit", fit)
     examples = list(read_examples(read_truth([folder])))
-    forests = extraction_fit.held_out(examples, 2)
+    forests = extraction_fit.fit_folds(examples, 2)
     assert all(e.row["site"] not in fitted[int(forests[e.row["id"]].start)] for e in examples)
     assert all(fitted.values())
 
 
-def test_each_kind_is_told_beside_trafilatura(folder: Path) -> None:
+def test_each_kind_is_compared_with_trafilatura(folder: Path) -> None:
     truth = read_truth([folder])
     found = extraction.measure(truth, {"3": Forest(-9.0, [])})  # to which all blocks are alike
     assert found["ours"]["pages"]["0"] == found["trafilatura"]["pages"]["0"] == 1.0 > found["ours"]["pages"]["3"]
     lines = extraction.report(truth, found)
     assert [line.split(" | ")[0] for line in lines[2:4]] == ["| all", "| article"]
-    assert "pages a second: ours " in lines[-1]
+    assert "pages per second: ours " in lines[-1]

@@ -34,7 +34,7 @@ def of_text(**expected: object) -> Case:
         ({"once": ("i",)}, ["has 'i' 2 times"]),
         ({"title": "Lamps"}, ["title 'lamp'"]),
         ({"error": "empty"}, ["not refused as empty"]),
-        ({"notice": "gate_mojibake"}, ["held back as ''"]),
+        ({"notice": "gate_mojibake"}, ["needs review: ''"]),
     ],
 )
 def test_faults(parser: Parser, expected: dict[str, object], said: list[str]) -> None:

@@ -22,4 +22,4 @@ def test_marks_are_judged_by_where_they_stand(boxes: list[tuple[int, int, int, i
     mask = np.zeros((100, 100), dtype=bool)
     for left, top, right, bottom in boxes:
         mask[top:bottom, left:right] = True
-    assert fragments.judged(mask, [(10, 10, 90, 20)], 100) == verdict
+    assert fragments.judge_mark(mask, [(10, 10, 90, 20)], 100) == verdict

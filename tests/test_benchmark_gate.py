@@ -12,7 +12,7 @@ import pytest
 from benchmarks import gate, intervals, report, samples
 from benchmarks.gate import MECHANISMS, Bench, Row
 from benchmarks.plain import Piece, PlainSearch, pieces_of
-from benchmarks.quoted import Quoted, _scored
+from benchmarks.quoted import Quoted, _score
 from tests.support.hashed_model import HashedBuiltin, HashedModel
 
 PAGES = [
@@ -43,7 +43,7 @@ class TestIntervals:
 
     def test_both_sides_count_alike(self) -> None:
         wrong, flagged = [True, False, False, False], [True, True, False, False]
-        assert intervals.balanced(np.ones((1, 4)), wrong, flagged) == pytest.approx((1 + 2 / 3) / 2)
+        assert intervals.mean_recall(np.ones((1, 4)), wrong, flagged) == pytest.approx((1 + 2 / 3) / 2)
 
     def test_where_a_kind_is_missing_there_is_no_figure(self) -> None:
         assert np.isnan(intervals.auroc(np.ones((1, 2)), [False, False], [0.1, 0.2])).all()
@@ -55,7 +55,7 @@ class TestPlainSearch:
         assert 560 < max(len(piece.text) for piece in pieces) <= 600
         assert "".join(piece.text for piece in pieces_of(PAGES, 0)).count("ferry") == 40
         search = PlainSearch(pieces, HashedModel())
-        for found in (search.by_words("lighthouse keeper"), search.fused("lighthouse keeper")):
+        for found in (search.by_words("lighthouse keeper"), search.by_fusion("lighthouse keeper")):
             assert "lighthouse keeper" in found[0]
         assert search.by_words("submarine") == []
 
@@ -68,11 +68,11 @@ class TestPlainSearch:
 
 class TestQuoted:
     def test_what_stands_in_the_evidence(self) -> None:
-        found = _scored(ROW, ["The bridge was  opened in 1911.", "It rains."])
+        found = _score(ROW, ["The bridge was  opened in 1911.", "It rains."])
         assert found == Quoted(2, [True, False], holds=True)
 
     def test_a_long_answer_is_not_looked_for(self) -> None:
-        assert _scored({**ROW, "answers": ["x" * 41]}, []).holds is None
+        assert _score({**ROW, "answers": ["x" * 41]}, []).holds is None
 
 
 def _row(ours: float, *rivals: float, higher: bool = True) -> Row:
@@ -86,7 +86,7 @@ def test_the_best_rival_is_the_one_to_beat() -> None:
     table = gate.as_table([_row(0.5, 0.2, 0.4), _row(3.0, 2.0, 5.0, higher=False), _row(0.5, 0.5)])
     ahead = [line.split("|")[-2].split()[0] for line in table.splitlines()[2:5]]
     assert ahead == ["+0.100", "-1.000", "+0.000"]
-    assert "Ahead in 1 rows, behind in 1, neither for certain in 1." in table
+    assert "Better in 1 rows, worse in 1, not significant in 1." in table
 
 
 @pytest.fixture
@@ -105,10 +105,10 @@ def test_without_any_set_the_sample_pages_are_measured_and_written(
     monkeypatch.setattr(gate, "PAGE", page)
     assert gate.main(["retrieval", "quoted", "--data", str(out / "none"), "--limit", "6", "--publish"]) == 0
     said, written = capsys.readouterr().out, page.read_text()
-    assert "Left out: xquad-en: not there" in said
+    assert "Skipped: xquad-en: missing" in said
     for row in ("examples, recall@4000", "examples, all@4000", "examples, sentences in the evidence"):
         assert f"| {row} |" in said and f"| {row} |" in written
-    assert "- limits: at most 6 questions" in written
+    assert "- limits: up to 6 questions" in written
 
 
 def test_what_breaks_costs_its_rows_and_no_more(
@@ -121,8 +121,8 @@ def test_what_breaks_costs_its_rows_and_no_more(
     monkeypatch.setitem(gate.MECHANISMS, "quoted", dataclasses.replace(MECHANISMS["quoted"], measure=breaks))
     assert gate.main(["quoted", "extraction", "--data", str(out / "none")]) == 1
     said = capsys.readouterr().out
-    assert "examples: LookupError" in said and "Ahead in 1 rows" in said
-    assert "Left out: wcxb aeb: not there" in said
+    assert "examples: LookupError" in said and "Better in 1 rows" in said
+    assert "Skipped: wcxb aeb: missing" in said
 
 
 def test_an_unknown_name_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:

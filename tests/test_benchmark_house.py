@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from benchmarks.house import Road, cycles, shape
+from benchmarks.house import Profile, cycles, shape
 from rag.text import split_sentences
 
 
@@ -24,7 +24,7 @@ def test_the_house_is_counted() -> None:
 
 
 def test_a_road_names_what_was_passed() -> None:
-    road = Road()
+    road = Profile()
     threading.setprofile(road)
     thread = threading.Thread(target=lambda: list(split_sentences("One. Two.")))
     thread.start()

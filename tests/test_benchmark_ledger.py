@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import ledger, report, samples
 from benchmarks.datasets import Dataset
-from benchmarks.ledger import Asked, pairs_of, rows_of
+from benchmarks.ledger import Result, pairs_of, rows_of
 from tests.support.hashed_model import HashedBuiltin
 
 
@@ -32,7 +32,7 @@ def test_only_questions_about_one_page_follow_on_each_other() -> None:
 
 
 def test_what_a_ledger_lacks_counts_against_it() -> None:
-    asked = [Asked(1.0, 0.0, False, True), Asked(1.0, 1.0, True, True)]
+    asked = [Result(1.0, 0.0, False, True), Result(1.0, 1.0, True, True)]
     rows = {str(row["way"]): row for row in rows_of("set", asked)}
     assert str(rows["one place says enough"]["all@4000"]).startswith("1.000")
     assert str(rows["likelier than not"]["ahead of a search"]).startswith("-0.500")

@@ -49,7 +49,7 @@ def test_a_difference_is_seen() -> None:
 def test_rankings_as_trec_eval_takes_them() -> None:
     """The second passage covers nothing new, the third two quotes at once, and a quote is missed."""
     ranked = Ranked("q", [{0}, {0}, {1, 2}], [1.0, 3.0, 2.0, 2.0])
-    assert [worth for *_, worth in ranked.judged(graded=True)] == [1, 0, 3, 2]
-    assert [worth for *_, worth in ranked.judged(graded=False)] == [1, 1, 1, 1]
-    assert not ranked.apart
-    assert Ranked("q", [{0}, {0}, {1}], [1.0, 3.0, 2.0]).apart
+    assert [worth for *_, worth in ranked.qrels(graded=True)] == [1, 0, 3, 2]
+    assert [worth for *_, worth in ranked.qrels(graded=False)] == [1, 1, 1, 1]
+    assert not ranked.is_apart
+    assert Ranked("q", [{0}, {0}, {1}], [1.0, 3.0, 2.0]).is_apart

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import multihop, report, samples
 from benchmarks.datasets import Dataset
-from benchmarks.multihop import Asked, rows_of
+from benchmarks.multihop import Result, rows_of
 from tests.support.hashed_model import HashedBuiltin
 
 
@@ -42,7 +42,7 @@ def test_it_runs_on_the_sample_pages(
 
 def test_kinds_are_told_apart_and_gains_are_paired() -> None:
     questions = [{"id": "a", "kind": "bridge"}, {"id": "b", "kind": "comparison"}]
-    found = {"one search": [Asked(1, 0.0), Asked(1, 1.0)], "judge": [Asked(3, 1.0), Asked(1, 1.0)]}
+    found = {"one search": [Result(1, 0.0), Result(1, 1.0)], "judge": [Result(3, 1.0), Result(1, 1.0)]}
     rows = {(row["set"], row["way"]): row for row in rows_of(Dataset("set", [], questions), found)}
     assert str(rows["set", "judge"]["ahead of one search"]).startswith("+0.500 ")
     assert str(rows["set, bridge", "judge"]["ahead of one search"]).startswith("+1.000 ")

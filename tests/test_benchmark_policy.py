@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.policy import Moment, Rollout, hindsight, learned, rows_of
+from benchmarks.policy import Moment, Rollout, best_stop, fit_stop, rows_of
 
 
 def rolled(gains_at: int) -> Rollout:
@@ -12,12 +12,12 @@ def rolled(gains_at: int) -> Rollout:
 
 def test_a_stop_is_learned_from_what_tells() -> None:
     rollouts = [rolled(place) for place in (1, 2, 3, 4) * 10]
-    stop = learned(rollouts)
+    stop = fit_stop(rollouts)
     assert [stop(rolled(place)) for place in (1, 2, 3, 4)] == [1, 2, 3, 4]
     name, _, searches, fewer, _, beside = rows_of("set", "learned", stop, rollouts)
     assert (name, searches, fewer, beside) == ("set", "2.50", "58%", "the same")
 
 
 def test_hindsight_stops_where_most_is_held_first() -> None:
-    assert hindsight(rolled(3)) == 3
-    assert hindsight(rolled(9)) == 1
+    assert best_stop(rolled(3)) == 3
+    assert best_stop(rolled(9)) == 1

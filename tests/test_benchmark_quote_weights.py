@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks import quote_weights
-from benchmarks.quote_weights import Asked
+from benchmarks.quote_weights import Sample
 
 
-def drawn(weights: np.ndarray, questions: int, seed: int) -> list[Asked]:
+def drawn(weights: np.ndarray, questions: int, seed: int) -> list[Sample]:
     """Questions of eight sentences, of which one was drawn by a softmax with `weights`."""
     chance = np.random.default_rng(seed)
     found = []
     for features in chance.random((questions, 8, len(weights))):
         odds = np.exp(features @ weights)
-        found.append(Asked(features, np.arange(8) == chance.choice(8, p=odds / odds.sum())))
+        found.append(Sample(features, np.arange(8) == chance.choice(8, p=odds / odds.sum())))
     return found
 
 

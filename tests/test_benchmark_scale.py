@@ -13,7 +13,7 @@ from qdrant_client.models import Filter
 from benchmarks import building
 from benchmarks.dedupe import resolve_seconds
 from benchmarks.drawing import curves
-from benchmarks.searching import searches, timed
+from benchmarks.searching import searches_of, time_searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, local_copy
 from rag.models.sparse import SparseEncoder
 from rag.store.qdrant.edge.client import EdgeClient
@@ -49,8 +49,8 @@ def test_filled_pages_are_what_commits_leave(world: World, tmp_path: Path) -> No
     assert _of_page(library, world.page(5).page.url_hash) == _of_page(committed, world.page(5).page.url_hash)
 
     asked = [world.question(number, PAGES) for number in range(6)]
-    ways = searches(library, asked)
-    found = timed(ways, asked, warm_up=2)
+    ways = searches_of(library, asked)
+    found = time_searches(ways, asked, warm_up=2)
     assert set(found) == {"mmr", "rerank", "mmr_found", "rerank_found"}
     assert found["mmr_found"]["p50"] < found["mmr"]["p50"]
     assert all(0 < one["p50"] <= one["p95"] for one in found.values())

@@ -34,7 +34,7 @@ def test_a_table_for_each_set_with_the_small_rule_beside(tmp_path: Path, monkeyp
     rows = {line.split(" | ")[0].strip("| "): line for line in table.splitlines()[2:]}
     assert rows["small rule"].count("1.000 (") == rows["rules"].count("1.000 (") == 3
     assert "| 1.000 (1.000 to 1.000) | 0.000 (0.000 to 0.000) |" in rows["judge, 100% right"]
-    assert "| 0 | 0 |" in rows["… overruled where a number stands nowhere"]
+    assert "| 0 | 0 |" in rows["… overruled if a number is missing"]
 
 
 def test_an_overrule_turns_verdicts_right_and_wrong() -> None:
@@ -42,8 +42,8 @@ def test_an_overrule_turns_verdicts_right_and_wrong() -> None:
     case = {"id": "c", "passages": [PAGE], "text": "Nobody crossed it in 1985.", "bad": 1, "spans": [[21, 25]]}
     alone, over = (measure([case], partial(judge, right=0.0, overrule=one)) for one in (None, lacks_number))
     assert (alone[0].flagged, over[0].flagged) == (False, True)
-    assert statements._turned(alone, over) == ["1", "0"]
-    assert statements._turned(over, alone) == ["0", "1"]
+    assert statements._count_turned(alone, over) == ["1", "0"]
+    assert statements._count_turned(over, alone) == ["0", "1"]
 
 
 def test_the_small_rule_flags_few_words_and_unknown_numbers() -> None:
@@ -65,6 +65,8 @@ def test_figures_and_the_small_rule_are_those_of_the_judging_script(name: str) -
         wrong, weights = [one.wrong for one in units], np.ones((1, len(units)))
         assert len(units) == theirs["n"]
         assert intervals.auroc(weights, wrong, [one.worth for one in units]) == pytest.approx(theirs["AUROC"])
-        assert intervals.balanced(weights, wrong, [one.flagged for one in units]) == pytest.approx(theirs["balanced"])
+        assert intervals.mean_recall(weights, wrong, [one.flagged for one in units]) == pytest.approx(
+            theirs["balanced"]
+        )
         if checker is small_rule:
             assert theirs == judging["score"](cases, [judging["small_rule"](case) for case in cases])

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from benchmarks.serving import Served
+from benchmarks.serving import ServedApp
 from benchmarks.streaming import Round, cpu_of_answers, parts_of, row_of
 
 
@@ -35,7 +35,7 @@ def test_answers_that_never_came_are_counted_and_cost_those_that_did() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 def test_processor_time_grows_with_work() -> None:
-    served, end = Served("", 0.0, os.getpid()), time.process_time() + 0.05
+    served, end = ServedApp("", 0.0, os.getpid()), time.process_time() + 0.05
     began = served.cpu_seconds()
     while time.process_time() < end:
         pass
@@ -43,4 +43,4 @@ def test_processor_time_grows_with_work() -> None:
 
 
 def test_of_a_process_that_is_not_there_nothing_is_known() -> None:
-    assert Served("", 0.0, -1).cpu_seconds() == 0.0
+    assert ServedApp("", 0.0, -1).cpu_seconds() == 0.0

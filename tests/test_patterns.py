@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.patterns import SECONDS, Found, package_patterns, worst
+from benchmarks.patterns import SECONDS, PatternUse, package_patterns, worst
 
 # For a busy machine; the command tells the milliseconds.
 _PATIENCE = 4
@@ -19,7 +19,7 @@ _all = functools.cache(package_patterns)
 _ROOMS = ("rag.checking", "rag.reading", "rag.reasoning", "rag.web", "rag.ui")
 
 
-def _slow(patterns: list[Found]) -> list[str]:
+def _slow(patterns: list[PatternUse]) -> list[str]:
     rows = [row for one in patterns if (row := worst(one))]
     return [f"{row.place}: {row}" for row in rows if not row.is_proportionate or row.seconds > _PATIENCE * SECONDS]
 
@@ -60,7 +60,7 @@ def test_patterns_are_found_wherever_they_stand() -> None:
     ],
 )
 def test_slow_ones_are_seen(pattern: str | bytes) -> None:
-    assert _slow([Found("here", pattern, re.DOTALL, ("search",))])
+    assert _slow([PatternUse("here", pattern, re.DOTALL, ("search",))])
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_slow_ones_are_seen(pattern: str | bytes) -> None:
     [(r"\s+$", "fullmatch"), (r"(?<!\s)\s++$", "search"), (r"\w++;", "match"), (r"a{1,20}b", "search")],
 )
 def test_quick_ones_pass(pattern: str, method: str) -> None:
-    assert _slow([Found("here", pattern, 0, (method,))]) == []
+    assert _slow([PatternUse("here", pattern, 0, (method,))]) == []

@@ -1,9 +1,9 @@
-"""What survives on the way from a file to its text: constructed files, with facts that must and must not be readable.
+"""Fidelity from a file to its text: constructed files, with facts that must and must not be readable.
 
     python -m benchmarks.fidelity [SET ...] [--only WORD] [--faults] [--json]
 
-Every file is read as an import reads it, in the parser's child. Prints how many spellings of each construct are read
-right; --faults prints what is wrong with the others, and --text what was read of each.
+Every file is read as an import reads it, in the parser's child process. Prints how many spellings of each construct are
+read correctly; --faults prints the faults of the others, and --text the text of each.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ def main(arguments: list[str] | None = None) -> int:
             print(json.dumps({"set": name, "wrong": wrong(results), "cases": len(results)}, ensure_ascii=False))
             continue
         print(f"\n{name}\n\n{by_construct(results)}")
-        for case, said in wrong(results).items() if options.faults else ():
-            print("\n".join([case, *(f"    {fault}" for fault in said)]))
+        for case, messages in wrong(results).items() if options.faults else ():
+            print("\n".join([case, *(f"    {fault}" for fault in messages)]))
     return 0
 
 
 def measure(cases: Iterable[Case]) -> list[Result]:
-    """Each case with what is wrong with it."""
+    """Return each case with its faults."""
     with Parser() as parser:
         return [(case, faults(case, parser)) for case in cases]
 
 
 def wrong(results: Sequence[Result]) -> dict[str, list[str]]:
-    """The cases that are read wrong, by `construct: spelling`, with their faults."""
-    return {f"{case.construct}: {case.spelling}": said for case, said in results if said}
+    """Return the cases with faults, by `construct: spelling`."""
+    return {f"{case.construct}: {case.spelling}": messages for case, messages in results if messages}
 
 
 def by_construct(results: Sequence[Result]) -> str:
-    """A table: spellings, and those that are read right, of each construct and of all."""
+    """Return a table: spellings, and those read correctly, of each construct and of all."""
     rights: dict[str, list[bool]] = defaultdict(list)
-    for case, said in results:
-        rights[case.construct].append(not said)
-    rights["all"] = [not said for _, said in results]
-    rows = [[construct, str(len(own)), str(sum(own))] for construct, own in rights.items()]
+    for case, messages in results:
+        rights[case.construct].append(not messages)
+    rights["all"] = [not messages for _, messages in results]
+    rows = [[construct, str(len(flags)), str(sum(flags))] for construct, flags in rights.items()]
     return table(["construct", "spellings", "right"], rows)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("sets", nargs="*", choices=[*SETS, []], help="kinds of files; all where none is named")
-    parser.add_argument("--only", default="", metavar="WORD", help="cases whose name holds this")
-    parser.add_argument("--faults", action="store_true", help="what is wrong with each case that is not right")
+    parser.add_argument("sets", nargs="*", choices=[*SETS, []], help="kinds of files (default: all)")
+    parser.add_argument("--only", default="", metavar="WORD", help="cases whose name contains this")
+    parser.add_argument("--faults", action="store_true", help="print the faults of each wrong case")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(arguments)
 

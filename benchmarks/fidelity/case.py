@@ -1,4 +1,4 @@
-"""A file with the facts that its text must and must not hold, and what is wrong with what was read of it."""
+"""A file with the facts that its text must and must not contain, and the faults of what was read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rag.reading.quality import judge
 
 _BLANKS = re.compile(r"[^\S\n]+")
 Fact = str | tuple[str, ...]
-"""A piece of text, or several of which one is enough."""
+"""A piece of text, or several alternatives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One spelling of a construct, as a file.
 
-    Facts are looked up as they are written, and with each run of blanks taken as one space. `error` is the code of the
-    refusal that must come instead of a text, `notice` that of the reason to hold the file back.
+    Facts are searched for as written, and with each run of blanks as one space. `error` is the code of the expected
+    refusal, `notice` that of the expected reason for review.
     """
 
     construct: str
@@ -36,12 +36,12 @@ class Case:
 
 
 def faults(case: Case, parser: Parser) -> list[str]:
-    """What is wrong with the text that the app reads from the file, a line each; empty where all is right."""
+    """Return the faults of the text that the app reads from the file, a line each; empty if there are none."""
     try:
-        found = parser.parse(case.body, case.content_type, None, case.name)
+        result = parser.parse(case.body, case.content_type, None, case.name)
     except IngestError as error:
         return [] if case.error == error.code else [f"refused: {error.code}"]
-    return [f"not refused as {case.error}"] if case.error else [*_in_text(case, found.text), *_about(case, found)]
+    return [f"not refused as {case.error}"] if case.error else [*_in_text(case, result.text), *_in_facts(case, result)]
 
 
 def _in_text(case: Case, text: str) -> list[str]:
@@ -54,12 +54,12 @@ def _in_text(case: Case, text: str) -> list[str]:
     ]
 
 
-def _about(case: Case, found: Extracted) -> list[str]:
-    notice = judge(found, can_read=lambda text: True)
+def _in_facts(case: Case, result: Extracted) -> list[str]:
+    notice = judge(result, can_read=lambda text: True)
     code = notice.code if notice else ""
     return [
-        *([f"title {found.title!r}"] if case.title and found.title != case.title else []),
-        *([f"held back as {code!r}"] if code != case.notice else []),
+        *([f"title {result.title!r}"] if case.title and result.title != case.title else []),
+        *([f"needs review: {code!r}"] if code != case.notice else []),
     ]
 
 

@@ -39,8 +39,8 @@ def cases() -> Iterator[Case]:
 
 
 def _xml(short: str) -> str:
-    for pattern, written in _SHORTHAND:
-        short = pattern.sub(written, short)
+    for pattern, replacement in _SHORTHAND:
+        short = pattern.sub(replacement, short)
     return short
 
 
@@ -75,7 +75,7 @@ def _strict() -> Iterator[Case]:
 
 
 def _book(rows: list[list[Any]], merged: str = "", **formats: str) -> bytes:
-    """A workbook with one sheet; `formats` are those of cells by their names."""
+    """Return a workbook with one sheet; `formats` are number formats by cell name."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -161,10 +161,10 @@ def _mails() -> Iterator[Case]:
         subtype="octet-stream",
         filename="rules.docx",
     )
-    within = EmailMessage()
-    within["Subject"] = "An older mail"
-    within.set_content("The tower opens at six.")
-    mail.add_attachment(within)
+    attached = EmailMessage()
+    attached["Subject"] = "An older mail"
+    attached.set_content("The tower opens at six.")
+    mail.add_attachment(attached)
     must = (
         "# Berth fees 停泊费",
         "From: Ines Holm",
@@ -204,21 +204,21 @@ def _others() -> Iterator[Case]:
     must = (*must, "ZeroDivisionError: division by zero")
     yield Case("notebook", "texts, code and prints", _notebook(), IPYNB, must, ("NO",), name="ranges.ipynb")
     must = ("Ines: The lamp & its oil burn.", "Bo: Not here.")
-    not_said = ("-->", "<", "NOTE", "by hand")
+    absent = ("-->", "<", "NOTE", "by hand")
     vtt = "\n\n".join(["WEBVTT", "NOTE by hand", *(f"{times}\n{lines}" for times, lines in _CUES)])
-    yield Case("captions", "WebVTT", vtt.encode(), VTT, must, not_said, ("The lamp & its",), name="lamps.vtt")
+    yield Case("captions", "WebVTT", vtt.encode(), VTT, must, absent, ("The lamp & its",), name="lamps.vtt")
     srt = "\r\n\r\n".join(f"{n}\r\n00:00:0{n},000 --> 00:00:0{n},900\r\n{line}" for n, line in enumerate(_LINES))
-    yield Case("captions", "SubRip in GBK", srt.encode("gbk"), SRT, _SAID, ("-->", "an8", "<i>"), name="lamps.srt")
+    yield Case("captions", "SubRip in GBK", srt.encode("gbk"), SRT, _TEXTS, ("-->", "an8", "<i>"), name="lamps.srt")
 
 
 def _notebook() -> bytes:
     table = "<table><tr><th></th><th>9</th></tr><tr><td>Skerry</td><td></td></tr></table>"
-    failed = {"ename": "ZeroDivisionError", "evalue": "division by zero", "traceback": ["NO"]}
-    shown = {"data": {"text/html": table, "text/plain": "NO"}}
+    error = {"ename": "ZeroDivisionError", "evalue": "division by zero", "traceback": ["NO"]}
+    result = {"data": {"text/html": table, "text/plain": "NO"}}
     cells = [
         {"cell_type": "markdown", "source": ["# Ranges\n", "In miles, see [here](x)."]},
-        {"cell_type": "code", "source": "if lit:\n    show(table)", "outputs": [shown]},
-        {"cell_type": "code", "source": ["1/0"], "outputs": [failed]},
+        {"cell_type": "code", "source": "if lit:\n    show(table)", "outputs": [result]},
+        {"cell_type": "code", "source": ["1/0"], "outputs": [error]},
     ]
     return json.dumps({"cells": cells, "metadata": {"kernelspec": {"language": "python"}}}).encode()
 
@@ -229,4 +229,4 @@ _CUES = (
     ("00:06.000 --> 00:08.000", "<v Bo>Not here."),
 )
 _LINES = ("{\\an8}<i>灯塔每晚六点亮灯，", "直到天明。</i>")
-_SAID = ("灯塔每晚六点亮灯，", "直到天明。")
+_TEXTS = ("灯塔每晚六点亮灯，", "直到天明。")

@@ -1,4 +1,4 @@
-"""Web pages: the fragments of pages.toml, each within a page of six paragraphs."""
+"""Web pages: the fragments of pages.toml, each inside a page of six paragraphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROSE = {
 
 
 def cases() -> Iterator[Case]:
-    """Every fragment, by construct. A row with `page` is a whole page."""
+    """Yield every fragment, by construct. A row with `page` is a whole page."""
     for construct, rows in tomllib.loads(_FILE.read_text("utf-8")).items():
         for row in rows:
             yield _case(construct, row)
@@ -38,11 +38,11 @@ def _case(construct: str, row: dict[str, Any]) -> Case:
 
 
 def in_page(fragment: str, language: str = "en") -> str:
-    """A page of prose around a fragment."""
+    """Return a page of prose around a fragment."""
     prose = "".join(f"<p>{_PROSE[language].format(number)}</p>" for number in range(1, 4))
     main = f"<h1>Logs</h1>{prose}{fragment}{prose}"
     return f"<html lang={language}><head><title>Logs</title></head><body><main>{main}</main></body></html>"
 
 
-def _fact(given: str | list[str]) -> Fact:
-    return given if isinstance(given, str) else tuple(given)
+def _fact(value: str | list[str]) -> Fact:
+    return value if isinstance(value, str) else tuple(value)

@@ -1,4 +1,4 @@
-"""PDF files: each spelling of a construct drawn as programs draw it."""
+"""PDF files: each spelling of a construct as programs draw it."""
 
 from __future__ import annotations
 
@@ -60,44 +60,44 @@ Row = tuple[str, str, bytes, dict[str, Any]]
 
 
 def _lines() -> Iterator[Row]:
-    apart, beside = {"must": IN_ORDER}, [(50, LEFT), (330, RIGHT)]
-    yield "columns", "one after the other", drawn("".join(lines(x, 700, *words) for x, words in beside)), apart
+    in_order, columns = {"must": IN_ORDER}, [(50, LEFT), (330, RIGHT)]
+    yield "columns", "one after the other", drawn("".join(lines(x, 700, *words) for x, words in columns)), in_order
     pairs = "".join(
         text(50, 700 - 12 * n, one) + text(330, 700 - 12 * n, other)
         for n, (one, other) in enumerate(zip(LEFT, RIGHT, strict=True))
     )
-    yield "columns", "row by row", drawn(pairs), apart
+    yield "columns", "row by row", drawn(pairs), in_order
     three = "".join(
         text(x, 700 - 12 * n, words[n], 7) for n in range(4) for x, words in ((40, LEFT), (220, MIDDLE), (400, RIGHT))
     )
     must = (*IN_ORDER, "with soft cloth and spirit")
     yield "columns", "three, row by row", drawn(three), {"must": must}
     words = "Every failed lamp is told of in the log.".split()
-    said = {"must": ("Every failed lamp is told of in the log.",)}
+    expected = {"must": ("Every failed lamp is told of in the log.",)}
     for gap in (320, 190):
         array = f")-{gap}(".join(words)
-        yield "spaces", f"gaps of {gap} in one operator", drawn(f"BT /F1 10 Tf 60 700 Td [({array})] TJ ET"), said
+        yield "spaces", f"gaps of {gap} in one operator", drawn(f"BT /F1 10 Tf 60 700 Td [({array})] TJ ET"), expected
     loose = f"BT /F1 10 Tf 2 Tc 60 700 Td ({' '.join(words)}) Tj ET"
-    yield "spaces", "letters set apart", drawn(loose), said
+    yield "spaces", "letters set apart", drawn(loose), expected
     wide = f"BT /F1 10 Tf 6 Tw 60 700 Td ({' '.join(words)}) Tj ET"
-    yield "spaces", "words set apart", drawn(wide), said
+    yield "spaces", "words set apart", drawn(wide), expected
     for name, hyphen in (("hyphen", "-"), ("soft hyphen", "\xad")):
         divided = lines(
             60, 700, f"The oil of all lamps is weighed by the adminis{hyphen}", "tration of the coast each May."
         )
         yield "hyphenation", name, drawn(divided), {"must": ("administration of the coast",)}
-    kept = lines(
+    compound = lines(
         60, 700, "A well-kept lamp is bright, and of every well-", "kept lamp the log says so in its last column."
     )
-    yield "hyphenation", "a compound", drawn(kept), {"must": ("every well-kept lamp",)}
+    yield "hyphenation", "a compound", drawn(compound), {"must": ("every well-kept lamp",)}
     for degrees, turn in ((90, "0 1 -1 0"), (180, "-1 0 0 -1"), (270, "0 -1 1 0")):
         at = {90: (300, 60, 12, 0), 180: (560, 400, 0, 12), 270: (300, 700, -12, 0)}[degrees]
         body = "".join(text(at[0] + at[2] * n, at[1] + at[3] * n, line, turn=turn) for n, line in enumerate(LEFT))
         yield "turned page", str(degrees), drawn(body, page=f"/Rotate {degrees}"), {"must": IN_ORDER[:1]}
     note = text(20, 500, "Draft of the second of May", 8, "0 1 -1 0")
-    where = {"must": (*IN_ORDER[:1], "noon, so that ships", "Draft of the second of May")}
-    yield "turned note", "before the text", drawn(note + BODY), where
-    yield "turned note", "within the text", drawn(lines(60, 740, *LEFT[:2]) + note + lines(60, 716, *LEFT[2:])), where
+    order = {"must": (*IN_ORDER[:1], "noon, so that ships", "Draft of the second of May")}
+    yield "turned note", "before the text", drawn(note + BODY), order
+    yield "turned note", "within the text", drawn(lines(60, 740, *LEFT[:2]) + note + lines(60, 716, *LEFT[2:])), order
     pages = [
         lines(60, 760, "Report of the coast lights", size=8)
         + lines(60, 700, *words)
@@ -178,11 +178,11 @@ def _marks() -> Iterator[Row]:
     arabic = unicode_map(
         {"a": "م", "b": "لا", "c": "س", "d": "لإ", "e": "ن", "f": "ت", "g": "ا", "h": "ج", "i": "ي", "j": "ة"}
     )
-    said = drawn(text(300, 700, "abc") + text(300, 680, "jihgfedg"), font=MADE_UP, objects=[arabic])
-    yield "right to left", "two letters in one sign", said, {"must": ("سلام", "الإنتاجية")}
-    joined = unicode_map({"f": "ﬁ", "l": "ﬂ", "a": "a", "n": "n", "d": "d", "o": "o", "w": "w", "s": "s"})
-    both = drawn(text(60, 700, "fnd and low"), font=MADE_UP, objects=[joined])
-    yield "ligatures", "as one character", both, {"must": ("find and flow",)}
+    arabic_pdf = drawn(text(300, 700, "abc") + text(300, 680, "jihgfedg"), font=MADE_UP, objects=[arabic])
+    yield "right to left", "two letters in one sign", arabic_pdf, {"must": ("سلام", "الإنتاجية")}
+    ligature_map = unicode_map({"f": "ﬁ", "l": "ﬂ", "a": "a", "n": "n", "d": "d", "o": "o", "w": "w", "s": "s"})
+    ligature_pdf = drawn(text(60, 700, "fnd and low"), font=MADE_UP, objects=[ligature_map])
+    yield "ligatures", "as one character", ligature_pdf, {"must": ("find and flow",)}
 
 
 def _fields() -> Iterator[Row]:
@@ -192,12 +192,12 @@ def _fields() -> Iterator[Row]:
 
     box = b"<</Type/Annot/Subtype/Widget/Rect[160 632 400 650]"
     label = BODY + text(60, 638, "Name of the light:")
-    said = {"must": ("Name of the light: Blue Skerry",)}
-    yield "form", "text", form(box + b"/FT/Tx/T(name)/V(Blue Skerry)>>", body=label), said
+    expected = {"must": ("Name of the light: Blue Skerry",)}
+    yield "form", "text", form(box + b"/FT/Tx/T(name)/V(Blue Skerry)>>", body=label), expected
     child = b"<</Type/Annot/Subtype/Widget/Rect[160 632 400 650]/Parent 5 0 R>>"
     parent = b"<</FT/Tx/T(name)/V(Blue Skerry)/Kids[4 0 R]>>"
     inherited = drawn(label, catalog="/AcroForm<</Fields[5 0 R]>>", page="/Annots[4 0 R]", objects=[child, parent])
-    yield "form", "text, in the field above the box", inherited, said
+    yield "form", "text, in the field above the box", inherited, expected
     choice = box + b"/FT/Ch/Ff 131072/T(c)/Opt[[(a)(North coast)][(b)(South coast)]]/V(b)>>"
     yield "form", "choice", form(choice, body=BODY + text(60, 638, "Coast:")), {"must": ("Coast: South coast",)}
     states = b"/AP<</N<</Yes 1 0 R/Off 1 0 R>>>>"
@@ -218,8 +218,8 @@ def _files() -> Iterator[Row]:
     )
     right = lines(60, 740, *map(str.upper, LEFT))
     font = {"font": MADE_UP, "objects": [unicode_map({**GARBLED, **{sign: sign for sign in right}})]}
-    kept = {"must": ("THE LOG OF EVERY NIGHT", "## Page 1"), "must_not": ("ɹ", "Θ", "ང")}
-    yield "mojibake", "one page of two", drawn(right, wrong, **font), kept
+    readable = {"must": ("THE LOG OF EVERY NIGHT", "## Page 1"), "must_not": ("ɹ", "Θ", "ང")}
+    yield "mojibake", "one page of two", drawn(right, wrong, **font), readable
     yield "mojibake", "every page", drawn(wrong, **font), {"error": "pdf_unmapped"}
     shifted = "".join(chr(ord(letter) - 29) if letter != " " else " " for letter in " ".join((*LEFT, *RIGHT)).lower())
     escaped = shifted.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
@@ -232,12 +232,12 @@ def _files() -> Iterator[Row]:
     )
     cover = text(150, 740, "UNITED STATES", 18) + text(90, 718, "SECURITIES AND EXCHANGE COMMISSION", 18)
     cover += text(250, 690, "FORM 8-K", 14) + text(230, 640, "NORTHERN LIGHTS CORP", 12)
-    named = (
+    filing = (
         cover
         + text(180, 626, "(Exact name of registrant as specified in its charter)", 8)
         + lines(60, 580, *LEFT, *RIGHT)
     )
-    yield "title", "a filing's cover", drawn(named), {"title": "NORTHERN LIGHTS CORP · FORM 8-K"}
+    yield "title", "a filing's cover", drawn(filing), {"title": "NORTHERN LIGHTS CORP · FORM 8-K"}
     yield (
         "title",
         "an authority and no name",

@@ -5,7 +5,7 @@ import random
 import pytest
 from playwright.sync_api import Browser
 
-from benchmarks.fragments import EXAMPLES, Cited, Site, citations, look, open_page
+from benchmarks.fragments import EXAMPLES, Citation, Site, citations, look, open_page
 from rag.checking.fragments import text_fragment
 
 CITED = list(
@@ -18,7 +18,7 @@ CITED = list(
 
 
 @pytest.mark.parametrize("cited", CITED, ids=lambda cited: cited.path)
-def test_the_sentence_is_marked_and_in_sight(browser: Browser, cited: Cited) -> None:
+def test_the_sentence_is_marked_and_in_sight(browser: Browser, cited: Citation) -> None:
     with Site({f"/{file.name}": file.read_bytes() for file in EXAMPLES.glob("*.html")}) as site:
         page = open_page(browser, site.address)
         assert look(page, site.address, cited) == "", cited.sentence
@@ -30,7 +30,7 @@ def test_a_link_that_leads_elsewhere_is_noticed(browser: Browser) -> None:
     first, second = (cited for cited in CITED[:2])
     with Site({first.path: (EXAMPLES / first.path[1:]).read_bytes()}) as site:
         page = open_page(browser, site.address)
-        wrong = Cited(
+        wrong = Citation(
             first.path, "sample", first.text + second.sentence, len(first.text), len(first.text + second.sentence)
         )
         assert text_fragment("", wrong.text, wrong.start, wrong.end)
