@@ -26,7 +26,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, spread
 from benchmarks.intervals import format_mean
 from benchmarks.report import OUT, table
 from rag.reading.charset import decode
-from rag.web.declared_charset import codec_of
+from rag.web.markup import codec_of
 
 TEXTS = OUT / "help" / "usr" / "share"
 _CENTRAL = ("cs", "pl", "hu", "ro", "sl", "hr")

@@ -18,8 +18,8 @@ from typing import Any
 
 from rag.errors import FetchError
 from rag.reading.sitemap import parse_sitemap
-from rag.web.declared_charset import codec_of, find_declaration
 from rag.web.guard import check_url
+from rag.web.markup import codec_of, find_declaration
 from rag.web.robots import parse_rules
 from rag.web.url_key import join_url, split_url, url_key
 

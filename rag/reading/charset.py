@@ -1,6 +1,6 @@
 """Decoding: byte order mark, then UTF-8, then the declared charset, then detection.
 
-Nothing but UTF-8 looks like UTF-8, so it takes precedence over any declaration (`rag.web.declared_charset`). A declared
+Nothing but UTF-8 looks like UTF-8, so it takes precedence over any declaration (`rag.web.markup`). A declared
 charset is right if it explains the bytes. Single-byte charsets accept any bytes, so such a declaration is ignored if
 the bytes are clearly an East Asian text. The rest is left to chardetng, Firefox's detector, which knows how often
 letters follow each other in the languages of the web.
@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from functools import partial
 
-from rag.web.declared_charset import codec_of, detect_utf16, find_declaration
+from rag.web.markup import codec_of, detect_utf16, find_declaration
 from rag.web.url_key import split_url
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))

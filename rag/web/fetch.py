@@ -24,13 +24,23 @@ from rag.errors import FetchError
 from rag.tracing import span
 from rag.types import because
 from rag.web import transport
-from rag.web.body import decode_body
 from rag.web.connections import Connections, HostGates
 from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, printable
-from rag.web.http_headers import FetchCookies, conditions, entity_tag, header, header_text, http_date, retry_after
-from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
-from rag.web.refresh import meta_target, parse_refresh, target_of
-from rag.web.refusals import body_errors, plain_errors, raise_too_large, redirect_refusal, status_cause
+from rag.web.markup import meta_target, parse_refresh, target_of
+from rag.web.media import MEGABYTE, byte_limit, check_declared, media_type, parse_content_type
+from rag.web.responses import (
+    CorruptError,
+    FetchCookies,
+    TooLargeError,
+    UnknownEncodingError,
+    conditions,
+    decode_body,
+    entity_tag,
+    header,
+    header_text,
+    http_date,
+    retry_after,
+)
 from rag.web.url_key import join_location
 
 logger = logging.getLogger(__name__)
@@ -136,7 +146,7 @@ class Fetcher:
         address = url.strip()
         checked = check_url(address, self._allow)
         budget = transport.Budget(self._deadline, _MAX_HEADER_BYTES)
-        with span(checked.host, "fetch", url=printable(address)) as trace, plain_errors(address, checked, budget):
+        with span(checked.host, "fetch", url=printable(address)) as trace, _plain_errors(address, checked, budget):
             headers = [*_HEADERS, *conditions(etag, last_modified)]
             run = _Run(self._connections, self.gates, self._allow, address, headers, budget, raw, stopped)
             fetched = run.follow(checked)
@@ -238,7 +248,7 @@ class _Run:
         body = self._read(response, byte_limit(essence))
         kind = media_type(body, essence, url.raw, charset)
         if len(body) > byte_limit(kind):
-            raise_too_large(self.given, byte_limit(kind))
+            _raise_too_large(self.given, byte_limit(kind))
         page = self._build_result(response, kind, charset, body)
         if kind != "text/html" or refresh:
             return page
@@ -276,13 +286,13 @@ class _Run:
             url=printable(self.given),
             status=response.status,
             **({} if pause is None else {"retry_after": pause}),
-            **because(status_cause(response.status), status=response.status),
+            **because(_status_cause(response.status), status=response.status),
         )
 
     def _read(self, response: httpcore.Response, limit: int) -> bytes:
         allowance = self.budget.admit_body(limit)
         encoding = header(response.headers, b"content-encoding").decode("latin-1")
-        with body_errors(self.given, limit, encoding):
+        with _body_errors(self.given, limit, encoding):
             body = decode_body(b"".join(response.iter_stream()), encoding, allowance)
         self.budget.count_body(len(body))
         return body
@@ -293,7 +303,7 @@ class _Run:
         try:
             checked = check_url(target, self.allow)
         except FetchError as error:
-            raise redirect_refusal(self.given, target, error) from error
+            raise _redirect_refusal(self.given, target, error) from error
         hop = _Hop(checked, self.cookies.header(checked))
         earlier = [step.cookies for step in self.path if _location(step.url) == _location(checked)]
         if len(earlier) > 1 or hop.cookies in earlier:  # retry the same page only with a new cookie
@@ -311,8 +321,64 @@ class _Run:
         except FetchError as error:
             if error.code != "blocked" or url.raw == self.given:
                 raise
-            raise redirect_refusal(self.given, url.raw, error) from error
+            raise _redirect_refusal(self.given, url.raw, error) from error
 
 
 def _location(url: CheckedUrl) -> tuple[str, str, int, str]:
     return url.scheme, url.host, url.port, url.target
+
+
+def _redirect_refusal(entered: str, target: str, error: FetchError) -> FetchError:
+    """Return the error for a blocked redirect target, naming the entered address."""
+    reason = error.notice.params["reason"]
+    return FetchError("blocked", url=printable(entered), **because("led_to", target=printable(target), reason=reason))
+
+
+def _status_cause(status: int) -> str:
+    """Return the code of the cause for an unsuccessful HTTP status."""
+    if status in (404, 410):
+        return "gone"
+    if status in (401, 403, 407, 451):
+        return "forbidden"
+    if status == 429:
+        return "too_many"
+    return "server_fault" if status >= 500 else "other_status"
+
+
+def _raise_too_large(url: str, limit: int) -> NoReturn:
+    """Raise FetchError for a body of more than `limit` bytes."""
+    raise FetchError("too_large", url=printable(url), limit=limit // MEGABYTE)
+
+
+@contextmanager
+def _body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
+    """Turn errors in a body of at most `limit` bytes with this Content-Encoding into FetchError."""
+    try:
+        yield
+    except (TooLargeError, transport.WireLimitError):
+        _raise_too_large(url, limit)
+    except UnknownEncodingError:
+        raise FetchError(
+            "unreadable", url=printable(url), **because("encoding", encoding=printable(encoding, 60))
+        ) from None
+    except CorruptError as error:
+        raise FetchError("unreadable", url=printable(url), **because("corrupt")) from error
+
+
+@contextmanager
+def _plain_errors(entered: str, checked: CheckedUrl, budget: transport.Budget) -> Iterator[None]:
+    """Turn network errors into FetchError."""
+    url = printable(entered)
+    try:
+        yield
+    except httpcore.TimeoutException as error:
+        raise FetchError("timeout", url=url, seconds=round(budget.seconds)) from error
+    except transport.NameNotFoundError as error:
+        raise FetchError("unresolved", url=url, host=str(error)) from error
+    except transport.WireLimitError:
+        _raise_too_large(entered, MEGABYTE)  # outside a body, only headers are read
+    except httpcore.ConnectError as error:
+        cause = "tls" if any(isinstance(inner, ssl.SSLError) for inner in error.args) else "refused"
+        raise FetchError("unreachable", url=url, **because(cause, host=checked.host)) from error
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+        raise FetchError("unreachable", url=url, **because("broken_off", host=checked.host)) from error

@@ -1,14 +1,21 @@
-"""Tags in a page's bytes, for checks before the page is parsed by a child process.
+"""What the markup of a page says before a child process parses it: its charset, and a redirect to another page.
 
-Tags are found as in the WHATWG's prescan (HTML, section 13.2.3.2), in time proportional to the length: comments and
-declarations are skipped, and scanning ends at a truncated tag.
+Tags and charsets are found as in the WHATWG's prescan (HTML, section 13.2.3.2), in time proportional to the length:
+comments and declarations are skipped, and scanning ends at a truncated tag.
 """
 
 from __future__ import annotations
 
+import codecs
+import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
+
+import webencodings
+
+from rag.web.url_key import join_location, web_address
 
 OPAQUE = frozenset(
     [b"script", b"style", b"title", b"textarea", b"template", b"iframe", b"noembed", b"noframes", b"xmp"]
@@ -58,7 +65,7 @@ def tags(markup: bytes, *, opaque: bool = False) -> Iterator[Tag]:
 
 
 def _attributes(markup: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
-    """Return the attributes of a tag from `place` on, and the position of its last byte: -1 if truncated."""
+    """Return the attributes of a tag from `position` on, and the position of its last byte: -1 if truncated."""
     attributes: dict[bytes, bytes] = {}
     while (match := _NAME.match(markup, position)) and not match["end"] and match["name"]:
         position, text = match.end(), b""
@@ -69,3 +76,184 @@ def _attributes(markup: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
             position, text = value.end(), value["a"] or value["b"] or value["c"] or b""
         attributes.setdefault(match["name"].lower(), text)
     return attributes, match.start("end") if match and match["end"] else -1
+
+
+# Charsets
+
+# Python's codecs for names of the Encoding standard, if they differ or Python's own decode less.
+_PYTHON = {
+    "windows-1252": "cp1252",
+    "x-user-defined": "cp1252",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "windows-874": "cp874",
+    "macintosh": "mac-roman",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "iso-8859-8-i": "iso-8859-8",
+}
+_IN_CONTENT = re.compile(
+    rb"charset\s*+=\s*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>[^\s;\"'][^\s;]*+))", re.IGNORECASE
+)
+_XML = re.compile(rb"\s*+<\?xml[^>]{0,200}?encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+_SAMPLE_BYTES = 8192
+_MAX_ERROR_SHARE = 0.002
+
+
+def codec_of(label: str) -> str | None:
+    """Return the Python codec for a charset's label as browsers interpret it; None if they reject it.
+
+    "utf-16" may have either byte order. Dangerous (utf-7) and undetectable (ISO-2022-KR) charsets are None.
+    """
+    encoding = webencodings.lookup(label) if label.isascii() else None
+    name: str = encoding.name if encoding else "replacement"
+    if name == "replacement":
+        return None
+    if name == "utf-16le" and not label.strip().lower().endswith("le"):
+        return "utf-16"
+    return _PYTHON.get(name, name)
+
+
+def detect_utf16(body: bytes, declared: str | None) -> str | None:
+    """Return the codec of a body declared as UTF-16 without a byte order mark; None if its bytes disagree."""
+    codec = codec_of(declared or "") or ""
+    sample = body[: min(len(body) // 2 * 2, _SAMPLE_BYTES)]
+    if not codec.startswith("utf-16") or b"\x00" not in sample:
+        return None
+    if codec == "utf-16":
+        codec = "utf-16-be" if sample[0::2].count(0) > sample[1::2].count(0) else "utf-16-le"
+    text = sample.decode(codec, "replace")
+    return codec if text.count("\ufffd") + text.count("\x00") <= _MAX_ERROR_SHARE * len(text) else None
+
+
+def find_declaration(head: bytes) -> str | None:
+    """Return the label of the first usable declaration in a page that begins with `head`; None if there is none.
+
+    A byte order mark counts as one.
+    """
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8"
+    for tag in tags(head):
+        if tag.name == b"meta" and (label := _meta_charset(tag.attributes)):
+            return label
+    declaration = _XML.match(head)
+    return _check_label(declaration[1]) if declaration else None
+
+
+def _meta_charset(attributes: dict[bytes, bytes]) -> str | None:
+    """Return the encoding of a meta element."""
+    if b"charset" in attributes:
+        return _check_label(attributes[b"charset"])
+    match = _IN_CONTENT.search(attributes.get(b"content", b""))
+    if not match or attributes.get(b"http-equiv", b"").lower() != b"content-type":
+        return None
+    return _check_label(match["a"] or match["b"] or match["c"] or b"")
+
+
+def _check_label(label: bytes) -> str | None:
+    """Return the label if it is known; UTF-8 for UTF-16, which could not have been parsed so far."""
+    text = label.decode("ascii", "replace").strip()
+    codec = codec_of(text)
+    return "utf-8" if codec and codec.startswith("utf-16") else text if codec else None
+
+
+# Refreshes: headers and meta elements that redirect readers of a page after some seconds
+
+MAX_DELAY = 15.0
+"""Maximum delay in seconds; a page shown for longer is meant to be read."""
+
+_MAX_TEXT = 500  # maximum bytes of text on a page that only redirects
+_HEAD_BYTES = 8192
+_HINT = re.compile(rb"http-equiv\s*+=\s*+[\"']?refresh", re.IGNORECASE)
+_BLANKS = r"[\t\n\f\r ]*+"
+_REFRESH = re.compile(
+    _BLANKS
+    + r"(?P<seconds>[0-9]++|(?=\.))[0-9.]*+(?:(?=[\t\n\f\r ;,])"
+    + _BLANKS
+    + r"[;,]?+"
+    + _BLANKS
+    + r"(?P<rest>.*+))?+",
+    re.DOTALL,
+)
+_REFERENCE = re.compile(
+    r"(?:url" + _BLANKS + "=" + _BLANKS + r")?+(?P<quote>[\"'])?+(?P<url>.*+)", re.IGNORECASE | re.DOTALL
+)
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """The target of a page's refresh (`reference`, "" for the page itself) and its delay in seconds."""
+
+    seconds: float
+    reference: str
+
+
+def parse_refresh(value: str) -> Refresh | None:
+    """Parse a refresh as in the HTML standard (shared declarative refresh steps); None if it is invalid."""
+    match = _REFRESH.fullmatch(value)
+    if not match:
+        return None
+    parts = _REFERENCE.fullmatch(match["rest"] or "")
+    reference = "" if not parts else parts["url"].partition(parts["quote"])[0] if parts["quote"] else parts["url"]
+    return Refresh(float(match["seconds"] or 0), reference.strip("\t\n\f\r "))
+
+
+def target_of(refresh: Refresh | None, base: str) -> str:
+    """Return the web address that a page at `base` soon redirects to; "" if it does not."""
+    if refresh is None or refresh.seconds > MAX_DELAY:
+        return ""
+    target = join_location(base, refresh.reference)
+    return target if target.lower().startswith(("http:", "https:")) else ""
+
+
+def meta_target(page: bytes, charset: str | None, url: str) -> str:
+    """Return the address that the meta elements of an HTML page at `url` soon redirect to; "" if they do not.
+
+    `charset` is from its header. An element inside noscript counts if the page has hardly any other text: then its
+    script would do the same.
+    """
+    if page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        page, charset = page.decode("utf-16", "replace").encode(), "utf-8"
+    if not _HINT.search(page):
+        return ""
+    codec = codec_of(charset or find_declaration(page[:_HEAD_BYTES]) or "") or "utf-8"
+    fallback = ""
+    for content, base, in_noscript in _refreshes(page, url):
+        refresh = parse_refresh(_decode(content, codec))
+        if refresh and not in_noscript:
+            return target_of(refresh, base)
+        fallback = fallback or target_of(refresh, base)
+    return fallback if fallback and _text_length(page) < _MAX_TEXT else ""
+
+
+def _refreshes(page: bytes, url: str) -> Iterator[tuple[bytes, str, bool]]:
+    """Yield the content of each meta refresh, the base of its address, and whether it is inside a noscript."""
+    base, in_noscript = url, False
+    for tag in tags(page, opaque=True):
+        if tag.name in (b"noscript", b"/noscript"):
+            in_noscript = tag.name == b"noscript"
+        elif tag.name == b"base" and b"href" in tag.attributes and base == url:
+            base = web_address(url, _decode(tag.attributes[b"href"], "utf-8").strip()) or url
+        elif tag.name == b"meta" and tag.attributes.get(b"http-equiv", b"").lower() == b"refresh":
+            yield tag.attributes.get(b"content", b""), base, in_noscript
+
+
+def _text_length(page: bytes) -> int:
+    """Count the bytes of text between the tags of a page, without surrounding whitespace."""
+    total, end, is_text = 0, 0, True
+    for tag in tags(page, opaque=True):
+        total += len(page[end : tag.start].strip()) if is_text else 0
+        is_text = tag.name not in OPAQUE and tag.name != b"noscript"
+        end = tag.end
+    return total + (len(page[end:].strip()) if is_text else 0)
+
+
+def _decode(value: bytes, codec: str) -> str:
+    """Decode the value of an attribute; an entity without a semicolon is left alone, as part of an address."""
+    try:
+        text = value.decode(codec)
+    except UnicodeDecodeError:
+        text = value.decode("latin-1")
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), text)

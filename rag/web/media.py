@@ -7,8 +7,8 @@ from typing import Any, Literal, NoReturn
 
 from rag.errors import FetchError
 from rag.types import because
-from rag.web.declared_charset import detect_utf16
 from rag.web.guard import printable
+from rag.web.markup import detect_utf16
 
 MediaType = Literal[
     "text/html",

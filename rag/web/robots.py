@@ -125,11 +125,6 @@ class _Site:
         self.until: float | None = None
 
 
-def parse_rules(body: bytes) -> RobotsRules:
-    """Parse the first MAX_PARSED bytes of a robots.txt."""
-    return parse_robots(body[:MAX_PARSED].decode("utf-8-sig", "replace"))
-
-
 def _unreadable_error(failure: FetchError | None, url: str, host: str) -> IngestError:
     if failure and failure.code in _PASSED_CODES:
         return FetchError(failure.code, **failure.notice.params)
@@ -200,11 +195,11 @@ class RobotsRules:
         return self.groups.get(agent.lower()) or self.groups.get(_ANY_AGENT) or []
 
 
-def parse_robots(text: str) -> RobotsRules:
-    """Parse the text of a robots.txt; invalid lines are skipped."""
+def parse_rules(body: bytes) -> RobotsRules:
+    """Parse the first MAX_PARSED bytes of a robots.txt; invalid lines are skipped."""
     rules = RobotsRules()
     group = _Group()
-    for key, value in _lines(text):
+    for key, value in _lines(body[:MAX_PARSED].decode("utf-8-sig", "replace")):
         if key == "user-agent":
             group = _Group() if group.rules else group
             groups = rules.groups[_agent(value)]

@@ -6,7 +6,7 @@ import pytest
 from webencodings.labels import LABELS
 
 from rag.reading.charset import decode
-from rag.web.declared_charset import codec_of
+from rag.web.markup import codec_of
 
 CHINESE = (
     "武汉长江大桥于一九五五年九月动工，一九五七年十月建成通车，是长江上的第一座公路铁路两用桥。这座桥把武汉三镇连成一体，"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.web.refresh import Refresh, meta_target, parse_refresh, target_of
+from rag.web.markup import Refresh, meta_target, parse_refresh, target_of
 
 URL = "https://example.com/a/b"
 ARTICLE = "<p>" + "The ferry leaves the north quay at seven. " * 20 + "</p>"
