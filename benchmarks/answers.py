@@ -20,9 +20,8 @@ from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.samples import find_sets
-from rag.evaluation.cases import case_of
+from rag.evaluation.cases import CLASSIC, NO_MODEL, case_of, grid
 from rag.evaluation.evaluation import Side
-from rag.evaluation.settings import CLASSIC, NO_MODEL, grid
 from tests.support.chat_server import ChatServer, rules
 
 PAGE = report.ROOT / "docs" / "quality.md"

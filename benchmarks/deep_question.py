@@ -22,8 +22,8 @@ from benchmarks import machine, report
 from benchmarks.run import Row
 from rag.app import App
 from rag.app.evaluating import EvaluationApp
+from rag.evaluation.cases import CLASSIC, Setting
 from rag.evaluation.metrics import TimedAnswer, scores
-from rag.evaluation.settings import CLASSIC, Setting
 from tests.support.deep_question import case, deep_app
 
 COLUMNS = ("context_precision", "context_recall", "faithfulness", "answer_correctness")

@@ -23,7 +23,7 @@ from rag.evaluation.sets import Sets
 from rag.ingest.jobs import Jobs
 from rag.ingest.schedule import Schedules
 from rag.store.sql.database import Database
-from rag.store.sql.grant_table import Grant, Role
+from rag.store.sql.small_tables import Grant, Role
 from rag.types import Answer, Citation
 from tests.support.hashed_model import HashedBuiltin
 from tests.test_privacy import CLASSES, methods

@@ -37,12 +37,11 @@ from rag.conversations.conversations import Conversations, TurnRequest
 from rag.conversations.feedback import Feedback
 from rag.conversations.remembered import Remembered
 from rag.errors import RagError
-from rag.evaluation.cases import Case, row_of
+from rag.evaluation.cases import Case, Setting, row_of
 from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.judge import Label
 from rag.evaluation.runs import EvaluationRuns
 from rag.evaluation.sets import Sets
-from rag.evaluation.settings import Setting
 from rag.ingest.jobs import ExternalJobs, Jobs
 from rag.ingest.results import result
 from rag.ingest.schedule import Schedules

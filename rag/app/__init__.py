@@ -68,9 +68,9 @@ from rag.runs.run import Run
 from rag.runs.runs import Runs
 from rag.store.private import restrict_to_owner
 from rag.store.qdrant.client import Server, check_server, connect, unload_idle, wait_for_database
+from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.registry import list_libraries
-from rag.store.qdrant.server import inspect
 from rag.store.sql.database import Database
 from rag.store.values import Filters
 from rag.text import is_chinese

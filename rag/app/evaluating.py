@@ -17,9 +17,9 @@ from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.conversations.conversations import TurnHandle
 from rag.errors import ModelError, RagError
+from rag.evaluation.cases import NO_MODEL
 from rag.evaluation.judge import Fill, ModelJudge
 from rag.evaluation.metrics import Tools
-from rag.evaluation.settings import NO_MODEL
 from rag.evaluation.support import by_rules, by_verifier
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts

@@ -17,11 +17,11 @@ from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
 from rag.ingest.schedule import Schedules
-from rag.ingest.shared_gates import SharedHostGates
 from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Parser
 from rag.store.sql.database import Database
+from rag.store.sql.host_table import SharedHostGates
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from rag.web.search import web_search

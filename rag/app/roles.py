@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from rag.access import Person, parse_subject
 from rag.errors import RagError, StoreError
-from rag.store.sql.grant_table import Action, AuditEntry, Grant, GrantTable, Role
+from rag.store.sql.small_tables import Action, AuditEntry, Grant, GrantTable, Role
 
 EVERYONE: Final = "*"
 """The subject of a grant to everyone who is signed in."""

@@ -14,13 +14,20 @@ from rag.app import App
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import ConfigError, RagError
-from rag.evaluation import gate
-from rag.evaluation.cases import Case, read_cases
-from rag.evaluation.comparison import Figure, MetricDifference, Scores, compare
+from rag.evaluation.cases import Case, grid, read_cases
+from rag.evaluation.comparison import (
+    Figure,
+    Limit,
+    MetricDifference,
+    Scores,
+    as_junit,
+    check_limits,
+    compare,
+    read_limits,
+)
 from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.metrics import METRICS
 from rag.evaluation.runs import RowView, RunView
-from rag.evaluation.settings import grid
 
 _VERDICTS = {"better": "better", "worse": "worse", "no_difference_shown": "no difference shown", "too_few": "too few"}
 
@@ -53,7 +60,7 @@ def reranker(settings: Settings, options: argparse.Namespace) -> int:
 
 def evaluate(settings: Settings, options: argparse.Namespace) -> int:
     """Run a question set; the exit status is 1 if more was lost than a gate allows, or the run stopped."""
-    limits = gate.read_limits(options.gate or "")
+    limits = read_limits(options.gate or "")
     if limits and not options.baseline:
         raise ConfigError("gate_no_baseline")
     with closing(App(settings)) as app:
@@ -96,7 +103,7 @@ def _run(app: App, options: argparse.Namespace) -> RunView:
         runs.resume(run.id, begin=False)
         return run
     name, set_id, cases = _cases(app, options.set)
-    settings = grid(options.mode, options.strategy, options.intersect, options.model, classic=options.classic)
+    settings = grid(options.mode, options.strategy, options.within, options.model, classic=options.classic)
     fields: dict[str, Any] = {"name": name, "set_id": set_id, "judge": options.judge}
     return runs.run(runs.create(library, cases[: options.limit], settings, **fields))
 
@@ -196,9 +203,9 @@ def _verdict(comparison: MetricDifference) -> str:
 
 
 def _check_gate(
-    options: argparse.Namespace, run: RunView, limits: Sequence[gate.Limit], baseline: Scores, scores: Scores
+    options: argparse.Namespace, run: RunView, limits: Sequence[Limit], baseline: Scores, scores: Scores
 ) -> int:
-    items = gate.check(limits, baseline, scores) if limits else []
+    items = check_limits(limits, baseline, scores) if limits else []
     for item in items:
         row = {"gate": item.limit.metric, "margin": item.limit.margin, "loss": item.loss.value, "low": item.loss.low}
         sign = "ok  " if item.passes else "FAIL"
@@ -206,7 +213,7 @@ def _check_gate(
         put(options, {**row, "passes": item.passes}, text)
     if options.junit:
         try:
-            Path(options.junit).write_text(gate.as_junit(shorten(run.name), items), encoding="utf-8")
+            Path(options.junit).write_text(as_junit(shorten(run.name), items), encoding="utf-8")
         except OSError as error:
             raise ConfigError("file_unwritable", name=options.junit) from error
     return int(not all(item.passes for item in items))

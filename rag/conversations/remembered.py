@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from rag.dates import now
 from rag.errors import RagError
-from rag.store.sql.sqlite_file import connect_shared, failures
+from rag.store.sql.database import connect_shared, failures
 from rag.text import split_sentences
 
 if TYPE_CHECKING:

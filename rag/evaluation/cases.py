@@ -1,4 +1,4 @@
-"""A question with its reference answer, and the file formats of question sets."""
+"""A question with its reference answer, the settings under which it is asked, and the file formats of question sets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from typing import Any, Final, Literal
 
 from rag.background import throttle
 from rag.errors import IngestError
+from rag.runs.options import Question, RunOptions
+from rag.store.values import Filters
 from rag.text import escape_formula, question_language, unescape_formula, weigh
+from rag.web.url_key import url_hash
 
 Status = Literal["draft", "approved"]
 EvidenceState = Literal["", "moved", "lost"]
@@ -219,3 +223,53 @@ def _flatten(value: Any) -> str:
 
 def _to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+# Settings
+
+NO_MODEL: Final = "none"
+"""A model name that means none: answers are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A point in the grid. `library` is another than the run's, such as one by another chunker; `model` a chat model of
+    the service in the settings, or NO_MODEL; "" is the default. `k` of `fetch_k` candidates are used, 0 is the default.
+    """
+
+    mode: str = "fast"
+    strategy: str = ""
+    library: str = ""
+    model: str = ""
+    k: int = 0
+    fetch_k: int = 0
+
+    @property
+    def name(self) -> str:
+        """A name that is unique among the settings of a run."""
+        if self == CLASSIC:
+            return self.strategy
+        numbers = [f"{name}={number}" for name, number in (("k", self.k), ("fetch_k", self.fetch_k)) if number]
+        return "/".join(filter(None, [self.mode, self.strategy, self.library, self.model, *numbers]))
+
+    def question(self, case: Case, library: str) -> Question:
+        options = RunOptions(strategy=self.strategy, k=self.k, fetch_k=self.fetch_k)
+        scope = Filters(without=tuple(map(url_hash, case.without)))
+        return Question(case.question, (self.library or library,), self.mode, scope, options)
+
+
+CLASSIC: Final = Setting("fast", "classic", k=10, fetch_k=20)
+"""The setup of tutorials: an answer from ten of the twenty passages nearest in meaning, by MMR (λ = 0.7)."""
+
+
+def grid(
+    modes: Sequence[str] = (),
+    strategies: Sequence[str] = (),
+    libraries: Sequence[str] = (),
+    models: Sequence[str] = (),
+    *,
+    classic: bool = False,
+) -> list[Setting]:
+    """Return all combinations; an empty axis has only the default."""
+    axes = (modes or ["fast"], strategies or [""], libraries or [""], models or [""])
+    return [*(Setting(*point) for point in product(*axes)), *([CLASSIC] if classic else [])]

@@ -14,15 +14,13 @@ from typing import Any, Final, Literal, get_args
 from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
-from rag.evaluation.cases import Case, Format, RagasAnswer, write_cases
+from rag.evaluation.cases import Case, Format, RagasAnswer, Setting, write_cases
 from rag.evaluation.comparison import Figure, MetricDifference, Pair
 from rag.evaluation.judge import ENOUGH, Agreement, Label, agreement, labels_of
 from rag.evaluation.metrics import BY_JUDGE, METRICS, TimedAnswer, Tools, scores
 from rag.evaluation.runs import App, EvaluationRuns, RowView
-from rag.evaluation.sets import Sets
-from rag.evaluation.settings import Setting
+from rag.evaluation.sets import Sets, Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.evaluation.support import passage_of
-from rag.evaluation.testset import Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.prompts import requests
 from rag.runs.serialization import from_json
 from rag.store.sql.conversation_table import ConversationTable

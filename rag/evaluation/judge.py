@@ -71,13 +71,9 @@ class ModelJudge:
             reply = self._fill(Judgement, prompt)
         except ModelError:
             return None
-        is_readable = isinstance(reply, Judgement) and _is_quoted(reply.quote, [p.text for p in answer.passages])
-        return reply if is_readable and isinstance(reply, Judgement) else None
-
-
-def _is_quoted(quote: str, texts: Sequence[str]) -> bool:
-    bare = squash(quote)
-    return bool(bare) and any(bare in squash(text) for text in texts)
+        if not isinstance(reply, Judgement) or not (quote := squash(reply.quote)):
+            return None
+        return reply if any(quote in squash(passage.text) for passage in answer.passages) else None
 
 
 def _relevancy(question: str, judgement: Judgement, encode: Encode | None) -> float | None:

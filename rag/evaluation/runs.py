@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rag import __version__
 from rag.errors import RagError, StoreAwayError
-from rag.evaluation.cases import Case, case_of, row_of, version_of
+from rag.evaluation.cases import Case, Setting, case_of, row_of, version_of
 from rag.evaluation.metrics import TimedAnswer, Tools, scores
-from rag.evaluation.settings import Setting
 from rag.process import Process
 from rag.runs.options import Question
 from rag.runs.serialization import from_json, to_json

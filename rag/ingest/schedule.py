@@ -12,7 +12,7 @@ from typing import Protocol
 from rag.errors import RagError, StoreError
 from rag.store.sql.database import Database, Schedule
 from rag.store.sql.job_table import Job
-from rag.store.sql.schedule_table import Scope
+from rag.store.sql.small_tables import Scope
 
 log = logging.getLogger(__name__)
 

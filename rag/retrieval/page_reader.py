@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import StoreError
-from rag.store.sql.summary_table import SummaryTable
+from rag.store.sql.small_tables import SummaryTable
 from rag.store.values import Filters, text_hash
 from rag.types import Page, PageVersion, Passage
 

@@ -15,10 +15,9 @@ from rag.app import App, Question
 from rag.cli import main
 from rag.config import Settings, load_settings
 from rag.errors import RagError
-from rag.evaluation.cases import Case, case_of, row_of
+from rag.evaluation.cases import CLASSIC, NO_MODEL, Case, Setting, case_of, row_of
 from rag.evaluation.evaluation import Side
 from rag.evaluation.metrics import BY_JUDGE
-from rag.evaluation.settings import CLASSIC, NO_MODEL, Setting
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.quoting import builtin_model

@@ -8,9 +8,19 @@ from typing import Any
 import pytest
 
 from rag.errors import ConfigError
-from rag.evaluation import comparison, gate
+from rag.evaluation import comparison
 from rag.evaluation.cases import Case
-from rag.evaluation.comparison import MetricDifference, Scores, compare, figures, rank_by_difference, select
+from rag.evaluation.comparison import (
+    MetricDifference,
+    Scores,
+    as_junit,
+    check_limits,
+    compare,
+    figures,
+    rank_by_difference,
+    read_limits,
+    select,
+)
 
 
 def scored(count: int = 120, *, shift: float = 0.0, seed: int = 1, calls: float = 1.0) -> dict[str, dict[str, Any]]:
@@ -119,7 +129,7 @@ class TestGate:
         ],
     )
     def test_it(self, limits: str, baseline: Scores, run: Scores, passes: list[bool]) -> None:
-        found = gate.check(gate.read_limits(limits), baseline, run)
+        found = check_limits(read_limits(limits), baseline, run)
         assert [one.passes for one in found] == passes
 
     @pytest.mark.parametrize(
@@ -128,15 +138,15 @@ class TestGate:
     )
     def test_misuse(self, limits: str) -> None:
         with pytest.raises(ConfigError):
-            gate.read_limits(limits)
+            read_limits(limits)
 
     def test_what_cannot_be_judged_does_not_pass(self) -> None:
         with pytest.raises(ConfigError, match="money"):
-            gate.check(gate.read_limits("money:+0"), scored(), scored())
+            check_limits(read_limits("money:+0"), scored(), scored())
 
     def test_junit(self) -> None:
-        found = gate.check(gate.read_limits("recall@4000:0,calls:+0"), scored(), scored(shift=-0.2, seed=2))
-        text = gate.as_junit("a <set>", found)
+        found = check_limits(read_limits("recall@4000:0,calls:+0"), scored(), scored(shift=-0.2, seed=2))
+        text = as_junit("a <set>", found)
         assert 'tests="2" failures="1"' in text
         assert text.count("<failure") == text.count("<system-out>") == 1
         assert "a &lt;set&gt;" in text

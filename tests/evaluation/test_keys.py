@@ -14,7 +14,7 @@ from rag.app import App, ChatOptions
 from rag.cli import main
 from rag.config import Settings, load_settings
 from rag.errors import RagError
-from rag.evaluation.settings import Setting
+from rag.evaluation.cases import Setting
 from rag.locales import say
 from rag.runs.options import Question
 from tests.evaluation.test_app import asked, pages

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from rag.errors import ModelError, RagError
+from rag.evaluation.cases import CLASSIC, Setting, grid
 from rag.evaluation.runs import EvaluationRuns, RunView
-from rag.evaluation.settings import CLASSIC, Setting, grid
 from rag.locales import say
 from rag.runs.options import Question
 from rag.store.sql.database import Database

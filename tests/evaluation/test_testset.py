@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag.evaluation.cases import Case
-from rag.evaluation.testset import Written, case_from_reply, cases_from_feedback, draft_cases, page_part
+from rag.evaluation.sets import Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.types import Page
 
 BRIDGE = """# Bridges

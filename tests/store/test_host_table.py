@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+
 import pytest
 
+from rag.errors import FetchError
 from rag.store.sql import host_table
 from rag.store.sql.database import Database
+from rag.store.sql.host_table import SharedHostGates
+from rag.web.connections import Host, HostGates
 
 
 def test_a_host_has_as_many_places_as_its_limit(database: Database) -> None:
@@ -36,3 +46,60 @@ def test_hosts_of_long_ago_are_forgotten(database: Database, monkeypatch: pytest
     assert slot is not None
     database.hosts.free("a:80", slot)
     assert not database.rows("SELECT * FROM host_slots")
+
+
+HOST: Host = ("a.example", 80)
+URL = "http://a.example/"
+
+
+@pytest.fixture
+def databases(place: Path | str) -> Iterator[list[Database]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Database(place))) for _ in range(2)]
+
+
+def test_they_keep_one_limit_together(databases: list[Database]) -> None:
+    gates = [SharedHostGates(one.hosts, 2, 0.0) for one in databases]
+    lock, under_way, most = threading.Lock(), 0, 0
+
+    def request(number: int) -> None:
+        nonlocal under_way, most
+        with gates[number % 2].enter(HOST, URL):
+            with lock:
+                under_way += 1
+                most = max(most, under_way)
+            time.sleep(0.02)
+            with lock:
+                under_way -= 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(request, range(20)))
+    assert most == 2
+
+
+def test_their_requests_start_apart(databases: list[Database]) -> None:
+    gates: list[HostGates] = [SharedHostGates(one.hosts, 4, 0.2) for one in databases]
+    starts: list[float] = []
+
+    def request(number: int) -> None:
+        with gates[number % 2].enter(HOST, URL):
+            starts.append(time.monotonic())
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(request, range(4)))
+    starts.sort()
+    assert starts[-1] - starts[0] > 0.5
+
+
+def test_a_server_that_asks_one_for_a_pause_has_it_from_both(databases: list[Database]) -> None:
+    one, other = (SharedHostGates(database.hosts, 2, 0.0) for database in databases)
+    one.pause(HOST, 5.0)
+    waiting = threading.Event()
+
+    def gives_up() -> bool:
+        waiting.set()
+        return True
+
+    with pytest.raises(FetchError) as raised, other.enter(HOST, URL, gives_up):
+        raise AssertionError("it did not wait")
+    assert raised.value.code == "cancelled" and waiting.is_set()

@@ -12,9 +12,9 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
+from rag.store.qdrant.health import sweep
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, match
-from rag.store.qdrant.repair import sweep
 from rag.store.qdrant.transfer import open_import
 from rag.store.values import Audit, Filters
 from tests.store.support import DIMENSION, MODEL, Draft, draft

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rag.errors import StoreError
+from rag.store.qdrant.client import library_locks
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import chunk_id, page_id
 from rag.store.values import Filters, reciprocal_rank_fusion
 from rag.types import SparseVector

@@ -10,10 +10,10 @@ import pytest
 from rag.config import load_settings
 from rag.locales import say
 from rag.store.qdrant.client import Server
+from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import open_library
 from rag.store.qdrant.records import page_id
 from rag.store.qdrant.registry import remove_library
-from rag.store.qdrant.server import inspect
 from rag.store.values import Audit, patience
 from tests.store.support import DIMENSION, MODEL, draft
 from tests.support.qdrant_server import QdrantServer

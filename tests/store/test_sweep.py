@@ -10,8 +10,8 @@ import pytest
 
 from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.health import sweep
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.repair import sweep
 from tests.store.support import draft, open_edge
 
 # The calls of a commit that change something, in their order: a page's first, and one that replaces a text.

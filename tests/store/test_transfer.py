@@ -18,9 +18,8 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.locales import say
-from rag.store.qdrant.archive import ArchiveReader
+from rag.store.qdrant.archive import ArchiveReader, parse_page
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.exchange_rows import parse_page
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, library_id, page_id, pages_collection
 from rag.store.qdrant.registry import list_libraries

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag.evaluation.cases import Case
+from rag.evaluation.cases import Case, Setting
 from rag.evaluation.metrics import Tools
 from rag.evaluation.runs import EvaluationRuns
-from rag.evaluation.settings import Setting
 from rag.runs.options import Question
 from rag.store.sql.database import Database
 from rag.types import Answer, Event, Page

@@ -24,16 +24,24 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import StoreError
 from rag.store.qdrant.edge.config import os_fault
+from rag.store.qdrant.records import chunk_payload
+from rag.store.values import text_hash
+from rag.text import to_plain_line
+from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
+from rag.web.guard import is_web_address, printable
+from rag.web.url_key import split_url
 
 MANIFEST = "manifest.json"
 PART_BYTES = 64 * 1024 * 1024
@@ -211,3 +219,135 @@ def _directory_size(path: Path) -> int:
     if end64 >= 0:
         length = max(length if length != 0xFFFFFFFF else 0, int(struct.unpack_from("<Q", tail, end64 + 40)[0]))
     return length
+
+
+# Rows that were read: parsing raises ValueError for an invalid one
+
+MAX_CHARACTERS = 2000  # characters of a heading, a title, a name
+MAX_HEADINGS = 16  # headings of a path
+TEXT_FIELDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
+_HASH = re.compile(r"[0-9a-f]{32}")
+_NUMBER_FIELDS = frozenset(["chunks", "characters", "failures", "version", "reading"])
+_MAX_NUMBER = 2**31
+_REQUIRED_FIELDS = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
+_OPTIONAL_FIELDS = frozenset(field.name for field in fields(Page)) - _REQUIRED_FIELDS
+_TIMES = frozenset(["updated_at", "checked_at"])
+# Stricter than Python's parser: the engine does not sort times that it cannot parse.
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+class AddressError(ValueError):
+    """An invalid page address; the message is the address in printable form."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A parsed chunk: `dense` says whether it has a vector, `terms` is the length of its sparse one."""
+
+    page: Page
+    chunk: Chunk
+    content_hash: str
+    left_out: bool
+    dense: bool
+    terms: int
+    parent_id: str = ""
+
+    def payload(self, written: float) -> dict[str, Any]:
+        active = not self.left_out
+        payload = chunk_payload(self.page, self.chunk, self.content_hash, active=active, written=written)
+        payload["metadata"] |= {"left_out": True} if self.left_out else {}
+        payload["metadata"] |= {"parent_id": self.parent_id} if self.chunk.parent else {}
+        return payload
+
+
+def parse_page(row: Mapping[str, Any], text: str) -> Page:
+    """Return the page of a row, with its text."""
+    values: dict[str, Any] = {"text": text}
+    for field in fields(Page):
+        if field.name == "text" or (field.name not in row and field.name in _OPTIONAL_FIELDS):
+            continue
+        values[field.name] = _check_value(field.name, row[field.name])
+    page = Page(**{"language": "", "site": "", "source": "import", **values})
+    page = replace(page, title=to_plain_line(page.title), author=to_plain_line(page.author))
+    _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
+    _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation or not page.chunks))
+    _require(_is_moment(page.added_at) and all(_is_moment(getattr(page, name) or page.added_at) for name in _TIMES))
+    _require(page.text_hash == text_hash(text))
+    return page
+
+
+def check_address(page: Page) -> Page:
+    """Return the page with its valid aliases. Its own address must pass the check for rows of JSONL, or be a file's.
+
+    Raises AddressError.
+    """
+    if not (is_web_address(page.url) or (page.source in ("file", "note") and _is_file_address(page.url))):
+        raise AddressError(printable(page.url))
+    return replace(page, aliases=tuple(filter(_is_address, page.aliases)))
+
+
+def parse_claim(row: Mapping[str, Any]) -> str:
+    """Return the address that the page of a row claims; empty if it is invalid."""
+    claim = row.get("claim", "")
+    _require(isinstance(claim, str))
+    return claim if _is_address(claim) else ""
+
+
+def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
+    """Return the version of a row, with its text."""
+    number = row["number"]
+    _require(isinstance(number, int) and not isinstance(number, bool))
+    names = ("url_hash", "title", "text_hash", "since", "until")
+    texts = {name: row[name] for name in names}
+    _require(all(isinstance(value, str) for value in texts.values()))
+    return PageVersion(number=number, text=text, **{**texts, "title": to_plain_line(texts["title"])})
+
+
+def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:
+    """Return the chunk of a row, a slice of one of `pages`."""
+    page, left_out = pages[row["page"]]
+    start, end, index, terms = row["start"], row["end"], row["index"], row["terms"]
+    _require(all(type(value) is int for value in (start, end, index, terms)) and type(row["dense"]) is bool)
+    _require(0 <= start <= end <= len(page.text) and 0 <= index < page.chunks and 0 <= terms <= 1_000_000)
+    section, content_hash, header = row["section"], row["hash"], row.get("header", "")
+    _require(isinstance(content_hash, str) and isinstance(header, str))
+    _require(isinstance(section, list) and all(isinstance(heading, str) for heading in section))
+    parent, parent_id = None, ""
+    if row.get("parent") is not None:
+        first, last, parent_id = row["parent"]
+        _require(type(first) is int and type(last) is int and isinstance(parent_id, str))
+        _require(0 <= first <= start and end <= last <= len(page.text))
+        parent = (first, last)
+    chunk = Chunk(index, page.text[start:end], start, end, tuple(section), header, parent)
+    return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id)
+
+
+def _check_value(name: str, value: Any) -> Any:
+    if name == "aliases":
+        _require(isinstance(value, list) and all(isinstance(alias, str) for alias in value))
+        return tuple(value)
+    _require(type(value) is (int if name in _NUMBER_FIELDS else str))
+    _require(name not in _NUMBER_FIELDS or 0 <= value < _MAX_NUMBER)
+    return value
+
+
+def _is_address(text: str) -> bool:
+    return is_web_address(text) or _is_file_address(text)
+
+
+def _is_file_address(text: str) -> bool:
+    """Return whether this is a file address as imports make it, with a percent-encoded name."""
+    return split_url(text).scheme == "file" and text.isascii() and text.isprintable() and " " not in text
+
+
+def _is_moment(text: str) -> bool:
+    """Return whether this is a stored time: ISO 8601 with a time zone."""
+    if not _MOMENT.fullmatch(text):
+        return False
+    datetime.fromisoformat(text)  # ValueError for the 31st of February
+    return True
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError("a value that cannot be")

@@ -31,7 +31,7 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
 from rag.store.duplicates import merge_aliases, sign
-from rag.store.qdrant.locks import LibraryLocks
+from rag.store.qdrant.client import LibraryLocks
 from rag.store.qdrant.records import (
     DENSE,
     LIBRARIES,
@@ -223,7 +223,7 @@ class Committer:
         """Set the flags of new chunks; by a filter, since another process may have replaced them already."""
         for at in range(0, len(ids), _ID_BATCH):
             condition = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _ID_BATCH]))])
-            self._client.set_payload(self._chunks, _flags(left_out), points=condition, key="metadata")
+            self._client.set_payload(self._chunks, search_flags(left_out), points=condition, key="metadata")
 
     # Changes that leave the text alone
 
@@ -392,7 +392,8 @@ def _amend(before: PageRecord, payload: dict[str, Any]) -> models.SetPayloadOper
     return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=condition))
 
 
-def _flags(left_out: bool) -> dict[str, bool]:
+def search_flags(left_out: bool) -> dict[str, bool]:
+    """Return the fields of a chunk that decide whether searches find it."""
     return {"active": not left_out, "left_out": left_out}
 
 
@@ -407,7 +408,7 @@ def _cleanup_operations(stored: PageRecord) -> list[Any]:
     operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=obsolete))]
     if not stored.removed:
         condition = models.Filter(must=[of_page, of_generation])
-        change = models.SetPayload(payload=_flags(stored.left_out), filter=condition, key="metadata")
+        change = models.SetPayload(payload=search_flags(stored.left_out), filter=condition, key="metadata")
         operations.append(models.SetPayloadOperation(set_payload=change))
     return operations
 

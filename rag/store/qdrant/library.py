@@ -16,9 +16,9 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import ModelMismatchError
 from rag.store.duplicates import THRESHOLD, Signature, alias_hash, signature_from, similarity
-from rag.store.qdrant.client import is_shared
+from rag.store.qdrant.client import is_shared, library_locks
 from rag.store.qdrant.commit import Committer
-from rag.store.qdrant.locks import library_locks
+from rag.store.qdrant.health import audit, sweep
 from rag.store.qdrant.records import (
     SPARSE,
     WITHOUT_TEXT,
@@ -39,7 +39,6 @@ from rag.store.qdrant.records import (
     walk,
 )
 from rag.store.qdrant.registry import check_format, check_present, create_library
-from rag.store.qdrant.repair import audit, sweep
 from rag.store.qdrant.search import Searcher, dense_vector
 from rag.store.qdrant.versions import Versions
 from rag.store.values import Audit, CommitResult, Draft, Filters, NewChunks, text_hash

@@ -19,8 +19,9 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
 from rag.models.lexical import drop_learned, join_vectors
+from rag.store.qdrant.client import library_locks
+from rag.store.qdrant.commit import search_flags
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import (
     DENSE,
     LIBRARIES,
@@ -154,7 +155,7 @@ class Move:
             self._client.delete(chunks, models.PointIdsList(points=ids))
         for left_out, flagged in difference.misflagged.items():
             for ids in _batches(flagged, _ID_BATCH):
-                self._client.set_payload(chunks, _flags(left_out), points=ids, key="metadata")
+                self._client.set_payload(chunks, search_flags(left_out), points=ids, key="metadata")
 
     def _expected_pages(self) -> dict[str, _PageInfo]:
         fields = ["url_hash", "generation", "chunks", "left_out", "removed"]
@@ -214,7 +215,7 @@ class Move:
                 if not np.isfinite(vector).all():
                     raise StoreError("vector_invalid", point=str(point.id))
                 point_vectors[DENSE] = vector.tolist()
-            flags = _flags(pages[payload["metadata"]["url_hash"]].left_out)
+            flags = search_flags(pages[payload["metadata"]["url_hash"]].left_out)
             payload = {**payload, "metadata": {**payload["metadata"], **flags}}
             structs.append(models.PointStruct.model_construct(id=point.id, vector=point_vectors, payload=payload))
         return structs
@@ -228,10 +229,6 @@ _SWITCHED = (
 
 def _batches(rows: Sequence[T], size: int) -> Iterator[list[T]]:
     return (list(rows[at : at + size]) for at in range(0, len(rows), size))
-
-
-def _flags(left_out: bool) -> dict[str, bool]:
-    return {"active": not left_out, "left_out": left_out}
 
 
 def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, over: bool) -> None:

@@ -17,8 +17,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import StoreError
-from rag.store.qdrant.client import is_shared
-from rag.store.qdrant.locks import library_locks
+from rag.store.qdrant.client import is_shared, library_locks
 from rag.store.qdrant.records import (
     FORMAT,
     LIBRARIES,

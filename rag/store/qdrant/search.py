@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.store.qdrant.client import is_shared
-from rag.store.qdrant.locks import LibraryLocks
+from rag.store.qdrant.client import LibraryLocks, is_shared
 from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, scope_filter
 from rag.store.values import Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion, sort_ids
 from rag.types import Passage, SparseVector

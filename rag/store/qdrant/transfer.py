@@ -6,30 +6,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import ModelMismatchError, StoreError
-from rag.store.duplicates import signature_from
-from rag.store.qdrant.archive import ArchiveReader, ArchiveWriter
-from rag.store.qdrant.exchange_rows import (
+from rag.store.duplicates import merge_aliases, signature_from
+from rag.store.qdrant.archive import (
+    MAX_CHARACTERS,
+    MAX_HEADINGS,
+    ROWS_BYTES,
+    TEXT_FIELDS,
     AddressError,
+    ArchiveReader,
+    ArchiveWriter,
     check_address,
-    export_pages,
     parse_chunk,
     parse_claim,
     parse_page,
     parse_version,
 )
+from rag.store.qdrant.client import library_locks
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import (
     DENSE,
     SPARSE,
@@ -38,11 +43,19 @@ from rag.store.qdrant.records import (
     check_library_name,
     chunk_id,
     ensure_library,
+    is_removed,
+    match_any,
+    page_from,
+    page_id,
     page_point,
     version_id,
+    walk,
 )
 from rag.store.qdrant.registry import ImportReservation, check_free, ensure_registry, library_info
+from rag.store.qdrant.search import dense_vector
 from rag.types import Page
+
+T = TypeVar("T")
 
 OnProgress = Callable[[int, int], object]
 
@@ -250,3 +263,111 @@ def _length(value: Any) -> int:
 
 def _sparse(terms: NDArray[Any], weights: NDArray[Any]) -> models.SparseVector:
     return models.SparseVector.model_construct(indices=terms.tolist(), values=weights.tolist())
+
+
+# Rows to write, from the records, versions and chunks of a library
+
+_TEXT_BYTES = 4_000_000
+_MAX_ROWS = 1000  # per part
+_HEADING_BYTES = ROWS_BYTES // 2  # of all headings of a part
+
+
+def export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter, counts: dict[str, int]) -> None:
+    """Write some pages with their versions and chunks, and add their numbers to `counts`."""
+    records = library.client.retrieve(library.pages_collection, [page_id(key) for key in hashes], with_payload=True)
+    payloads = {page_from(r.payload or {}).url_hash: r.payload or {} for r in records if not is_removed(r)}
+    for group in _group_by_size(list(payloads.values())):
+        _write_texts(archive, "pages", [_strip_page(payload) for payload in group])
+        counts["pages"] += len(group)
+        pages = {payload["url_hash"]: page_from(payload) for payload in group}
+        only = models.Filter(must=[match_any("url_hash", list(pages))])
+        points = (r.payload or {} for r in walk(library.client, library._versions.collection, only))
+        versions = [payload for payload in points if payload["number"] < pages[payload["url_hash"]].version]
+        for part in _group_by_size(versions):
+            _write_texts(archive, "versions", [_omit(payload, "settled", "written") for payload in part])
+        counts["versions"] += len(versions)
+        counts["chunks"] += _export_chunks(library, pages, archive)
+
+
+def _export_chunks(library: Library, pages: Mapping[str, Page], archive: ArchiveWriter) -> int:
+    generations = [page.generation for page in pages.values()]
+    only = models.Filter(
+        must=[match_any("metadata.url_hash", list(pages)), match_any("metadata.generation", generations)]
+    )
+    points = walk(library.client, library.chunks_collection, only, vectors=True)
+    count = 0
+    for part in _group_by_headings(points):
+        _write_chunks(archive, part, library.dimension)
+        count += len(part)
+    return count
+
+
+def _group_by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
+    """Group chunks so that their rows fit a part; only headings can make a row long."""
+    return _group(points, lambda point: sum(4 * len(heading) for heading in _headings(point)), _HEADING_BYTES)
+
+
+def _group_by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Group payloads so that their texts fit a part."""
+    return _group(payloads, lambda payload: 3 * len(payload["text"]), _TEXT_BYTES)
+
+
+def _group(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+    group: list[T] = []
+    size = 0
+    for row in rows:
+        length = size_of(row)
+        if group and (size + length > limit or len(group) == _MAX_ROWS):
+            yield group
+            group, size = [], 0
+        group.append(row)
+        size += length
+    if group:
+        yield group
+
+
+def _headings(point: models.Record) -> list[str]:
+    """Return the headings above a chunk, cut to the limits of the reader."""
+    section = (point.payload or {})["metadata"]["section"]
+    return [heading[:MAX_CHARACTERS] for heading in section[:MAX_HEADINGS]]
+
+
+def _strip_page(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a page's record without derived fields, with overlong values cut."""
+    slim = _omit(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
+    texts = {name: str(slim[name])[:MAX_CHARACTERS] for name in TEXT_FIELDS & slim.keys()}
+    return {**slim, **texts, "aliases": list(merge_aliases((), payload.get("aliases", ())))}
+
+
+def _omit(payload: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in payload.items() if key not in names}
+
+
+def _write_texts(archive: ArchiveWriter, kind: str, rows: Sequence[dict[str, Any]]) -> None:
+    texts = [row["text"].encode("utf-8", "surrogatepass") for row in rows]
+    stripped = [{**_omit(row, "text"), "bytes": len(text)} for row, text in zip(rows, texts, strict=True)]
+    archive.write_rows(kind, stripped, texts_u1=np.frombuffer(b"".join(texts), dtype=np.uint8))
+
+
+def _write_chunks(archive: ArchiveWriter, points: Sequence[models.Record], dimension: int) -> None:
+    rows, dense, terms, weights = [], [], [], []
+    for point in points:
+        data = (point.payload or {})["metadata"]
+        vector = dense_vector(point)
+        sparse: Any = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
+        parent = [data["parent_start"], data["parent_end"], data["parent_id"]] if "parent_start" in data else None
+        row = {"page": data["url_hash"], "index": data["index"], "start": data["start"], "end": data["end"]}
+        row |= {"section": _headings(point), "hash": data["content_hash"], "parent": parent}
+        row |= {"header": data["header"][:MAX_CHARACTERS]} if data.get("header") else {}
+        rows.append({**row, "dense": vector is not None, "terms": len(sparse.indices) if sparse else 0})
+        dense += [vector] if vector is not None else []
+        terms += list(sparse.indices) if sparse else []
+        weights += list(sparse.values) if sparse else []
+    stacked = np.stack(dense) if dense else np.zeros((0, dimension))
+    archive.write_rows(
+        "chunks",
+        rows,
+        dense_f4=stacked.astype("<f4"),
+        terms_u4=np.asarray(terms, dtype="<u4"),
+        weights_f4=np.asarray(weights, dtype="<f4"),
+    )

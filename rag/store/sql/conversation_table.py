@@ -1,7 +1,4 @@
-"""Conversations and their answers, recent spans of runs, changes during a run, and corrections of routes.
-
-Ratings of answers are in `feedback_table`.
-"""
+"""Conversations and their answers, recent spans of runs, changes during a run, and corrections of routes."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from rag.text import replace_surrogates
 if TYPE_CHECKING:
     import sqlite3
 
+    from rag.store.sql.database import SqliteFile
     from rag.store.sql.postgres import Postgres, PostgresRow, PostgresSession
-    from rag.store.sql.sqlite_file import SqliteFile
 
 VERSION: Final = 14
 """Schema version: raise it with every change of tables.sql, and add the change of existing tables to MIGRATIONS."""

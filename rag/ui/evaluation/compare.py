@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from rag.errors import RagError
-from rag.evaluation import gate
-from rag.evaluation.comparison import MOST, select
+from rag.evaluation.comparison import MOST, check_limits, read_limits, select
 from rag.evaluation.evaluation import Side
 from rag.locales import say
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
@@ -157,7 +156,7 @@ def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
             return
         try:
             scores = [evaluation_of(app).runs.scores(side.run_id, side.setting) for side in (sides[0], sides[-1])]
-            results = gate.check(gate.read_limits(limits), *scores)
+            results = check_limits(read_limits(limits), *scores)
         except RagError as error:
             st.error(escape_line(say(error.notice, language)), icon=":material/error:")
             return

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from rag.config import STRATEGIES
+from rag.evaluation.cases import CLASSIC, Setting, grid
 from rag.evaluation.evaluation import Side
-from rag.evaluation.settings import CLASSIC, Setting, grid
 from rag.locales import say
 from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set

@@ -15,7 +15,7 @@ from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.store.sql.grant_table import Role
+    from rag.store.sql.small_tables import Role
 
 
 def draw_access(app: App, library: str, language: Language) -> None:

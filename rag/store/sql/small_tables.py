@@ -1,0 +1,231 @@
+"""Small tables: ratings of answers, roles in libraries with a log, schedules of re-checks, summaries of pages."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from rag.dates import now
+from rag.store.sql.table import OWNED, Row, Table, dump
+
+
+class FeedbackTable(Table):
+    def save(
+        self,
+        turn_id: str,
+        library: str,
+        owner: str,
+        *,
+        rating: Literal[-1, 1],
+        data: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Store a person's rating of an answer, replacing their earlier one; return its id.
+
+        `data` may have a reason, a correction and the settings.
+        """
+        feedback_id = uuid.uuid4().hex
+        with self._file.transaction(alone=turn_id) as db:
+            db.execute("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", (turn_id, owner))
+            db.execute(
+                "INSERT INTO feedback (id, turn_id, library, owner, created_at, rating, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (feedback_id, turn_id, library, owner, now(), rating, dump(data or {})),
+            )
+        return feedback_id
+
+    def withdraw(self, turn_id: str, owner: str) -> None:
+        self._file.write("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
+
+    def of_turn(self, turn_id: str, owner: str) -> dict[str, Any] | None:
+        """Return this person's rating of the answer."""
+        rows = self._file.rows("SELECT * FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
+        return {**dict(rows[-1]), "data": json.loads(rows[-1]["data"])} if rows else None
+
+    def rating_of(self, turn_id: str, owner: str) -> int:
+        """Return 1 or -1, or 0 if this person gave no rating."""
+        feedback = self.of_turn(turn_id, owner)
+        return int(feedback["rating"]) if feedback else 0
+
+    def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
+        """Return the feedback on answers of the library, oldest first; with `owner` only that person's."""
+        rows = self._file.rows(
+            f"SELECT * FROM feedback WHERE library = ? AND {OWNED} ORDER BY rowid",
+            *(library, owner, owner),
+        )
+        return [{**dict(row), "data": json.loads(row["data"])} for row in rows]
+
+
+Role = Literal["none", "reader", "editor", "owner"]
+Action = Literal["grant", "remove_library", "restore_library", "remove_pages", "export"]
+
+_MAX_LOG_ENTRIES: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The role of `subject` in a library; "*" means everyone who is signed in."""
+
+    library: str
+    subject: str
+    role: Role
+    granted_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An action by `person`, a display name, on a library. `at` is ISO 8601 in UTC."""
+
+    at: str
+    person: str
+    action: Action
+    detail: str
+
+
+class GrantTable(Table):
+    def grants(self, library: str) -> list[Grant]:
+        rows = self._file.rows(
+            "SELECT library, subject, role, granted_at FROM grants WHERE library = ? ORDER BY subject", library
+        )
+        return [Grant(**dict(row)) for row in rows]
+
+    def put(self, library: str, subject: str, role: Role, owner: str) -> None:
+        """Grant a role, replacing the subject's current one."""
+        self._file.write(
+            "INSERT INTO grants (library, subject, role, owner, granted_at) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (library, subject) DO UPDATE SET role = excluded.role, owner = excluded.owner,"
+            " granted_at = excluded.granted_at",
+            *(library, subject, role, owner, now()),
+        )
+
+    def revoke(self, library: str, subject: str) -> None:
+        self._file.write("DELETE FROM grants WHERE library = ? AND subject = ?", library, subject)
+
+    def log(self, library: str, owner: str, person: str, action: Action, detail: str) -> None:
+        self._file.write(
+            "INSERT INTO audit_log (library, owner, person, at, action, detail) VALUES (?, ?, ?, ?, ?, ?)",
+            *(library, owner, person, now(), action, detail),
+        )
+
+    def entries(self, library: str) -> list[AuditEntry]:
+        """Return the log of the library, the newest first."""
+        rows = self._file.rows(
+            "SELECT at, person, action, detail FROM audit_log WHERE library = ? ORDER BY at DESC, rowid DESC LIMIT ?",
+            *(library, _MAX_LOG_ENTRIES),
+        )
+        return [AuditEntry(**dict(row)) for row in rows]
+
+
+Scope = Literal["all", "site", "pages"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Pages that are re-checked every `every_hours`: all of a library, those of a site, or selected ones.
+
+    Times are ISO 8601 in UTC; `last_job` is the id of the last job it started, at `last_at`, or empty.
+    """
+
+    id: str
+    library: str
+    owner: str
+    created_at: str
+    scope: Scope
+    site: str
+    url_hashes: tuple[str, ...]
+    every_hours: int
+    next_at: str
+    last_at: str = ""
+    last_job: str = ""
+
+
+class ScheduleTable(Table):
+    def add(
+        self, library: str, owner: str, scope: Scope, *, site: str, url_hashes: Sequence[str], every: int, next_at: str
+    ) -> str:
+        """Store a schedule, first due at `next_at`; `every` in hours. Return its id."""
+        schedule_id = uuid.uuid4().hex
+        self._file.write(
+            "INSERT INTO schedules (id, library, owner, created_at, scope, site, url_hashes, every_hours, next_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(schedule_id, library, owner, now(), scope, site, dump(list(url_hashes)), every, next_at),
+        )
+        return schedule_id
+
+    def schedule(self, schedule_id: str) -> Schedule | None:
+        rows = self._file.rows("SELECT * FROM schedules WHERE id = ?", schedule_id)
+        return _schedule(rows[0]) if rows else None
+
+    def schedules(self, library: str | None = None) -> list[Schedule]:
+        """Return the schedules of a library, or all; oldest first."""
+        only, values = ("WHERE library = ?", (library,)) if library is not None else ("", ())
+        return [_schedule(row) for row in self._file.rows(f"SELECT * FROM schedules {only} ORDER BY rowid", *values)]
+
+    def due_schedules(self, moment: str) -> list[Schedule]:
+        """Return the schedules that are due, the longest overdue first."""
+        rows = self._file.rows("SELECT * FROM schedules WHERE next_at <= ? ORDER BY next_at, rowid", moment)
+        return [_schedule(row) for row in rows]
+
+    def next_time(self) -> str:
+        """Return when the next schedule is due; empty if there is none."""
+        return str(self._file.rows("SELECT coalesce(min(next_at), '') AS first FROM schedules")[0]["first"])
+
+    def claim(self, schedule: Schedule, next_at: str) -> bool:
+        """Set the next time; return False if another process did so first."""
+        return self._file.write(
+            "UPDATE schedules SET next_at = ? WHERE id = ? AND next_at = ?", *(next_at, schedule.id, schedule.next_at)
+        )
+
+    def note_start(self, schedule_id: str, job_id: str, moment: str) -> None:
+        """Note the job that the schedule started."""
+        self._file.write("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", moment, job_id, schedule_id)
+
+    def change(self, schedule_id: str, every: int, next_at: str) -> None:
+        self._file.write("UPDATE schedules SET every_hours = ?, next_at = ? WHERE id = ?", every, next_at, schedule_id)
+
+    def remove(self, schedule_id: str) -> None:
+        self._file.write("DELETE FROM schedules WHERE id = ?", schedule_id)
+
+
+def _schedule(row: Row) -> Schedule:
+    fields = dict(row)
+    return Schedule(**{**fields, "url_hashes": tuple(json.loads(fields["url_hashes"]))})
+
+
+MAX_SUMMARIES = 20_000
+"""Maximum number of summaries in the database; the oldest are deleted."""
+
+
+class SummaryTable(Table):
+    def save(self, library: str, url_hash: str, text_hash: str, language: str, by: str, data: Mapping[str, Any]) -> str:
+        """Store a summary, delete those of the page's other texts, and return its creation time (ISO 8601)."""
+        created_at = now()
+        with self._file.transaction() as db:
+            where = "library = ? AND url_hash = ? AND text_hash != ?"
+            db.execute(f"DELETE FROM summaries WHERE {where}", (library, url_hash, text_hash))
+            db.execute(
+                "INSERT INTO summaries (library, url_hash, text_hash, language, author, created_at, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (library, url_hash, text_hash, language, author)"
+                " DO UPDATE SET created_at = excluded.created_at, data = excluded.data",
+                (library, url_hash, text_hash, language, by, created_at, dump(data)),
+            )
+            newest = "SELECT rowid FROM summaries ORDER BY created_at DESC, rowid DESC LIMIT ?"
+            db.execute(f"DELETE FROM summaries WHERE rowid NOT IN ({newest})", (MAX_SUMMARIES,))
+        return created_at
+
+    def find(self, library: str, url_hash: str, text_hash: str, language: str, by: str = "") -> dict[str, Any] | None:
+        """Return the newest summary of a text and language, by this author or any: `data`, `author`, `created_at`."""
+        rows = self._file.rows(
+            "SELECT * FROM summaries WHERE library = ? AND url_hash = ? AND text_hash = ? AND language = ?"
+            " AND (? = '' OR author = ?) ORDER BY created_at DESC, rowid DESC LIMIT 1",
+            *(library, url_hash, text_hash, language, by, by),
+        )
+        return {**dict(rows[0]), "data": json.loads(rows[0]["data"])} if rows else None
+
+    def forget(self, library: str, url_hashes: Sequence[str]) -> None:
+        with self._file.transaction() as db:
+            db.executemany(
+                "DELETE FROM summaries WHERE library = ? AND url_hash = ?", [(library, key) for key in url_hashes]
+            )
