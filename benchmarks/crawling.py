@@ -22,10 +22,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag.errors import IngestError
-from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
+from rag.ingest.discovery import Frontier, SitePlan, begin
 from rag.reading.parser import Parser
 from rag.web.connections import DELAY, LIMIT, HostGates
 from rag.web.fetch import Fetcher, FetchResult
+from rag.web.robots import Robots
+from rag.web.site_scope import FoundPage
 from tests.support.site_server import SiteServer
 
 _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}

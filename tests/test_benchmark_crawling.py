@@ -9,11 +9,11 @@ import pytest
 
 from benchmarks import crawling
 from rag.errors import FetchError
-from rag.ingest.discovery import FoundPage
 from rag.reading.parser import Parser
 from rag.types import because
 from rag.web.connections import HostGates
 from rag.web.fetch import FetchResult
+from rag.web.site_scope import FoundPage
 from tests.support.site_server import SiteServer
 
 

@@ -13,9 +13,8 @@ from rag.errors import RagError
 from rag.ingest.duplicates import MAX_GROUP, Settling
 from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor, label
-from rag.ingest.readahead import Limits, ReadAhead, ReadResult
+from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
 from rag.ingest.results import existing_result, failure, result
-from rag.ingest.retry_policy import delay_before
 from rag.ingest.sources import Source, unique_sources
 from rag.store.values import make_patient, patience
 from rag.types import Decision, IngestResult, Notice, Page, Stage

@@ -85,12 +85,12 @@ class Reader:
             kind = "html" if "html" in record else "markdown"
             on_stage("reading")
             body = record[kind].encode("utf-8", "replace")
-            return _build(source, key, known, self._parse(body, f"text/{kind}", "utf-8", source.url))
+            return _build(source, key, known, self._parser.parse(body, f"text/{kind}", "utf-8", source.url))
         if source.data is not None:
             on_stage("reading")
             essence, charset = parse_content_type(source.content_type)
             kind = media_type(source.data, essence, source.name, charset)
-            return _build(source, key, known, self._parse(source.data, kind, charset, source.url))
+            return _build(source, key, known, self._parser.parse(source.data, kind, charset, source.url))
         try:
             return self._read_web(source, key, on_stage, known, links)
         except IngestError as error:
@@ -107,13 +107,10 @@ class Reader:
         if fetched.status == 304 and known is not None:
             return Read(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
         on_stage("reading")
-        extracted = self._parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
+        extracted = self._parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
         addresses = self._links(fetched) if links else ()
         read = _build(source, key, known, extracted, fetched)
         return replace(read, links=addresses)
-
-    def _parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
-        return self._parser.parse(body, content_type, charset, url)
 
     def _links(self, fetched: FetchResult) -> tuple[str, ...]:
         if "html" not in fetched.content_type:

@@ -122,7 +122,7 @@ def test_what_a_person_does_with_it_holds(app: App, dump: str, act: str, monkeyp
         waits.append(seconds)
         jobs.resume(job.id)
 
-    monkeypatch.setattr("rag.ingest.jobs.external.time.sleep", wait)
+    monkeypatch.setattr("rag.ingest.jobs.service.time.sleep", wait)
     left = list(rows)
     counts = jobs.job(job.id).counts
     assert (len(left), counts) == (

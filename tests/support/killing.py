@@ -195,7 +195,7 @@ def digest(one: Stored) -> str:
 def _run(
     folder: Path, host: str, port: int, pages: int, url: str, place: Path | str, lease: float, tells: Connection
 ) -> None:
-    from rag.ingest import retry_policy
+    from rag.ingest import readahead
     from rag.ingest.chunking import get_chunker
     from rag.ingest.jobs import Jobs, Sites, worker
     from rag.ingest.pipeline import Ingestor
@@ -205,7 +205,7 @@ def _run(
     from rag.web.connections import HostGates
     from rag.web.fetch import Fetcher
 
-    retry_policy._DELAYS = (0.05, 0.1)
+    readahead._DELAYS = (0.05, 0.1)
     job_table.LEASE, worker.RENEW_SECONDS = lease, lease / 6  # type: ignore[misc]
     tells.send("begun")
     model, database = HashedModel(), Database(place)

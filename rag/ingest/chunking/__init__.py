@@ -1,4 +1,4 @@
-"""Chunkers: one file and one row here for each; `tests/contracts/test_chunking.py` checks them against the contract.
+"""Chunkers, with one row here for each; `tests/contracts/test_chunking.py` checks them against the contract.
 
 Exports `CHUNKERS`, `get_chunker` and `embedding_text`. Splitter packages are imported late because they are heavy.
 """
@@ -9,10 +9,8 @@ from collections.abc import Callable
 
 from rag.ingest.chunking.base import MAXIMUM, Chunker, SentenceVectors, embedding_text
 from rag.ingest.chunking.breakpoints import BreakpointChunker
-from rag.ingest.chunking.fixed import FixedChunker
-from rag.ingest.chunking.markdown import MarkdownChunker
-from rag.ingest.chunking.parent import ParentChunker
-from rag.ingest.chunking.recursive import RecursiveChunker
+from rag.ingest.chunking.markdown import MarkdownChunker, ParentChunker
+from rag.ingest.chunking.recursive import FixedChunker, RecursiveChunker
 from rag.ingest.chunking.semantic import SemanticSplitter
 
 CHUNKERS: dict[str, Callable[[float], Chunker]] = {

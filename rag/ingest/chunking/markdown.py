@@ -1,8 +1,9 @@
-"""Chunks by heading: each is a section, or a part of one that is too large."""
+"""Chunks by heading: sections, or small chunks that know the section that they are a part of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, Unit, make_chunks, span_size, split_units
 from rag.ingest.chunking.recursive import RecursiveChunker
@@ -58,3 +59,32 @@ def _join_tiny(sections: list[list[Unit]], maximum: float, tiny: float) -> list[
             groups.append(list(section))
             open_parent = above_text if is_tiny else None
     return groups
+
+
+class ParentChunker:
+    """Small chunks whose `parent` is the section around them, or the part of it that is not too large.
+
+    Parents cover the page without overlap. `rag.retrieval.context` returns them in place of the chunks found.
+    """
+
+    name = "parent"
+
+    def __init__(self, maximum: float = MAXIMUM, size: float = 0.0, parent: float = 0.0) -> None:
+        """Chunks are filled up to `size`; one sentence or code block may be larger, up to `maximum`.
+
+        The defaults are four ninths of the maximum for `size`, and five thirds for `parent`.
+        """
+        self.maximum = maximum
+        self.size = size or round(maximum * 4 / 9)
+        self.parent = parent or round(maximum * 5 / 3)
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        units = split_units(text, self.maximum)
+        fill = RecursiveChunker(self.size).fill
+        groups, spans = [], []
+        for section in MarkdownChunker(self.parent, tiny=self.size).divide(units):
+            children = fill(section)
+            groups.extend(children)
+            span = (section[0].start, section[-1].end) if len(children) > 1 else None
+            spans.extend([span] * len(children))
+        return [replace(chunk, parent=span) for chunk, span in zip(make_chunks(text, groups), spans, strict=True)]

@@ -76,3 +76,15 @@ def _paragraphs(units: Sequence[Unit]) -> list[list[Unit]]:
             groups.append([])
         groups[-1].append(unit)
     return groups
+
+
+class FixedChunker:
+    """Chunks of one size, minus the space too short for the next sentence. Paragraphs and sections do not count."""
+
+    name = "fixed"
+
+    def __init__(self, maximum: float = MAXIMUM) -> None:
+        self.maximum = maximum
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        return make_chunks(text, pack(bind_headings(split_units(text, self.maximum), self.maximum), self.maximum))

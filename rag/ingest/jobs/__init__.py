@@ -3,9 +3,8 @@
 Jobs and their items are stored in the database; one worker processes them, jobs in turn, and records the progress.
 """
 
-from rag.ingest.jobs.external import ExternalJobs
-from rag.ingest.jobs.service import Jobs, JobView
-from rag.ingest.jobs.sites import Sites
+from rag.ingest.discovery import Sites
+from rag.ingest.jobs.service import ExternalJobs, Jobs, JobView
 from rag.ingest.jobs.steps import OpenIngestor
 from rag.store.sql.job_table import JobItem
 

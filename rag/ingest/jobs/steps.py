@@ -15,9 +15,8 @@ from itertools import islice
 from typing import Any
 
 from rag.errors import IngestError, RagError, StoreError
-from rag.ingest.discovery import FoundPage, SitePlan
+from rag.ingest.discovery import SitePlan, Sites, Walk
 from rag.ingest.duplicates import Settling
-from rag.ingest.jobs.sites import Sites, Walk
 from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor, label
 from rag.ingest.results import UNHEARD, existing_result, failure, is_answer, result, review_result
@@ -28,6 +27,7 @@ from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
 from rag.text import to_plain_line
 from rag.types import IngestResult, Notice, Page
 from rag.web.guard import printable
+from rag.web.site_scope import FoundPage
 from rag.web.url_key import split_url, url_hash
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,7 @@ from rag.ingest.duplicates import MAX_GROUP
 from rag.ingest.jobs.run import DISCOVERY, OFFLINE_AFTER, SILENT_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, make_cancellation, make_failure
 from rag.ingest.loader import Read
-from rag.ingest.readahead import Limits, ReadAhead, ReadResult
-from rag.ingest.retry_policy import delay_before
+from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
 from rag.process import Process
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Discovery, Job, JobItem

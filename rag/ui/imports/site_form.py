@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 import streamlit as st
 
-from rag.ingest.discovery.frontier import SiteKind
+from rag.ingest.discovery import SiteKind
 from rag.ui.kit.escape import escape_line, is_web_url
 from rag.ui.kit.session import person_id
 from rag.ui.kit.strings import Language, label

@@ -5,8 +5,7 @@ import itertools
 import pytest
 
 from rag.ingest.chunking.base import split_units
-from rag.ingest.chunking.fixed import FixedChunker
-from rag.ingest.chunking.recursive import RecursiveChunker, bind_headings
+from rag.ingest.chunking.recursive import FixedChunker, RecursiveChunker, bind_headings
 from rag.models.tokens import hash_characters
 from rag.text import weigh
 

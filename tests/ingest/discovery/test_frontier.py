@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rag.errors import IngestError
-from rag.ingest.discovery.frontier import MIN_VARIANTS, Frontier, SiteKind, SitePlan, begin
+from rag.ingest.discovery import MIN_VARIANTS, Frontier, SiteKind, SitePlan, begin
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
 from rag.web.site_scope import FoundPage

@@ -68,8 +68,8 @@ def jobs(make_jobs: MakeJobs) -> Jobs:
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures that may pass are tried again at once."""
-    monkeypatch.setattr("rag.ingest.retry_policy._DELAYS", (0.01, 0.02))
-    monkeypatch.setattr("rag.ingest.retry_policy.MAX_DELAY", 0.05)
+    monkeypatch.setattr("rag.ingest.readahead._DELAYS", (0.01, 0.02))
+    monkeypatch.setattr("rag.ingest.readahead.MAX_DELAY", 0.05)
 
 
 def records(count: int, text: str = "Text of page {n}, which no other page has: {n} {n} {n}.") -> list[Source]:

@@ -188,7 +188,7 @@ def test_what_cannot_pass_is_tried_once(jobs: Jobs, page_server: PageServer) -> 
 def test_a_page_that_waits_for_another_try_holds_up_no_other(
     jobs: Jobs, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ingest.retry_policy.delay_before", None)  # the worker has its own name for it
+    monkeypatch.setattr("rag.ingest.readahead.delay_before", None)  # the worker has its own name for it
     monkeypatch.setattr("rag.ingest.jobs.worker.delay_before", lambda error, tries: 3600.0)
     job_id = jobs.submit([web_source(page_server.url("/broken")), *records(3)], library="main")
     job = finished(jobs, job_id, lambda job: job.done == 3 and job.items[0].stage == "waiting")

@@ -1,9 +1,24 @@
-"""The next pages that an import of a site reads, found in its sitemaps, its feed or the links of its pages."""
+"""Discovery of a site's pages by robots.txt, sitemaps, feeds, and the links of pages.
+
+A site job is a plan and its pages; every page may add more:
+
+    robots = Robots(fetcher)                                  # one for all jobs: it caches sites' rules
+    plan = SitePlan(start, "crawl", prefix="/docs/", max_depth=3, max_pages=200)   # or "sitemap", "feed"
+    frontier = Frontier(plan, robots, known=pages_of_the_job)  # known is empty for a new job
+    pages = begin(plan, fetcher, parser, frontier)             # a new job's first pages; raises IngestError
+    for page in pages:                                         # in the order in which they were found
+        … read the page; links = parser.run("links", body, url=final_url, charset=charset)["links"]
+        pages += frontier.expand(page, links)                  # only new ones, within the plan and robots.txt
+
+The fetcher itself respects the limits of each host. `frontier.contains(final_url)` is false for a
+redirect that left the plan.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -275,3 +290,46 @@ def begin(
         host = split_url(plan.start).hostname or ""
         raise IngestError("sitemap_empty", host=printable(host), prefix=printable(plan.scope.folder))
     return pages
+
+
+class Sites:
+    """The fetcher, the parser and the robots.txt rules that all walks share."""
+
+    def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
+        self._fetcher = fetcher
+        self._parser = parser
+        self._robots = Robots(fetcher)
+
+    def walk(self, plan: SitePlan, known: Iterable[FoundPage]) -> Walk:
+        """Return a walk by `plan`, or the rest of one that has found the `known` pages."""
+        return Walk(plan, Frontier(plan, self._robots, known), self._fetcher, self._parser)
+
+
+class Walk:
+    """One job's walk through a site; safe to share between threads. Methods raise IngestError."""
+
+    def __init__(self, plan: SitePlan, frontier: Frontier, fetcher: Fetcher, parser: Parser) -> None:
+        self._plan = plan
+        self._frontier = frontier
+        self._fetcher = fetcher
+        self._parser = parser
+        self._lock = threading.Lock()
+
+    def begin(self, stopped: Callable[[], bool]) -> list[FoundPage]:
+        """Return the first pages, without those that an earlier call returned."""
+        with self._lock:
+            return begin(self._plan, self._fetcher, self._parser, self._frontier, stopped)
+
+    def can_follow(self, depth: int) -> bool:
+        """True if links are followed from a page that is `depth` links away from the start."""
+        return self._plan.kind == "crawl" and depth < self._plan.max_depth
+
+    def contains(self, final_url: str, depth: int) -> bool:
+        """True if a page at the end of redirects belongs to the walk; the start may redirect elsewhere."""
+        is_start = depth == 0 and self._plan.kind == "crawl"
+        return is_start or self._frontier.contains(final_url)
+
+    def expand(self, url: str, depth: int, links: Iterable[str]) -> list[FoundPage]:
+        """Return the pages that the one at `url` links to and no other did before."""
+        with self._lock:
+            return self._frontier.expand(FoundPage(url, depth), links)
