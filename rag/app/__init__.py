@@ -48,7 +48,7 @@ from rag.graphs import MODES
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView
-from rag.ingest.loader import Source
+from rag.ingest.sources import Source
 from rag.locales import say
 from rag.models.sampling import with_sampling
 from rag.reasoning.chat import ChatReasoner

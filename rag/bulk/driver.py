@@ -12,8 +12,8 @@ from rag.bulk.on_ray import run_on_ray
 from rag.bulk.runners import Batches, run_here, run_in_processes
 from rag.bulk.work import Outcome, Target
 from rag.errors import ConfigError
-from rag.ingest.loader import Source
 from rag.ingest.results import result
+from rag.ingest.sources import Source
 from rag.store.sql.job_table import NewItem
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 

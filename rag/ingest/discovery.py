@@ -22,7 +22,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Literal
 
 from rag.errors import IngestError
 from rag.reading.parser import Parser
@@ -169,15 +169,6 @@ class SitePlan:
     @property
     def scope(self) -> SiteScope:
         return SiteScope(self.start, self.prefix, self.max_depth, self.max_pages)
-
-    def as_options(self) -> dict[str, Any]:
-        """Return the plan as JSON values."""
-        return {name: getattr(self, name) for name in ("start", "kind", "prefix", "max_depth", "max_pages")}
-
-    @classmethod
-    def from_options(cls, options: dict[str, Any]) -> Self:
-        """Return the plan from the output of `as_options`."""
-        return cls(**options)
 
 
 class Frontier:

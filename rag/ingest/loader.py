@@ -1,18 +1,19 @@
-"""Sources, and the pages read from them, which are not stored yet."""
+"""The pages read from sources, which are not stored yet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rag.dates import now
 from rag.errors import IngestError
 from rag.ingest.encode_chunks import Prepared
+from rag.ingest.sources import Source
 from rag.reading.parser import READING_VERSION, Extracted, Parser
 from rag.store.values import text_hash
 from rag.text import detect_language, to_plain_line
-from rag.types import Page, PageSource, Stage
+from rag.types import Page, Stage
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.media import media_type, parse_content_type
 from rag.web.url_key import split_url, strip_tracking
@@ -21,24 +22,6 @@ if TYPE_CHECKING:
     from rag.ingest.duplicates import Judged
 
 OnStage = Callable[[Stage], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """An item to import. `name` is what the person called it, `url` the address it is known by.
-
-    With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read. `is_upload`
-    marks a file known only by its name. `content_type` is the header that a server sent with `data`.
-    """
-
-    name: str
-    url: str
-    kind: PageSource
-    data: bytes | None = None
-    record: Mapping[str, Any] = field(default_factory=dict)
-    broken: IngestError | None = None
-    is_upload: bool = False
-    content_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)

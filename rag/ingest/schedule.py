@@ -164,13 +164,13 @@ class Schedules:
 
     def _seconds_to_next(self) -> float:
         first = self._table.next_time()
-        seconds = (_moment(first) - self._clock()).total_seconds() if first else _LONGEST_SLEEP
+        seconds = (datetime.fromisoformat(first) - self._clock()).total_seconds() if first else _LONGEST_SLEEP
         return min(max(seconds, _SHORTEST_SLEEP), _LONGEST_SLEEP)
 
 
 def _next_time(schedule: Schedule, moment: datetime) -> datetime:
     """Return the first time after `moment` that is a whole number of periods after the one that was set."""
-    due, period = _moment(schedule.next_at), timedelta(hours=schedule.every_hours)
+    due, period = datetime.fromisoformat(schedule.next_at), timedelta(hours=schedule.every_hours)
     return due + ((moment - due) // period + 1) * period
 
 
@@ -181,7 +181,3 @@ def _check_hours(hours: int) -> None:
 
 def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -16,12 +16,10 @@ from urllib.parse import quote
 
 from rag.errors import IngestError
 from rag.ingest.archives import Member, folder_members, zip_members
-from rag.ingest.loader import Source
 from rag.text import replace_surrogates
+from rag.types import PageSource
 from rag.web.guard import MAX_LENGTH, is_web_address, printable
 from rag.web.media import ENDINGS, FILES, PICTURE
-
-__all__ = ["Source", "file_sources", "path_sources", "sources_in", "unique_sources", "web_source"]
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DOCUMENT_BYTES = 25_000_000
@@ -38,6 +36,24 @@ _TEXTS = ("text", "html", "markdown")
 _LINE_END = re.compile(r"\r\n?|\n")
 _ESCAPE_LENGTH = 6  # characters in a line for a byte of text: \u0041
 _OTHER_FIELDS = 65_536  # characters for everything but the text
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An item to import. `name` is what the person called it, `url` the address it is known by.
+
+    With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read. `is_upload`
+    marks a file known only by its name. `content_type` is the header that a server sent with `data`.
+    """
+
+    name: str
+    url: str
+    kind: PageSource
+    data: bytes | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
+    broken: IngestError | None = None
+    is_upload: bool = False
+    content_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from warcio.warcwriter import WARCWriter
 
 from rag.bulk.batches import Batch, find_batches, sources_of
 from rag.errors import ConfigError, IngestError
-from rag.ingest.loader import Reader, Source
-from rag.ingest.sources import BOUNDS
+from rag.ingest.loader import Reader
+from rag.ingest.sources import BOUNDS, Source
 from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher
 

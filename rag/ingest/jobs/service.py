@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from rag.errors import StoreError
@@ -126,7 +126,7 @@ class Jobs:
         `prefix` is the path that all of them begin with; without it a crawl stays in the folder of `start`.
         """
         plan = SitePlan(start, kind, prefix, max_depth, max_pages)
-        options = {"plan": plan.as_options(), "force": force, **({"chunker": chunker} if chunker else {})}
+        options = {"plan": asdict(plan), "force": force, **({"chunker": chunker} if chunker else {})}
         return self._create(library, owner, [], kind=kind, title=start, options=options)
 
     def recheck(

@@ -205,7 +205,7 @@ class StepsFactory:
         if self._open_sites is None:
             raise IngestError("site_unavailable")
         known = (FoundPage(item.url, item.depth) for item in items.items(job.id))
-        walk = self._open_sites().walk(SitePlan.from_options(job.options["plan"]), known)
+        walk = self._open_sites().walk(SitePlan(**job.options["plan"]), known)
         return Steps(job, ingestor, items, walk)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import pytest
 
@@ -98,7 +100,7 @@ class TestFrontier:
 
     def test_plans_survive_being_kept(self) -> None:
         plan = SitePlan("https://example.com/", "feed", "/a/", 2, 7)
-        assert SitePlan.from_options(plan.as_options()) == plan
+        assert SitePlan(**json.loads(json.dumps(asdict(plan)))) == plan
 
 
 class TestBeginning:
