@@ -1,4 +1,4 @@
-"""What the markup of a page says before a child process parses it: its charset, and a redirect to another page.
+"""Reading of a page's markup before a child process parses it: tags, its charset, and a redirect to another page.
 
 Tags and charsets are found as in the WHATWG's prescan (HTML, section 13.2.3.2), in time proportional to the length:
 comments and declarations are skipped, and scanning ends at a truncated tag.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag.errors import IngestError
-from rag.ingest import discovery, sitemap_pages
-from rag.ingest.discovery import read_feed
+from rag.ingest import discovery
+from rag.ingest.discovery import read_feed, sitemap_pages
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
 from rag.web.site_scope import FoundPage
