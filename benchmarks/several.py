@@ -25,7 +25,7 @@ from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import character_recall
-from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup, Worth, by_likelihood
+from rag.retrieval.retriever import EnsembleRetriever, LibraryGroup, Worth, by_likelihood
 from rag.types import Passage, Retrieval
 
 PAIRS: Final = ("dragon-law-en+dragon-finance-en", "xquad-en+chroma")

@@ -13,7 +13,7 @@ from rag.config import load_settings
 from rag.errors import ModelError
 from rag.locales import say
 from rag.models import openai_chat
-from rag.models.own_client import OwnTransport
+from rag.models.http_clients import OwnTransport
 from tests.support.chat_server import ChatServer, Reply
 
 OURS = {"llm_model": "a", "llm_base_url": "http://127.0.0.1:9/v1", "llm_api_key": "operators"}

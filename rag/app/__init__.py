@@ -50,18 +50,18 @@ from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView
 from rag.ingest.sources import Source
 from rag.locales import say
-from rag.models.sampling import with_sampling
+from rag.models.servers import with_sampling
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import make_expander
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import estimate_answerable
-from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup, Reading
 from rag.retrieval.ledger import Ledger
 from rag.retrieval.page_reader import PageReader
-from rag.retrieval.retriever import K, Retriever
+from rag.retrieval.retriever import EnsembleRetriever, K, LibraryGroup, Reading, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
-from rag.retrieval.strategies import EXPANDED, Tuning
+from rag.retrieval.strategies import EXPANDED
+from rag.retrieval.strategies.base import Tuning
 from rag.routing.classifier import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
@@ -437,7 +437,7 @@ class App:
 
         It is Qdrant's plain hybrid search, without the additions of the app's own search. Loads the embedding model.
         """
-        from rag.models.langchain import Bm25Embeddings, ModelEmbeddings
+        from rag.retrieval.langchain import Bm25Embeddings, ModelEmbeddings
 
         working = self.libraries.working(library)
         dense = ModelEmbeddings(self.models.of_library(working.embedding_model))

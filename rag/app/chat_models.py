@@ -16,7 +16,7 @@ from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, list_models
-from rag.models.pace import Pace, pace_of
+from rag.models.servers import Pace, pace_of
 from rag.prompts.texts import PromptTexts
 from rag.types import Notice
 from rag.web.guard import allow_list, check_addresses, check_url
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from langchain_core.language_models import BaseChatModel
 
-    from rag.models.own_client import Admit, Key
+    from rag.models.http_clients import Admit, Key
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class ChatModels:
     """The chat models of the settings and of people. Safe to share between threads; methods raise ModelError.
 
     Options that name the settings' service without a key choose among the operator's models, over the operator's
-    connection. All others are a person's own: see `rag.models.own_client`; with sign-in, the address passes the guard
+    connection. All others are a person's own: see `rag.models.http_clients`; with sign-in, the address passes the guard
     of page fetching too.
     """
 

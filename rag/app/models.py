@@ -17,7 +17,7 @@ from rag.models.embedding import EmbeddingModel, SentenceModel, load_embedding_m
 from rag.models.hub import BUILTIN, builtin_model, find_model, model_of_library, name_in_library
 from rag.models.reranker import Reranker
 from rag.models.service import Service
-from rag.models.service_embedding import ServiceEncoder
+from rag.models.service_models import ServiceEncoder
 from rag.models.sparse import SparseEncoder
 from rag.models.verifier import LateSupportModel, SupportModel
 from rag.types import Notice

@@ -16,7 +16,7 @@ from rag.app.models import Models
 from rag.errors import RagError, StoreError
 from rag.ingest.chunking.base import embedding_text
 from rag.models.embedding import EmbeddingModel
-from rag.models.lexical import lexical_of
+from rag.models.sparse import lexical_of
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.moving import Encoded

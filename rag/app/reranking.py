@@ -14,7 +14,7 @@ from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, draws, mean, pa
 from rag.models.families import read_json
 from rag.models.reranker import LateReranker, Reranker
 from rag.models.service import Service
-from rag.models.service_reranker import Scale, ServiceReranker
+from rag.models.service_models import Scale, ServiceReranker
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
 from rag.types import Retrieval

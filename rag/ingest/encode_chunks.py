@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import CallBatcher
-from rag.models.lexical import join_vectors, lexical_of
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, join_vectors, lexical_of
 from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
 

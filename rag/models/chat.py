@@ -15,7 +15,7 @@ from rag.models.failures import UNREACHED, failure_types, model_error
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from rag.models.own_client import Admit, Key
+    from rag.models.http_clients import Admit, Key
 
 TIMEOUT_SECONDS = 60.0
 """The longest silence of a request, streamed or not, unless LLM_TIMEOUT is set."""
@@ -56,11 +56,11 @@ def build_chat_model(
 def build_own_model(
     name: str, base_url: str, key: Key, *, temperature: float, timeout: float | None = None, admit: Admit | None = None
 ) -> BaseChatModel:
-    """Build a model that a person connected, with its own client (`rag.models.own_client`): OpenAI's protocol only.
+    """Build a model that a person connected, with its own client (`rag.models.http_clients`): OpenAI's protocol only.
 
     Sends no request yet; calls may raise a ModelError of `admit` or `key`.
     """
-    from rag.models.own_client import own_clients
+    from rag.models.http_clients import own_clients
 
     server = base_url.removesuffix("/chat/completions")
     clients = own_clients(server, key, admit)
@@ -119,8 +119,8 @@ def _build_openai_model(
 ) -> BaseChatModel:
     from openai import OpenAIError
 
-    from rag.models.environment import environment_clients
-    from rag.models.openai_wire import AnyServerChat
+    from rag.models.http_clients import environment_clients
+    from rag.models.openai_chat import AnyServerChat
 
     options: dict[str, Any] = dict(clients or environment_clients()) | (
         {} if key is None else {"api_key": SecretStr(key)}
@@ -146,7 +146,7 @@ def _build_openai_model(
 def _build_other_model(name: str, temperature: float, key: str | None, timeout: float) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
-    from rag.models.environment import check_environment
+    from rag.models.http_clients import check_environment
 
     check_environment()
     options: dict[str, Any] = {} if key is None else {"api_key": key}

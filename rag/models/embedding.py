@@ -22,7 +22,7 @@ from rag.models.engines import CallBatcher, Embedders, Workers, choose, has_bflo
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
-from rag.models.lexical import LexicalHead
+from rag.models.sparse import LexicalHead
 from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalise, pad_rows, sum_of_rows
 from rag.models.transformer import read_bert
 from rag.text import is_chinese

@@ -18,7 +18,7 @@ import httpx2
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError
-from rag.models.environment import environment_clients
+from rag.models.http_clients import environment_clients
 from rag.text import estimate_tokens, make_encodable
 
 MAX_REPLY_BYTES: Final = 64_000_000

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from rag.errors import ModelError
 from rag.models.failures import failure_types, model_error
-from rag.models.refusals import ServerKey, refuses_form, server_key
 from rag.models.reply_text import drop_thoughts
+from rag.models.servers import ServerKey, refuses_form, server_key
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -16,9 +16,16 @@ from rag.checking.statements import ends_in_colon
 from rag.checking.verifier import Judgements, build_check, read_judgements
 from rag.errors import ModelError
 from rag.models.failures import failure_types, model_error
-from rag.models.limits import is_only_thought, limit_reply, remember_thoughts, was_cut_thinking
-from rag.models.pace import learn
-from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
+from rag.models.servers import (
+    is_only_thought,
+    learn,
+    limit_reply,
+    refuses_tools,
+    remember_no_tools,
+    remember_thoughts,
+    takes_tools,
+    was_cut_thinking,
+)
 from rag.models.structured import fill_schema
 from rag.prompts import requests
 from rag.prompts.requests import NOT_IN_PAGES, Prompt

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.embedding import EmbeddingModel
-from rag.models.lexical import LexicalHead
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import LexicalHead, SparseEncoder
 from rag.types import SparseVector
 
 HALF_WEIGHT_TERMS: Final = 4.0

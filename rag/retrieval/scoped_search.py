@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.retrieval.answerable import REFUSE
-from rag.retrieval.ensemble import EnsembleRetriever
 from rag.retrieval.ledger import CachedEvidence, Ledger
 from rag.retrieval.page_names import MAX_PAGES, find_on_site, is_full_name, slug, words
 from rag.retrieval.page_reader import PageReader
-from rag.retrieval.retriever import K, Retriever
+from rag.retrieval.retriever import EnsembleRetriever, K, Retriever
 from rag.store.values import Filters
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval

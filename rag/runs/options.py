@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rag.config import Settings
-from rag.models.sampling import SAMPLING
+from rag.models.servers import SAMPLING
 from rag.models.usage import Prices
 from rag.reasoning.composing import Compose
 from rag.reasoning.history import WINDOW, Memory, MemoryKind
@@ -33,7 +33,7 @@ class RunOptions:
     chosen. `context_tokens` is the context size of the chat model. `calls`, `tokens` and `seconds` are limits, after
     which the run returns the best answer so far. A search returns `k` passages of `fetch_k` candidates; 0 is the
     default. `weights` are those of libraries, by name, if several are searched; 1 by default. `max_tokens` (of the
-    answer alone) to `stop` are parameters of the chat model, see `rag.models.sampling`.
+    answer alone) to `stop` are parameters of the chat model, see `rag.models.servers`.
     """
 
     strategy: str = ""

@@ -13,7 +13,7 @@ from rag.app import App
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models import environment
+from rag.models import http_clients
 from rag.models.chat import build_chat_model, check_chat_model
 from rag.runs.options import Question
 from rag.types import Notice
@@ -74,7 +74,7 @@ def test_a_name_counts_by_its_addresses(monkeypatch: pytest.MonkeyPatch, address
 
     async def direct() -> bool:
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
-        return await environment._bypasses_proxy(environment.httpx2.URL("http://ollama:11434/v1"))
+        return await http_clients._bypasses_proxy(http_clients.httpx2.URL("http://ollama:11434/v1"))
 
     assert asyncio.run(direct()) is near
 
@@ -94,10 +94,10 @@ def test_no_proxy(monkeypatch: pytest.MonkeyPatch, entries: str, excepted: bool)
 
 @pytest.mark.parametrize("entry", ["203.0.113.0/24", "203.0.113.7", "203.0.113.7:80", "::1, fe80::/10,203.0.113.7"])
 def test_no_proxy_takes_addresses_and_networks(entry: str) -> None:
-    assert environment._is_excepted("203.0.113.7", 80, entry)
-    assert not environment._is_excepted("203.0.114.7", 80, entry)
-    assert environment._is_excepted("2001:db8::7", 443, "[2001:db8::7]:443,2001:db9::/32")
-    assert not environment._is_excepted("2001:db8::7", 80, "[2001:db8::7]:443,2001:db9::/32")
+    assert http_clients._is_excepted("203.0.113.7", 80, entry)
+    assert not http_clients._is_excepted("203.0.114.7", 80, entry)
+    assert http_clients._is_excepted("2001:db8::7", 443, "[2001:db8::7]:443,2001:db9::/32")
+    assert not http_clients._is_excepted("2001:db8::7", 80, "[2001:db8::7]:443,2001:db9::/32")
 
 
 @pytest.mark.parametrize(

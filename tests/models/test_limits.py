@@ -10,7 +10,7 @@ import pytest
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.models.chat import build_chat_model
-from rag.models.sampling import with_sampling
+from rag.models.servers import with_sampling
 from rag.prompts.requests import Prompt
 from rag.reasoning.chat import ChatReasoner, Grades
 from tests.support.chat_server import ChatServer, Reply

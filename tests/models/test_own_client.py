@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.errors import ModelError
-from rag.models import chat, openai_chat, own_client
+from rag.models import chat, http_clients, openai_chat
 from rag.models.chat import build_own_model, check_chat_model, list_models
 from tests.support.chat_server import ChatServer, Reply
 
@@ -100,7 +100,7 @@ def test_a_closed_port() -> None:
 
 
 def test_a_reply_is_not_unpacked_beyond_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_client, "MAX_REPLY_BYTES", 100)
+    monkeypatch.setattr(http_clients, "MAX_REPLY_BYTES", 100)
     with ChatServer(["word " * 100] * 3) as server:
         assert reason(server.base_url) == "chat_broken_off"
 

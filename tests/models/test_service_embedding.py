@@ -14,7 +14,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.models.service import Service
-from rag.models.service_embedding import ServiceEncoder, is_same
+from rag.models.service_models import ServiceEncoder, is_same
 from rag.models.tokens import hash_characters
 from tests.support.model_server import ModelServer, Shape, hashed
 

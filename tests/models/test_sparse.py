@@ -84,7 +84,7 @@ def test_a_lone_surrogate_does_no_harm(encoder: SparseEncoder) -> None:
 
 
 def test_as_langchains_embeddings(encoder: SparseEncoder) -> None:
-    from rag.models.langchain import Bm25Embeddings
+    from rag.retrieval.langchain import Bm25Embeddings
 
     adapter = Bm25Embeddings(encoder)
     query = adapter.embed_query("lighthouse lamp")

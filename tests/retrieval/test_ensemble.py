@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup
-from rag.retrieval.retriever import Retriever
+from rag.retrieval.retriever import EnsembleRetriever, LibraryGroup, Retriever
 from rag.store.qdrant.library import Library
 from rag.types import Candidate, Passage, Retrieval
 from tests.support.answering import BRIDGE, TEA, VOLCANO, passage

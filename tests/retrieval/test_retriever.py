@@ -6,9 +6,9 @@ import pytest
 
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
-from rag.models.langchain import ModelEmbeddings
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import DOUBT
+from rag.retrieval.langchain import ModelEmbeddings
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant.library import Library

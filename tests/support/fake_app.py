@@ -32,8 +32,8 @@ from rag.conversations.remembered import Remembered
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
 from rag.ingest.schedule import ScheduleView
-from rag.retrieval.ensemble import LibraryGroup
 from rag.retrieval.page_map import PageMap
+from rag.retrieval.retriever import LibraryGroup
 from rag.runs.options import Question
 from rag.runs.run import Hooks
 from rag.store.sql.database import Database, Schedule

@@ -8,7 +8,7 @@ from typing import Any
 
 from rag.errors import ModelError
 from rag.retrieval.strategies.base import Engine, Found, Need, SearchRequest, fallback_note
-from rag.retrieval.strategies.multi_query import MultiQuery
+from rag.retrieval.strategies.expanded import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
 
 DENSE_FACTORS: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}

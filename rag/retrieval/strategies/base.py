@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
-from rag.models.lexical import lexical_of
 from rag.models.reranker import Reranker
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, lexical_of
 from rag.retrieval.followup_query import dense_query, learned_query, sparse_query
 from rag.retrieval.ranking import fuse_by_score
 from rag.retrieval.spans import BUDGET
@@ -316,3 +315,26 @@ def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]
             if current is None or current.passage.score < score:
                 best[hit.passage.id] = replace(hit, passage=replace(hit.passage, score=score))
     return sorted(best.values(), key=lambda hit: (-hit.passage.score, hit.passage.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Classic:
+    """Retrieval as in tutorials: MMR over the dense vectors by langchain-qdrant's QdrantVectorStore.
+
+    Passages stay whole. Keywords are searched if the model cannot read the question.
+    """
+
+    name: str = "classic"
+
+    def find(self, request: SearchRequest, engine: Engine) -> Found:
+        dense, _ = engine.query(request.question, frozenset({"dense"}), request.before)
+        if dense is None:
+            return Found(*engine.hits(request, limit=request.k), whole=True)
+        hits = engine.library.search_diverse(
+            dense,
+            limit=request.k,
+            fetch_k=request.fetch_k,
+            lambda_mult=request.lambda_mult,
+            scope=request.filters,
+        )
+        return Found(hits, ("dense",), whole=True)

@@ -33,7 +33,7 @@ from rag.ui.kit.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
     from rag.conversations.conversations import TurnView
-    from rag.models.pace import Pace
+    from rag.models.servers import Pace
 
 _LONGEST_QUESTION, _LONGEST_MODEL = 10_000, 28
 _CONNECT = "connect"

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from rag.locales import say, sentences
-from rag.models.sampling import SAMPLING
+from rag.models.servers import SAMPLING
 from rag.types import Answer, Notice, Step
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.live import LiveRun

@@ -12,7 +12,7 @@ from rag.errors import ConfigError
 from rag.ingest.chunking import CHUNKERS, get_chunker
 from rag.models.tokens import hash_characters
 from rag.retrieval.ranking import fuse_by_score
-from rag.retrieval.strategies import SearchRequest, Tuning
+from rag.retrieval.strategies.base import SearchRequest, Tuning
 from rag.retrieval.strategies.rerank import Rerank
 from rag.store.values import reciprocal_rank_fusion
 from rag.text import weigh

@@ -1,10 +1,13 @@
-"""Several phrasings of one question, searched in one round trip."""
+"""Strategies that search with texts from an expander: a hypothetical answer, or several phrasings of the question."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.retrieval.ranking import fuse_by_score
@@ -14,6 +17,42 @@ from rag.store.values import Fusion, Legs
 MAX_PHRASINGS = 3
 _OTHER_WEIGHT = 0.9  # weight of the other phrasings relative to the question's own words
 _BONUS = 0.5  # share of the smaller score that is added if a passage has both
+
+
+@dataclass(frozen=True, slots=True)
+class Hyde:
+    """A search for the mean of the question's vector and a hypothetical passage's, and the question's keywords.
+
+    Without a passage it is a plain search.
+    """
+
+    name: str = "hyde"
+
+    def find(self, request: SearchRequest, engine: Engine) -> Found:
+        hits, legs = engine.hits(request)
+        if engine.expander is None:
+            return Found(hits, legs, diversify=True)
+        try:
+            passage = engine.expander.passage(request.question, [hit.passage for hit in hits])
+        except ModelError as error:
+            return Found(hits, legs, fallback_note(engine.expander, error), diversify=True)
+        notes = {"expander": engine.expander.name, "passage": passage}
+        if not passage or not engine.model.can_read(passage):
+            return Found(hits, legs, notes, diversify=True)
+        try:
+            hits, legs = engine.hits(request, vector=_mean_vector(request.question, passage, engine))
+        except ModelError as error:
+            engine.problem = error
+        return Found(hits, legs, notes, diversify=True)
+
+
+def _mean_vector(question: str, passage: str, engine: Engine) -> NDArray[np.float32]:
+    """Return the normalised mean of both vectors, (d,), or the passage's if the model cannot read the question."""
+    vector = engine.model.encode_passages([passage])[0]
+    if engine.model.can_read(question):
+        vector = vector + engine.model.encode_query(question)
+    unit: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-12)
+    return unit
 
 
 @dataclass(frozen=True, slots=True)

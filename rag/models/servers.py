@@ -1,0 +1,264 @@
+"""Facts about chat servers, learned from their replies: what they refuse, if they think, their capacity and speed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rag.errors import ModelError
+from rag.models.failures import failure_types, model_error, status_of
+from rag.models.reply_text import answer_text
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+log = logging.getLogger(__name__)
+
+ServerKey = tuple[str, str]
+
+NOT_UNDERSTOOD: Final = frozenset({400, 422, 501})
+"""Statuses of a server that does not understand the request, whatever its message."""
+
+# The key, credit, size or rate was refused, or a gateway gave up: the same would happen without tools.
+_OTHER_STATUSES: Final = frozenset({401, 402, 408, 413, 429, 504})
+_TOOL_WORDS: Final = re.compile(r"(?<![a-z])tool(?!ong|kit|box)|function[ _-]?call|工具|函数调用")
+_FORM_WORDS: Final = re.compile(
+    r"response[ _-]?format|schema|json[ _-]?(?:object|mode|output)|structured[ _-]?output|guided[ _-]|grammar"
+    r"|结构化|json ?(?:模式|格式)"
+)
+_HTML_PAGE: Final = re.compile(r"<(?:!doctype|html|body)\b")
+
+# Servers that refused tools, for the lifetime of the process.
+_without_tools: set[ServerKey] = set()
+
+_THOUGHTS: Final = 4_000  # tokens, if a server counts them as part of the reply
+_OPENAI_HOST: Final = "api.openai.com"  # always counts them
+
+# Models with a reply that ended before their thoughts did; for the lifetime of the process.
+_thinking_models: set[ServerKey] = set()
+
+SAMPLING: Final = ("max_tokens", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop")
+"""Parameters besides the temperature. `n`, several answers at once, is not offered: each costs money and a check, and
+one is shown."""
+
+_BOUND: Final = r"(?<![a-z_]){}(?![a-z_])"
+
+_WINDOW_FIELDS: Final = ("n_ctx", "max_model_len", "loaded_context_length", "context_length", "context_window")
+_OLLAMA_WINDOW: Final = 4_096  # tokens, if nothing else is set
+_ASK_SECONDS: Final = 2.0
+_MIN_TOKENS: Final = 200  # of a prompt to measure speed by: shorter ones are mostly waiting
+_MAX_SAMPLES: Final = 5
+_DEFAULT_SLOTS: Final = 100
+_PASSAGES_TOKENS: Final = 1_000  # of a question with its passages
+_PATIENCE: Final = 5.0  # seconds
+_REPLY_TOKENS: Final = 800
+_SLOWEST_SHARE: Final = 0.8  # of the longest silence of a request, for reading its prompt
+
+
+def server_key(model: BaseChatModel) -> ServerKey:
+    """Return the key for facts about a server: its address and the model's name."""
+    return (_address(model) or model._llm_type, _name(model))
+
+
+def takes_tools(model: BaseChatModel) -> bool:
+    return server_key(model) not in _without_tools
+
+
+def remember_no_tools(model: BaseChatModel) -> None:
+    """Remember that the server takes no tools, if it can be distinguished from others."""
+    if _address(model):
+        _without_tools.add(server_key(model))
+
+
+def refuses_tools(error: BaseException, model: BaseChatModel) -> bool:
+    """True if the server says that it takes no tools. Statuses vary, so its words decide."""
+    from langchain_core.exceptions import ModelInvalidRequestError
+
+    if isinstance(error, NotImplementedError):
+        return True
+    message = _server_message(error, model) if status_of(error) or isinstance(error, ModelInvalidRequestError) else ""
+    return bool(_TOOL_WORDS.search(message))
+
+
+def refuses_form(error: BaseException, model: BaseChatModel) -> bool:
+    """True if the server, or the model's class, does not know this way of asking for a filled form."""
+    if isinstance(error, NotImplementedError) or status_of(error) in NOT_UNDERSTOOD:
+        return True
+    message = _server_message(error, model) if status_of(error) else ""
+    return bool(_TOOL_WORDS.search(message) or _FORM_WORDS.search(message))
+
+
+def _server_message(error: BaseException, model: BaseChatModel) -> str:
+    """Return the server's words about the request: none if they are about something else, or a gateway's page.
+
+    The model's name is removed, since it may contain any of the words that are searched for.
+    """
+    text = str(error).lower()
+    if status_of(error) in _OTHER_STATUSES or _HTML_PAGE.search(text) or model_error(error).code == "chat_too_long":
+        return ""
+    return re.sub(rf"(?<![\w-]){re.escape(_name(model).lower())}(?![\w-])", " ", text)
+
+
+def _address(model: BaseChatModel) -> str:
+    return str(getattr(model, "openai_api_base", None) or getattr(model, "base_url", None) or "")
+
+
+def _name(model: BaseChatModel) -> str:
+    return str(getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__)
+
+
+def limit_reply(model: BaseChatModel, tokens: int) -> BaseChatModel:
+    """Limit the model's reply to so many tokens, not counting its thoughts; a person's own limit stays."""
+    if not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
+        return model
+    thinks = server_key(model) in _thinking_models or _OPENAI_HOST in (
+        getattr(model, "openai_api_base", None) or _OPENAI_HOST
+    )
+    return model.model_copy(update={"max_tokens": tokens + (_THOUGHTS if thinks else 0), "job_limit": True})
+
+
+def remember_thoughts(model: BaseChatModel) -> bool:
+    """Give the model room for thoughts from now on; False if it has that already, or is not limited."""
+    key = server_key(model)
+    if key in _thinking_models or not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
+        return False
+    _thinking_models.add(key)
+    return True
+
+
+def was_cut_thinking(model: BaseChatModel, ended: Any) -> bool:
+    """True if a reply, or the failure to read one, ended at its limit without an answer, and another try with room
+    for thoughts is worthwhile."""
+    metadata = getattr(ended, "response_metadata", None) or {}
+    at_limit = metadata.get("finish_reason") == "length" or "LengthFinish" in type(ended).__name__
+    return at_limit and is_only_thought(_reply_text(ended)) and remember_thoughts(model)
+
+
+def is_only_thought(reply: str) -> bool:
+    """True if a reply that ended at its limit can be thoughts alone, which some servers leave out.
+
+    Blanks are no thoughts: small models fill a form with them until they are stopped.
+    """
+    return not reply or bool(reply.strip() and not answer_text(reply).strip())
+
+
+def _reply_text(ended: Any) -> str:
+    """Return the text of a reply, or of the one that could not be read."""
+    if completion := getattr(ended, "completion", None):
+        return str(completion.choices[0].message.content or "")
+    return str(getattr(ended, "text", "") or "")
+
+
+def with_sampling(model: BaseChatModel, chosen: Mapping[str, Any]) -> BaseChatModel:
+    """Return the model with the chosen parameters only. Raises ModelError if its class has no such parameter."""
+    fields = type(model).model_fields
+    field_names = {name: field for field, info in fields.items() for name in (field, info.alias) if name}
+    if unknown := [name for name in chosen if name not in field_names]:
+        raise ModelError("chat_parameter_unknown", names=", ".join(unknown))
+    return model.model_copy(update={field_names[name]: value for name, value in chosen.items()})
+
+
+def refused_parameters(message: str, sent: Iterable[str]) -> str:
+    """Return those of the parameters `sent` that a service names in the message of its refusal."""
+    message = message.lower().replace("max_completion_tokens", "max_tokens")
+    return ", ".join(name for name in sent if re.search(_BOUND.format(name), message))
+
+
+@dataclass(slots=True)
+class Pace:
+    """The measured limits of one model of one server, for the lifetime of the process.
+
+    `window` is in tokens, `reads` and `writes` are tokens per second of the last calls, `waits` the seconds until their
+    first token; `slots` is how many requests the server works on at a time.
+    """
+
+    window: int | None = None
+    slots: int | None = None
+    reads: list[float] = field(default_factory=list)
+    writes: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    asked: bool = False
+    gates: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
+
+    def note(self, tokens_in: int, seconds: float, tokens_out: int, writing: float) -> None:
+        """Add a call that read so many tokens before its first one, and then wrote so many."""
+        if tokens_in >= _MIN_TOKENS and seconds > 0:
+            self.reads = [*self.reads, tokens_in / seconds][-_MAX_SAMPLES:]
+            self.waits = [*self.waits, seconds][-_MAX_SAMPLES:]
+        if tokens_out >= 10 and writing > 0:
+            self.writes = [*self.writes, tokens_out / writing][-_MAX_SAMPLES:]
+
+    def seconds(self, tokens_in: int, tokens_out: int) -> float:
+        """Estimate the duration of a call; 0 without data. A prompt may be read faster a second time."""
+        reading = tokens_in / min(self.reads) if self.reads else 0.0
+        return reading + (tokens_out / min(self.writes) if self.writes else 0.0)
+
+    def room(self, tokens: int, silent: float) -> int:
+        """Return at most `tokens`, reply included: as many as fit the window and are read in `silent` seconds."""
+        window = tokens if self.window is None else min(tokens, self.window)
+        return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE) + _REPLY_TOKENS) if self.reads else window
+
+    def is_slow(self) -> bool:
+        """Return whether calls besides the answer itself would take longer than people wait."""
+        return self.seconds(_PASSAGES_TOKENS, 0) > _PATIENCE
+
+    def gate(self) -> asyncio.Semaphore:
+        """Return a semaphore for as many requests at a time as the server works on."""
+        slots = self.slots or _DEFAULT_SLOTS
+        return self.gates.setdefault((id(asyncio.get_running_loop()), slots), asyncio.Semaphore(slots))
+
+
+_paces: dict[ServerKey, Pace] = {}
+
+
+def pace_of(model: BaseChatModel) -> Pace:
+    return _paces.setdefault(server_key(model), Pace())
+
+
+async def learn(model: BaseChatModel) -> Pace:
+    """Return the pace of the model; the first time, ask its server for its limits."""
+    pace = pace_of(model)
+    client = getattr(model, "root_async_client", None)
+    if pace.asked or client is None or not getattr(model, "openai_api_base", None):
+        return pace
+    pace.asked = True
+    try:
+        async with asyncio.timeout(_ASK_SECONDS):
+            await _ask(pace, client, str(getattr(model, "model_name", "")))
+    except failure_types() as error:  # a time-out is an OSError
+        log.info("a chat server tells nothing of its window (%s)", type(error).__name__)
+    return pace
+
+
+async def _ask(pace: Pace, client: Any, name: str) -> None:
+    quick = client.with_options(max_retries=0)
+    models = (await quick.models.list()).data or []
+    entry = next((model for model in models if model.id == name), models[0] if len(models) == 1 else None)
+    fields = entry.model_dump() if entry is not None else {}
+    pace.window = pace.window or _window(fields.get("meta") or {}) or _window(fields)
+    root = quick.with_options(base_url=str(client.base_url).removesuffix("/").removesuffix("/v1"))
+    if fields.get("owned_by") == "llamacpp":
+        props = await root.get("/props", cast_to=object)
+        pace.window = _window(props.get("default_generation_settings") or {}) or pace.window
+        pace.slots = props.get("total_slots") or pace.slots
+    elif fields.get("owned_by") == "library":  # Ollama
+        details = await root.post("/api/show", body={"model": name}, cast_to=object)
+        pace.window = pace.window or _ollama_window(details)
+
+
+def _window(fields: dict[str, Any]) -> int | None:
+    return next((size for name in _WINDOW_FIELDS if isinstance(size := fields.get(name), int) and size > 0), None)
+
+
+def _ollama_window(details: Any) -> int:
+    """Return the window that a model is loaded with: its own parameter, else the default, which most models exceed."""
+    words = str(details.get("parameters", "")).split()
+    if "num_ctx" in words[:-1] and (size := words[words.index("num_ctx") + 1]).isdecimal():
+        return int(size)
+    fields = details.get("model_info", {}).items()
+    sizes = [int(size) for key, size in fields if key.endswith(".context_length") and size]
+    return min([_OLLAMA_WINDOW, *sizes])
