@@ -25,7 +25,7 @@ from benchmarks.extraction_score import line, score, word_f1
 from benchmarks.intervals import format_mean
 from rag.errors import IngestError
 from rag.reading.extract import extract_html
-from rag.reading.extraction.forest import Forest
+from rag.reading.extraction.features import Forest
 from rag.reading.extraction.main_text import judge_blocks
 from rag.reading.extraction.segments import segment
 

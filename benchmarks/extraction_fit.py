@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.extraction_labels import SETS, Example, read_examples, read_truth
-from rag.reading.extraction.features import NAMES
-from rag.reading.extraction.forest import WEIGHTS, Forest, Node
+from rag.reading.extraction.features import NAMES, WEIGHTS, Forest, Node
 
 ENSEMBLES = 3  # they differ in the features that each split may use
 TREES = 90

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.errors import FetchError
-from rag.reading.sitemap import parse_sitemap
+from rag.reading.links import parse_sitemap
 from rag.web.guard import check_url
 from rag.web.markup import codec_of, find_declaration
 from rag.web.robots import parse_rules

@@ -350,7 +350,7 @@ def unique_terms(question: str) -> tuple[str, ...]:
 
 def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate by U+FFFD, since surrogates can be neither stored nor printed."""
-    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return _SURROGATE.sub("\ufffd", text)
 
 
 _MARKDOWN_SYNTAX = re.compile(

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import extraction, extraction_fit
 from benchmarks.extraction_labels import Example, read_examples, read_truth
-from rag.reading.extraction.forest import Forest
+from rag.reading.extraction.features import Forest
 
 TEXT = "The ferry to the island runs twice a day, and four times a day in summer. It takes bicycles and dogs. " * 5
 ADDRESSES = ("https://a.example.com/1", "https://b.example.com/2", "https://example.org/3", "https://example.net/4")

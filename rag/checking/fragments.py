@@ -33,7 +33,6 @@ _ENDS: Final = 5
 _WIDE_SHORT: Final = 40
 _WIDE_LEAST: Final = 6
 _CONTEXT: Final = 4
-_FEW: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ def _find_beginning(page: _Page, text: str, units: Sequence[tuple[int, int]]) ->
         term = _trim(text[units[0][0] : units[count - 1][1]])
         if (not wide or len(term) >= _WIDE_LEAST) and page.count(term) == 1:
             return term
-    first_units = units[: max(_ENDS, 1)]
+    first_units = units[:_ENDS]
     return _trim(text[first_units[0][0] : first_units[-1][1]]) if first_units else ""
 
 

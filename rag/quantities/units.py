@@ -35,7 +35,7 @@ class Quantity:
 
     def multiply_dimension(self, other: Quantity, power: int = 1) -> Dimension:
         """Return the dimension of the product with a power of `other`."""
-        return tuple(a + power * b for a, b in zip(self.dimension, other.dimension, strict=True))
+        return tuple(a - b for a, b in zip(self.dimension, other.dimension, strict=True))
 
     def power(self, exponent: int) -> Quantity:
         return Quantity(self.value**exponent, tuple(part * exponent for part in self.dimension))
@@ -147,7 +147,7 @@ class Measure:
     zero: Decimal = Decimal(0)
 
     def per(self, other: Measure) -> Measure:
-        return Measure(_combine_kinds(self.kind, other.kind, -1), self.size / other.size)
+        return Measure(_divide_kinds(self.kind, other.kind), self.size / other.size)
 
     def power(self, exponent: int) -> Measure:
         kind = self.kind
@@ -155,10 +155,10 @@ class Measure:
         return Measure(raised, self.size**exponent)
 
 
-def _combine_kinds(first: Dimension | str, second: Dimension | str, power: int) -> Dimension | str:
+def _divide_kinds(first: Dimension | str, second: Dimension | str) -> Dimension | str:
     if isinstance(first, str) or isinstance(second, str):
         return f"{first}/{second}"
-    return tuple(a + power * b for a, b in zip(first, second, strict=True))
+    return tuple(a - b for a, b in zip(first, second, strict=True))
 
 
 _LOCALES: Final = ("en", "en_GB", "zh", "zh_Hant")

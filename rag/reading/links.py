@@ -1,17 +1,32 @@
-"""Link extraction. Runs in the process that parses, as its task "links"."""
+"""Links of pages, sitemaps (sitemaps.org) and feeds. Runs in the process that parses.
+
+Sitemaps are read tag by tag, without building a tree. Real ones contain what no XML parser accepts: undeclared
+prefixes, bare ampersands, capital letters, files that break off in the middle. An entry counts if its URL is
+complete.
+"""
 
 from __future__ import annotations
 
+import html
+import io
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from rag.reading.charset import decode
 from rag.reading.extraction.tree import parse
-from rag.web.site_scope import is_page_name, page_address
+from rag.web.site_scope import FoundPage, is_page_name, page_address
 from rag.web.url_key import web_address
 
 MAX_LINKS = 2000
 _MAX_HREF = 2048
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
+
+MAX_ENTRIES = 2000
 
 
 def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
@@ -79,3 +94,136 @@ def _resolve(base: str, href: str) -> str:
 
 def _split_tokens(value: str | None) -> set[str]:
     return set((value or "").lower().split())
+
+
+def parse_feed(body: bytes, url: str) -> list[FoundPage]:
+    """Return the pages of the feed in `body`, read from `url`; in order, without duplicates. Empty if not a feed."""
+    import feedparser
+
+    feed = feedparser.parse(
+        io.BytesIO(body), response_headers={"content-location": url}, sanitize_html=False, resolve_relative_uris=True
+    )
+    if not feed.get("version"):
+        return []
+    pages: dict[str, FoundPage] = {}
+    for entry in feed.entries[:MAX_ENTRIES]:
+        address = _find_page(entry)
+        if address:
+            pages.setdefault(address, FoundPage(address, modified=_find_time(entry)))
+    return list(pages.values())
+
+
+def feed_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
+    """Return {"pages": [[url, modified], …]} of a feed; argument: url (after redirects)."""
+    return {"pages": [[page.url, page.modified] for page in parse_feed(body, header["url"])]}
+
+
+def _find_page(entry: Any) -> str:
+    """Return the URL of an entry's page, or "" if there is none that can be read."""
+    link = str(entry.get("link") or "").strip()
+    if not link.startswith(("http://", "https://")) or not is_page_name(link):
+        return ""
+    return page_address(link)
+
+
+def _find_time(entry: Any) -> str:
+    """Return when the entry was changed or published, in UTC, or ""."""
+    times = (entry.get(name) for name in ("updated_parsed", "published_parsed") if name in entry)
+    moment = next((moment for moment in times if moment), None)
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment) if isinstance(moment, time.struct_time) else ""
+
+
+_MARKUP = re.compile(
+    r"<!--(?:.*?-->|.*+)|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
+    r"|<(?P<end>/?)(?:[^\s<>/!?:]*+:)?(?P<name>[^\s<>/!?:]++)[^<>]*+>",
+    re.DOTALL,
+)
+# Bare ampersands stay: `&copy=1` is a parameter, although HTML would decode it.
+_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
+_ENTRIES = frozenset(["url", "sitemap"])
+_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T[0-9:.]{4,15}(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?", re.ASCII)
+MAX_URLS = 50_000  # per file, according to the protocol
+_MAX_DECODED = 50 * 1024 * 1024
+
+
+def parse_sitemap(body: bytes, url: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the further sitemaps, and the (page, lastmod) pairs, of a sitemap read from `url`.
+
+    It may be an index, a list of pages, plain text with one URL per line, a feed, or any of these in gzip. A damaged
+    file yields the entries before the damage. Raises zlib.error for damaged gzip.
+    """
+    data = _decompress(body)
+    text = decode(data, url=url)
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return [], _parse_list(text, url)
+    if root_name(text) in ("rss", "feed", "rdf"):
+        return [], [(page.url, page.modified) for page in parse_feed(data, url)]
+    addresses: dict[str, list[tuple[str, str]]] = {"url": [], "sitemap": []}
+    for entry in islice(iter_entries(text), MAX_URLS):
+        if address := web_address(url, entry.texts.get("loc", "")):
+            modified = entry.texts.get("lastmod", "")
+            addresses[entry.kind].append((address, modified if _DATE.fullmatch(modified) else ""))
+    return [address for address, _ in addresses["sitemap"]], addresses["url"]
+
+
+def sitemap_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
+    """Return {"sitemaps": [url, …], "pages": [[url, lastmod], …]}; argument: url (after redirects)."""
+    try:
+        maps, pages = parse_sitemap(body, header["url"])
+    except zlib.error:
+        maps, pages = [], []
+    return {"sitemaps": maps, "pages": [list(page) for page in pages]}
+
+
+def _decompress(body: bytes) -> bytes:
+    """Decompress a gzip body, up to _MAX_DECODED bytes; return any other as it is."""
+    if not body.startswith(b"\x1f\x8b"):
+        return body
+    return zlib.decompressobj(31).decompress(body, _MAX_DECODED)
+
+
+def _parse_list(text: str, url: str) -> list[tuple[str, str]]:
+    lines = text.splitlines()[:MAX_URLS]
+    return [(address, "") for line in lines if (address := web_address(url, line.strip())) and "://" in line[:12]]
+
+
+@dataclass(slots=True)
+class Entry:
+    """A page ("url") or a further sitemap, with the texts of its direct children."""
+
+    kind: str
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+def root_name(text: str) -> str:
+    """Return the name of a document's first element, without prefix and in lower case."""
+    return next((match["name"].lower() for match in _MARKUP.finditer(text) if match["name"]), "")
+
+
+def iter_entries(text: str) -> Iterator[Entry]:
+    """Yield the entries of a sitemap in order."""
+    entry: Entry | None = None
+    open_names: list[str] = []
+    content = ""
+    place = 0
+    for match in _MARKUP.finditer(text):
+        if len(open_names) == 1:
+            content += _unescape(text[place : match.start()]) + (match["cdata"] or "")
+        place, name = match.end(), (match["name"] or "").lower()
+        if name in _ENTRIES and not (entry and open_names):
+            if entry:
+                yield entry
+            entry = None if match["end"] else Entry(name)
+        elif entry and match["end"]:
+            if len(open_names) == 1:
+                entry.texts.setdefault(open_names[0], content.strip())
+            del open_names[-1:]
+        elif entry and name and not match[0].endswith("/>"):
+            open_names.append(name)
+            content = ""
+    if entry:
+        yield entry
+
+
+def _unescape(text: str) -> str:
+    return _ENTITY.sub(lambda match: html.unescape(match[0].lower()), text)

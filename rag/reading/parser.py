@@ -185,13 +185,8 @@ class Parser:
         return self._pages, self._files, self._scans
 
     @property
-    def process_id(self) -> int | None:
-        """The process id of the child that reads pages, or None."""
-        return self._pages.process_id
-
-    @property
     def process_ids(self) -> list[int]:
-        """The process ids of all running children."""
+        """The process ids of all running children, that of the one that reads pages first."""
         return [number for worker in self._workers if (number := worker.process_id)]
 
 

@@ -15,11 +15,10 @@ from typing import IO, Any
 from rag.errors import IngestError
 from rag.reading.documents import read_document
 from rag.reading.extract import as_mapping
-from rag.reading.extraction.forest import load_forest
-from rag.reading.links import links_task
+from rag.reading.extraction.features import load_forest
+from rag.reading.links import feed_task, links_task, sitemap_task
 from rag.reading.ocr import load_engine, recognize_task
 from rag.reading.parser import read_frame, write_frame
-from rag.reading.sitemap import feed_task, sitemap_task
 from rag.types import because
 from rag.web.guard import printable
 from rag.web.media import GZIP, XML

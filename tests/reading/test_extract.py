@@ -10,7 +10,7 @@ import pytest
 from rag.errors import IngestError
 from rag.reading.extract import extract, extract_html, extract_markdown, extract_plain
 from rag.reading.extraction.metadata import name_of
-from rag.reading.extraction.visible import hides
+from rag.reading.extraction.tree import hides
 from rag.reading.parser import Extracted
 from rag.reading.quality import judge
 from tests.ingest.vectors import FOLDER, load

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rag.reading.links import feed_task, parse_feed
 from rag.reading.parser import Parser
-from rag.reading.sitemap import feed_task, parse_feed
 from rag.web.site_scope import FoundPage
 
 URL = "https://example.com/blog/feed.xml"

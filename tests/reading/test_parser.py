@@ -69,17 +69,17 @@ def test_any_task_by_its_name(parser: Parser) -> None:
 
 def test_refusals_keep_their_reason_and_the_process(parser: Parser) -> None:
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
-    before = parser.process_id
+    before = parser.process_ids[0]
     error = failure(parser, b"<script>1</script>")
     assert (error.code, error.notice.cause) == ("empty", "scripts_only")
     assert "https://example.com/x" in str(error)
     assert failure(parser, b"x", "image/png").code == "content_type"
-    assert parser.process_id == before
+    assert parser.process_ids[0] == before
 
 
 def test_one_process_serves_many_pages_and_threads(parser: Parser) -> None:
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
-    before = parser.process_id
+    before = parser.process_ids[0]
     titles: dict[int, str] = {}
 
     def work(number: int) -> None:
@@ -91,28 +91,28 @@ def test_one_process_serves_many_pages_and_threads(parser: Parser) -> None:
     for thread in threads:
         thread.join()
     assert titles == {number: f"Report {number}" for number in range(20)}
-    assert parser.process_id == before
+    assert parser.process_ids[0] == before
 
 
 def test_a_page_that_takes_too_long_is_given_up() -> None:
     with Parser(seconds=3.0) as parser:
         parser.parse(b"<p>One.</p>", "text/html", None, "x")
-        before = parser.process_id
+        before = parser.process_ids[0]
         assert before
         os.kill(before, signal.SIGSTOP)  # how long a page takes depends on the machine; this takes for ever on any
         error = failure(parser, b"<p>Two.</p>")
         assert (error.code, error.notice.cause) == ("unreadable", "parse_timeout")
         assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
-        assert parser.process_id != before
+        assert parser.process_ids[0] != before
 
 
 def test_a_process_that_died_is_replaced(parser: Parser) -> None:
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
-    before = parser.process_id
+    before = parser.process_ids[0]
     assert before
     os.kill(before, 9)
     assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
-    assert parser.process_id != before
+    assert parser.process_ids[0] != before
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
@@ -132,10 +132,9 @@ def test_a_process_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_closing_ends_the_process() -> None:
     parser = Parser()
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
-    process = parser.process_id
-    assert process
+    process = parser.process_ids[0]
     parser.close()
-    assert parser.process_id is None
+    assert not parser.process_ids
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
     assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
@@ -145,8 +144,7 @@ def test_closing_ends_the_process() -> None:
 def test_closing_waits_neither_for_a_long_page_nor_for_those_behind_it() -> None:
     with Parser(seconds=60.0) as parser, ThreadPoolExecutor(4) as pool:
         parser.parse(b"<p>One.</p>", "text/html", None, "x")
-        process = parser.process_id
-        assert process
+        process = parser.process_ids[0]
         os.kill(process, signal.SIGSTOP)
         reading = [pool.submit(parser.parse, b"<p>Two.</p>", "text/html", None, "x") for _ in range(4)]
         lane = parser._pages
@@ -171,7 +169,7 @@ def test_the_process_inherits_no_secrets(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("LLM_API_KEY", "sk-very-secret")
     with Parser() as parser:
         parser.parse(b"<p>One.</p>", "text/html", None, "x")
-        environment = Path(f"/proc/{parser.process_id}/environ").read_bytes()
+        environment = Path(f"/proc/{parser.process_ids[0]}/environ").read_bytes()
     assert b"sk-very-secret" not in environment
 
 
@@ -188,7 +186,7 @@ def test_the_process_ends_with_its_parent() -> None:
     code = (
         "from rag.reading.parser import Parser; import os; parser = Parser(); "
         "parser.parse(b'<p>One.</p>', 'text/html', None, 'x'); "
-        "print(parser.process_id, flush=True); os._exit(0)"
+        "print(parser.process_ids[0], flush=True); os._exit(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     child = int(done.stdout)

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from rag.reading import sitemap
+from rag.reading import links
+from rag.reading.links import iter_entries, parse_sitemap, root_name, sitemap_task
 from rag.reading.parser import Parser
-from rag.reading.sitemap import iter_entries, parse_sitemap, root_name, sitemap_task
 from tests.reading.test_feed import BOMB, RSS
 
 URL = "https://example.com/sitemap.xml"
@@ -81,7 +81,7 @@ class TestParsing:
         assert sitemap_task(body, {"url": URL}) == {"sitemaps": [], "pages": []}
 
     def test_no_more_than_the_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sitemap, "MAX_URLS", 10)
+        monkeypatch.setattr(links, "MAX_URLS", 10)
         assert len(parse_sitemap(page_map(*(f"/{number}" for number in range(100))).encode(), URL)[1]) == 10
 
     def test_bombs_are_harmless(self, parser: Parser) -> None:

@@ -13,11 +13,21 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
+from rag.reading.documents.office import (
+    DAMAGE,
+    Block,
+    Walker,
+    get_attr,
+    get_tag,
+    get_val,
+    office_file,
+    parse_xml,
+    read_meta,
+    to_int,
+)
+from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
-from rag.reading.office.ooxml import Block, Walker
-from rag.reading.office.package import DAMAGE, get_attr, get_tag, get_val, office_file, parse_xml, read_meta, to_int
 from rag.reading.parser import Extracted
-from rag.reading.properties import build_extracted
 from rag.web.guard import printable
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 from zipfile import ZipFile
 
 from rag.errors import IngestError
+from rag.reading.documents.office import DAMAGE, get_attr, get_tag, open_package, parse_xml, read_meta, to_int
+from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
-from rag.reading.office.package import DAMAGE, get_attr, get_tag, open_package, parse_xml, read_meta, to_int
 from rag.reading.parser import Extracted
-from rag.reading.properties import build_extracted
 from rag.web.guard import printable
 
 _SKIPPED = frozenset(

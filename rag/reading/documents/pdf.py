@@ -1,6 +1,7 @@
-"""PDF files: the text of each page under a heading with the page number, for citations.
+"""PDF files: the text of each page under a heading with the page number, for citations; and pictures of text.
 
-Pages are numbered from 1 in file order, as in `#page=12` of a URL, not by the numbers printed on them.
+Pages are numbered from 1 in file order, as in `#page=12` of a URL, not by the numbers printed on them. Pictures are
+photographs, screenshots and scanned sheets, read by text recognition.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
 from rag.reading.documents.pdf_page import PageText, find_strokes
+from rag.reading.documents.properties import clean_author, clean_title, parse_day, too_long_error
 from rag.reading.extraction.metadata import name_of, site_of
-from rag.reading.layout.document import build_document, one_line
-from rag.reading.layout.paragraphs import plain
+from rag.reading.layout.document import build_document, fold_heading, one_line
 from rag.reading.layout.rules import find_grids
 from rag.reading.layout.scans import RecognizedPages, add_scans, has_letters
 from rag.reading.layout.tables import arrange_lines
 from rag.reading.layout.words import Line, Word, line_of, normalize_glyphs, rotate
 from rag.reading.parser import Extracted
-from rag.reading.properties import clean_author, clean_title, parse_day
 from rag.reading.quality import find_mojibake
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
@@ -143,7 +143,7 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
     """
     with closing(_open(body, url)) as document:
         pages = _read_pages(document, url)
-        titles = frozenset(plain(normalize_glyphs(entry.get_title())) for entry in document.get_toc())
+        titles = frozenset(fold_heading(normalize_glyphs(entry.get_title())) for entry in document.get_toc())
         about = document.get_metadata_dict()
     scans = add_scans(pages.lines, recognized or {})
     if not any(map(has_letters, pages.lines)) and not (recognized == {} and (pages.scans or pages.garbled)):
@@ -208,7 +208,7 @@ def _read_pages(document: PdfDocument, url: str) -> _Pages:
         pages.append(lines)
         size += sum(len(line.text) for line in lines)
         if size > MAX_CHARACTERS:
-            raise IngestError("document_too_long", url=printable(url), limit=MAX_CHARACTERS // 1_000_000)
+            raise too_long_error(url)
     if broken:
         logger.warning("pdf: %d of %d pages cannot be read", broken, len(pages))
     if broken == len(pages):
@@ -254,3 +254,20 @@ def _choose_title(own_title: str, page: Sequence[Line], largest: str) -> str:
     filer_row = next((n for n, text in enumerate(texts) if n and _FILER_NAME.match(text)), 0)
     form = next((text for text in texts[:filer_row] if re.fullmatch(_FORM, text, re.IGNORECASE)), "")
     return one_line(" · ".join(filter(None, [texts[filer_row - 1], form]))) if filer_row else ""
+
+
+def read_picture(url: str, recognized: RecognizedPages | None) -> Extracted:
+    """Return the text of a picture, which is page 1; without `recognized` lines, that page is `unread`.
+
+    Raises IngestError: "picture_unread" without text recognition, "picture_no_text".
+    """
+    if recognized is None:
+        raise IngestError("picture_unread", url=printable(url))
+    pages: list[list[Line]] = [[]]
+    scans = add_scans(pages, recognized)
+    if recognized and not scans.sure:
+        raise IngestError("picture_no_text", url=printable(url))
+    layout = build_document(pages, sure=scans.sure)
+    unread = () if scans.sure else (1,)
+    title = layout.largest or name_of(url)
+    return Extracted(title, layout.language, site_of(url), "", layout.text, signals=scans.signals, unread=unread)

@@ -11,11 +11,11 @@ from statistics import median
 
 from rag.errors import IngestError
 from rag.reading.charset import decode
+from rag.reading.documents.properties import build_extracted
 from rag.reading.extraction.clean import clean_text
 from rag.reading.extraction.metadata import name_of
 from rag.reading.layout.tables import markdown_row
 from rag.reading.parser import Extracted
-from rag.reading.properties import build_extracted
 from rag.web.guard import printable
 
 MAX_COLUMNS = 500

@@ -11,9 +11,9 @@ import re
 from typing import Any
 
 from rag.errors import IngestError
+from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
 from rag.reading.parser import Extracted
-from rag.reading.properties import build_extracted
 from rag.web.guard import printable
 from rag.web.media import RTF
 

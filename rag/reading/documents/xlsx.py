@@ -15,11 +15,11 @@ from itertools import repeat, zip_longest
 from typing import Any
 
 from rag.errors import IngestError
+from rag.reading.documents.office import DAMAGE, office_file, read_meta
+from rag.reading.documents.properties import build_extracted, too_long_error
 from rag.reading.documents.table import Row, write_tables
 from rag.reading.extract import html_to_markdown
-from rag.reading.office.package import DAMAGE, office_file, read_meta
 from rag.reading.parser import Extracted
-from rag.reading.properties import build_extracted, too_long_error
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 

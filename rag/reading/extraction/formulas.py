@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
-from rag.reading.extraction.visible import hides
+from rag.reading.extraction.tree import hides
 from rag.web.url_key import split_url
 
 _MAX_DEPTH = 80

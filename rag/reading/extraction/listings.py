@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 from textwrap import dedent
 from typing import Any, Final
 
-from rag.reading.extraction.visible import declarations
+from rag.reading.extraction.tree import declarations
 
 _NUMBER_CLASS = re.compile(
     r"(?:^|[\s_-])(?:(?:code)?line[_-]?n(?:o|os|um|umber|umbers|ums)|ln[tn]?|gutter|blob-num|linenodiv|ln-n\w*)(?:$|[\s_-])"

@@ -18,14 +18,12 @@ from dataclasses import dataclass
 from itertools import accumulate, compress
 from typing import Any
 
-from rag.reading.extraction.features import HEADINGS, Trigrams, describe, words_of
-from rag.reading.extraction.forest import Forest, load_forest
+from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, describe, load_forest, words_of
 from rag.reading.extraction.grid import data_tables, table_of
 from rag.reading.extraction.panels import LABEL
 from rag.reading.extraction.render import markdown
-from rag.reading.extraction.roles import LANDMARKS, ROLES
-from rag.reading.extraction.segments import Block, segment
-from rag.reading.extraction.structured import Facts, Thing, kinds_of, plain, text_of
+from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
+from rag.reading.extraction.structured import Facts, Thing, kinds_of, strip_tags, text_of
 from rag.reading.extraction.tree import flat_text
 
 _LACKING_SHARE = 0.4
@@ -66,7 +64,7 @@ def _format_price(offers: object) -> str:
 def _read_question(thing: Thing) -> Iterator[str]:
     answer = thing.get("acceptedAnswer") or thing.get("suggestedAnswer")
     answer = answer[0] if isinstance(answer, list) and answer else answer
-    text = plain(str(answer.get("text") or "")) if isinstance(answer, dict) else ""
+    text = strip_tags(str(answer.get("text") or "")) if isinstance(answer, dict) else ""
     if text:
         yield f"**{text_of(thing.get('name'))}**\n\n{text}"
 

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE
-from rag.reading.extraction.tree import by_id
-from rag.reading.extraction.visible import declarations
+from rag.reading.extraction.tree import by_id, declarations
 
 _STRIKES: Final = (
     "//*[@role='deletion' or contains(@style,'line-through') or contains(@class,'line-through')"

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE
-from rag.reading.extraction.tree import by_id
-from rag.reading.extraction.visible import hides
+from rag.reading.extraction.tree import by_id, hides
 
 LABEL: Final = "data-panel-label"
 """The attribute of a paragraph with the name of the panel below it."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from rag.reading.extraction.features import HEADINGS
 from rag.reading.extraction.grid import cell_of, data_tables, table_of, write_table
 from rag.reading.extraction.segments import Block
-from rag.reading.extraction.visible import declarations
+from rag.reading.extraction.tree import declarations
 
 _ROMAN: Final = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),

@@ -51,7 +51,7 @@ class Facts:
         """All descriptions of the page or of a thing on it, line by line."""
         page_texts = [self.meta[name] for name in _META_DESCRIPTIONS if name in self.meta]
         thing_texts = (thing[name] for thing in self.things for name in _DESCRIBING if isinstance(thing.get(name), str))
-        return "\n".join([*page_texts, *(plain(text) for text in thing_texts)])
+        return "\n".join([*page_texts, *(strip_tags(text) for text in thing_texts)])
 
     def flags(self) -> list[float]:
         """Return 1 or 0 for each of KINDS: what the page declares itself to be."""
@@ -87,7 +87,7 @@ def kinds_of(thing: Thing) -> list[str]:
     return [name.rpartition("/")[2] for name in names if isinstance(name, str)]
 
 
-def plain(text: str) -> str:
+def strip_tags(text: str) -> str:
     """Remove markup, which many sites leave in their descriptions, from a text."""
     from html import unescape
 
@@ -112,7 +112,7 @@ def text_of(value: Any) -> str:
         return next(filter(None, map(text_of, value)), "")
     if isinstance(value, dict):
         return text_of(value.get("name") or value.get("@value") or "")
-    return plain(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    return strip_tags(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def _read_meta(tree: Any) -> dict[str, str]:

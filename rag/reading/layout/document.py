@@ -1,14 +1,208 @@
-"""The text of a document from the lines of its pages: a section for each page, under the page's number."""
+"""The text of a document from the lines of its pages: paragraphs, lists and headings, in a section for each page."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rag.reading.extraction.clean import clean_line, clean_text
-from rag.reading.layout.paragraphs import Layout, body_size, drop_running_heads, usual_width, vocabulary
 from rag.reading.layout.words import Line
-from rag.text import detect_language
+from rag.text import UNSURE, detect_language, weigh
+
+_EDGE = 3
+"""The number of lines at a page's start and end, in text order, that may be running heads."""
+_SAME_HEIGHT = 8.0
+_DIGITS = re.compile(r"\d+")
+_ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
+_BULLET = re.compile(r"[•◦‣▪▫■□●○·⁃–—*-](?:\s+|$)")
+_NUMBERED = re.compile(r"(?:\(?\d{1,3}[.)]|\(?[a-z][.)]|[（(]?[一二三四五六七八九十]{1,3}[、）)])\s*\S")
+_HYPHENATED = re.compile(r"(?<!\w)(\w++)(?<=[^\W\d_])[-\u00ad\u2010]$")
+_LEADERS = re.compile(r"(?<![.·…])(?<![.·…]\s)(?:[.·…]\s?+){4,}+\s*+(?=\S{0,6}$)")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WIDE_END = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\u3000-\u303f]$")
+_SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\"'”’」』）)\]]*$")
+_HEADING_SIZE = 1.14
+_MAX_HEADING = 160
+_LONGEST_WORD = 80
+_FULL = 0.72
+"""A line of at least this share of the page's usual width continues in the next one."""
+
+
+def drop_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """Drop lines at the same place on the edges of several pages: headers, footers, page numbers."""
+    largest = _HEADING_SIZE * body_size(pages)  # a larger line is a heading, even at the top of each page
+    places: dict[str, list[float]] = {}
+    for page in pages:
+        for pattern, line in {_pattern(line): line for line in _edges(page) if line.size < largest}.items():
+            places.setdefault(pattern, []).append(line.y)
+    minimum = 2 if len(pages) <= 3 else 3
+    heights_of_heads = {pattern: _find_common_height(heights, minimum) for pattern, heights in places.items()}
+    return [_drop_heads(page, heights_of_heads) for page in pages]
+
+
+def body_size(pages: Sequence[Sequence[Line]]) -> float:
+    """Return the font size of most characters in a document, or 0 if it has none."""
+    sizes: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            sizes[line.size] += 0 if line.is_table else len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def usual_width(pages: Sequence[Sequence[Line]]) -> float:
+    """Return the length of a document's fuller lines, in Latin characters' worth, or 0 if it has none."""
+    lengths = sorted(_length(line) for page in pages for line in page if not line.is_table)
+    return lengths[int(0.6 * (len(lengths) - 1))] if lengths else 0.0
+
+
+def vocabulary(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
+    """Return the words within lines, by which a word that was divided at a line's end is recognized."""
+    words = {word.lower() for page in pages for line in page for word in _WORD.findall(line.text)[:-1]}
+    return frozenset(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Properties of a whole document that determine how its lines are read."""
+
+    size: float
+    width: float
+    words: frozenset[str]
+    titles: frozenset[str] = frozenset()
+
+    def is_heading(self, line: Line) -> bool:
+        """True if a line is larger than the body text, or is in the document's own table of contents."""
+        if (
+            line.is_code
+            or len(line.text) > _MAX_HEADING
+            or _LEADERS.search(line.text)
+            or not re.search(r"[^\W\d_]", line.text)
+        ):
+            return False
+        return line.size >= _HEADING_SIZE * self.size or fold_heading(line.text) in self.titles
+
+    def blocks(self, lines: Sequence[Line]) -> list[tuple[str, str]]:
+        """Return the page as (kind, text): "heading", "text", "list" or "code"; a text may have several lines."""
+        width = max(_usual_width(lines), 0.8 * self.width)
+        gap = _usual_gap(lines)
+        result: list[tuple[str, str]] = []
+        last: Line | None = None
+        for line in lines:
+            kind = self._kind(line)
+            if last is not None and result and self._continues(result[-1], kind, last, line, width, gap):
+                block_text = self._join(result[-1], last, line, width)
+                result[-1] = (result[-1][0], block_text)
+            else:
+                result.append((kind, _BULLET.sub("", line.text) if kind == "list" else line.text))
+            last = line
+        as_is = ("code", "table")
+        return [(kind, text if kind in as_is else _LEADERS.sub("… ", text)) for kind, text in result if text.strip()]
+
+    def _kind(self, line: Line) -> str:
+        if line.is_table:
+            return "table"
+        if line.is_code:
+            return "code"
+        if self.is_heading(line):
+            return "heading"
+        if _BULLET.match(line.text):
+            return "list"
+        return "item" if _LEADERS.search(line.text) or _NUMBERED.match(line.text) else "text"
+
+    def _continues(self, block: tuple[str, str], kind: str, last: Line, line: Line, width: float, gap: float) -> bool:
+        if block[0] == "heading":
+            near = abs(last.y - line.y) <= 2.2 * max(line.size, 1.0)
+            return kind == "heading" and last.size == line.size and near and len(block[1]) < _MAX_HEADING
+        if "code" in (block[0], kind):
+            return block[0] == kind
+        if kind != "text" or block[0] == "table" or UNSURE in f"{last.text}{line.text}":
+            return False
+        if gap and abs(last.y - line.y) > 1.45 * gap:
+            return False
+        if block[0] == "list" and line.x < last.x - 0.3 * line.size:
+            return False
+        is_indented = line.x > last.x + 0.8 * line.size and _SENTENCE_END.search(last.text)
+        return not (is_indented and block[0] == "text")
+
+    def _join(self, block: tuple[str, str], last: Line, line: Line, width: float) -> str:
+        kind, text = block
+        if kind == "code":
+            return f"{text}\n{line.text}"
+        if kind == "text" and _length(last) < _FULL * width and not _match_divided_word(text):
+            return f"{text}\n{line.text}"
+        if not text:
+            return line.text
+        return self._rejoin(text, line.text)
+
+    def _rejoin(self, text: str, following: str) -> str:
+        """Join two lines: rejoin a divided word, and put no space between Chinese characters."""
+        match = _match_divided_word(text)
+        if match and following[:1].islower():
+            start, end = match[1].lower(), re.match(r"[^\W\d_]*", following)
+            tail = end[0].lower() if end else ""
+            keeps_hyphen = f"{start}-{tail}" in self.words and f"{start}{tail}" not in self.words
+            return f"{text[:-1]}{'-' if keeps_hyphen else ''}{following}"
+        if _WIDE_END.search(text[-1:]) or re.match("[\u2e80-\u9fff\uff00-\uffef]", following):
+            return text + following
+        return f"{text} {following}"
+
+
+def _match_divided_word(text: str) -> re.Match[str] | None:
+    """Match the word that a hyphen divides at the end of a text, however long that is."""
+    return _HYPHENATED.search(text[-_LONGEST_WORD:])
+
+
+def fold_heading(text: str) -> str:
+    """Return the letters and digits of a heading, to compare it with a table of contents."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+def _pattern(line: Line) -> str:
+    text = line.text.strip(" -–—|·")
+    return "#" if _ROMAN.fullmatch(text) else _DIGITS.sub("#", text)
+
+
+def _edges(page: Sequence[Line]) -> list[Line]:
+    return [line for line in [*page[:_EDGE], *page[max(_EDGE, len(page) - _EDGE) :]] if not line.is_table]
+
+
+def _find_common_height(heights: Sequence[float], minimum: int) -> float | None:
+    """Return the height that a line has on at least `minimum` pages, or None."""
+    ascending = sorted(heights)
+    for first, last in zip(ascending, ascending[minimum - 1 :], strict=False):
+        if last - first <= _SAME_HEIGHT:
+            return (first + last) / 2
+    return None
+
+
+def _drop_heads(page: Sequence[Line], heights: dict[str, float | None]) -> list[Line]:
+    edges = {id(line) for line in _edges(page)}
+    remaining = [line for line in page if not (id(line) in edges and _is_head(line, heights.get(_pattern(line))))]
+    return remaining or list(page)
+
+
+def _is_head(line: Line, height: float | None) -> bool:
+    return height is not None and abs(line.y - height) <= _SAME_HEIGHT
+
+
+def _length(line: Line) -> float:
+    return weigh(line.text)
+
+
+def _usual_width(lines: Sequence[Line]) -> float:
+    """Return the length of full lines on a page, in Latin characters' worth."""
+    lengths = sorted(_length(line) for line in lines if not line.is_table)
+    return lengths[int(0.85 * (len(lengths) - 1))] if lengths else 0.0
+
+
+def _usual_gap(lines: Sequence[Line]) -> float:
+    """Return the distance between two lines of a paragraph, in the page's units, or 0 if unknown."""
+    gaps = [round(abs(line.y - following.y), 1) for line, following in pairwise(lines)]
+    counts = Counter(gap for gap in gaps if gap > 0.5)
+    return counts.most_common(1)[0][0] if len(lines) > 3 and counts else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +217,7 @@ class Document:
 def build_document(
     pages: Sequence[Sequence[Line]], titles: frozenset[str] = frozenset(), sure: Mapping[int, float] | None = None
 ) -> Document:
-    """Build the document of pages; `titles` are those of its table of contents, normalized by `plain`.
+    """Build the document of pages; `titles` are those of its table of contents, normalized by `fold_heading`.
 
     `sure` gives the confidence (0 to 1) of the letters of pages, counted from 1, that were read by text recognition.
     """

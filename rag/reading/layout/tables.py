@@ -10,7 +10,7 @@ from itertools import groupby
 from statistics import mean, median
 
 from rag.reading.layout.rules import Grid, Rule
-from rag.reading.layout.words import Line, Word, cells_of, code_of, line_of, normalize_glyphs, text_of, usual_gap
+from rag.reading.layout.words import Line, Word, cells_of, code_of, join_words, line_of, normalize_glyphs, usual_gap
 
 _NUMBER = re.compile(r"[-+−–(<>~≈]{0,2}[$€£¥]?\s?\(?\d[\d.,\s]*\)?\s?[%)]?(?:\s?[^\W\d]{1,4})?(?:\[\^\d+\])?")
 _YEAR = re.compile(r"(?:[^\W\d]{2}\s?)?(?:19|20)\d\d(?:[-–/]\d{2,4})?[A-Z年]?")
@@ -39,7 +39,7 @@ class Cell:
     def text(self) -> str:
         text = ""
         for words in self.lines:
-            more = text_of(words, words[0].y)
+            more = join_words(words, words[0].y)
             is_divided = text.endswith("-") and text[-2:-1].isalpha() and more[:1].islower()
             text = text[:-1] + more if is_divided else f"{text} {more}".strip()
         return _LEADERS.sub("", text)
@@ -126,7 +126,7 @@ def _has_rows(lines: Sequence[list[Word]], gap: float) -> bool:
 
 def _split(row: Sequence[list[list[Word]]]) -> list[list[str]]:
     """Return the lines of a row's cells as texts, in several rows if a cell has numbers below each other."""
-    heights = next((c for c in row if len(c) > 1 and all(_is_value(text_of(w, w[0].y)) for w in c)), [])
+    heights = next((c for c in row if len(c) > 1 and all(_is_value(join_words(w, w[0].y)) for w in c)), [])
     edges = [words[0].y - 0.3 * words[0].size for words in heights[:-1]] + [-math.inf]
     parts: list[list[list[list[Word]]]] = [[[] for _ in row] for _ in edges]
     for column, lines in enumerate(row):

@@ -137,11 +137,11 @@ def line_of(words: Sequence[Word]) -> Line:
         sizes[round(word.size, 1)] += len(word.text)
     size = sizes.most_common(1)[0][0]
     y = next(word.y for word in words if round(word.size, 1) == size)
-    text = " ".join(text_of(cell, y) for cell in cells_of(words))
+    text = " ".join(join_words(cell, y) for cell in cells_of(words))
     return Line(text, min(word.x for word in words), y, size)
 
 
-def text_of(words: Sequence[Word], y: float) -> str:
+def join_words(words: Sequence[Word], y: float) -> str:
     """Return the words of a line at height `y` as text."""
     text = ""
     for i, word in enumerate(words):

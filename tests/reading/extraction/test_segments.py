@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.extraction.features import NAMES, Trigrams, describe, words_of
-from rag.reading.extraction.forest import Forest, load_forest
+from rag.reading.extraction.features import NAMES, Forest, Trigrams, describe, load_forest, words_of
 from rag.reading.extraction.main_text import choose, drop_teasers, round_off
 from rag.reading.extraction.render import markdown
-from rag.reading.extraction.roles import LANDMARKS, ROLES, role_bits
-from rag.reading.extraction.segments import Block, segment
+from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, role_bits, segment
 from rag.reading.extraction.structured import Facts
 from rag.reading.extraction.tree import body_of, parse
 

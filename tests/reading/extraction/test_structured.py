@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.reading.extraction.main_text import find_unseen_passages
-from rag.reading.extraction.structured import Facts, plain, read_facts, text_of
+from rag.reading.extraction.structured import Facts, read_facts, strip_tags, text_of
 from rag.reading.extraction.tree import parse
 
 
@@ -50,8 +50,8 @@ def test_values_as_text(value: object, text: str) -> None:
 
 
 def test_plain_text_has_no_markup() -> None:
-    assert plain("One<br>two &lt;b&gt;three&lt;/b&gt;") == "One\ntwo three"
-    assert plain("a<b") == "a<b"
+    assert strip_tags("One<br>two &lt;b&gt;three&lt;/b&gt;") == "One\ntwo three"
+    assert strip_tags("a<b") == "a<b"
 
 
 FAQ = {

@@ -9,7 +9,8 @@ import docx
 import pytest
 
 from rag.errors import IngestError
-from rag.reading.office.package import office_file, open_package
+from rag.reading.documents.docx import format_number
+from rag.reading.documents.office import office_file, open_package
 from tests.support import office
 
 
@@ -39,3 +40,19 @@ def test_a_relation_to_nowhere_is_left_out() -> None:
         docx.Document(BytesIO(torn))
     assert docx.Document(office_file(torn, "x")).paragraphs[0].text == "Lit."
     assert ZipFile(office_file(torn, "x")).testzip() is None
+
+
+@pytest.mark.parametrize(
+    ("form", "counts"),
+    [
+        ("decimal", "1 2 28"),
+        ("decimalZero", "01 02 28"),
+        ("upperLetter", "A B BB"),
+        ("lowerRoman", "i ii xxviii"),
+        ("chineseCountingThousand", "一 二 二十八"),
+        ("ideographTraditional", "甲 乙 28"),
+        ("decimalEnclosedCircle", "① ② 28"),
+    ],
+)
+def test_number_formats(form: str, counts: str) -> None:
+    assert " ".join(format_number(count, form) for count in (1, 2, 28)) == counts

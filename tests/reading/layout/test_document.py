@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from rag.reading.layout.paragraphs import Layout
+from rag.reading.layout.document import Layout
 from rag.reading.layout.words import Line
 
 

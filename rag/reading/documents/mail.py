@@ -11,11 +11,11 @@ from typing import Any
 
 from rag.errors import IngestError
 from rag.reading.charset import decode
+from rag.reading.documents.office import DAMAGE
+from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.clean import clean_line, clean_text
-from rag.reading.office.package import DAMAGE
 from rag.reading.parser import Extracted
-from rag.reading.properties import build_extracted
 from rag.web.guard import printable
 from rag.web.media import EML, media_type
 
