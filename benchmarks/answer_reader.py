@@ -33,7 +33,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, sp
 from benchmarks.ours import MeasuredApp, import_set, measured_app
 from rag.evaluation.evidence import squash
 from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
-from rag.models.hub import BUILTIN, find_model
+from rag.models.model_files import BUILTIN, find_model
 from rag.models.tokens import Tokens, pad_rows
 from rag.models.transformer import read_bert
 from rag.reasoning.extractive import FEATURES

@@ -177,7 +177,7 @@ def make_library(data: Path, chunks: int) -> None:
     """Fill the main library of the data folder with `chunks` synthetic chunks, as if by the built-in model."""
     from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, World, fill
     from rag.config import load_settings
-    from rag.models.hub import BUILTIN
+    from rag.models.model_files import BUILTIN
     from rag.store.qdrant.client import connect
     from rag.store.qdrant.library import open_library
 

@@ -11,7 +11,7 @@ from rag.errors import RagError
 from rag.locales import say
 from rag.models import e5
 from rag.models.embedding import EmbeddingModel
-from rag.models.hub import MINILM_STORED
+from rag.models.model_files import MINILM_STORED
 from rag.models.service_models import ServiceEncoder
 from rag.models.verifier import Pair
 from rag.tools.code import can_isolate

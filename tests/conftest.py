@@ -20,7 +20,7 @@ from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
 from rag.models import e5
 from rag.models.embedding import EmbeddingModel
-from rag.models.hub import BUILTIN
+from rag.models.model_files import BUILTIN
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.runs.runs import Runs

@@ -19,7 +19,7 @@ from rag.config import Settings, load_settings
 from rag.errors import StoreError
 from rag.ingest.sources import record_sources
 from rag.models import e5
-from rag.models.hub import MINILM, MINILM_STORED
+from rag.models.model_files import MINILM, MINILM_STORED
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
 
 pytestmark = pytest.mark.skipif(e5.find_source() is None, reason="there is one built-in model here")

@@ -17,7 +17,7 @@ from rag.doctor import examine
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import get_chunker
 from rag.models.embedding import load_embedding_model
-from rag.models.hub import BUILTIN
+from rag.models.model_files import BUILTIN
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Extracted, Parser
 from rag.text import replace_surrogates

@@ -21,7 +21,7 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.paste import find_urls
 from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
 from rag.locales import say
-from rag.models.hub import model_of_library
+from rag.models.model_files import model_of_library
 from rag.store.sql.table import ALL
 from rag.text import replace_surrogates, strip_controls
 from rag.types import Decision

@@ -115,9 +115,8 @@ def limit_reply(model: BaseChatModel, tokens: int) -> BaseChatModel:
     """Limit the model's reply to so many tokens, not counting its thoughts; a person's own limit stays."""
     if not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
         return model
-    thinks = server_key(model) in _thinking_models or _OPENAI_HOST in (
-        getattr(model, "openai_api_base", None) or _OPENAI_HOST
-    )
+    base_url = getattr(model, "openai_api_base", None) or _OPENAI_HOST
+    thinks = server_key(model) in _thinking_models or _OPENAI_HOST in base_url
     return model.model_copy(update={"max_tokens": tokens + (_THOUGHTS if thinks else 0), "job_limit": True})
 
 

@@ -1,6 +1,6 @@
 """Requests to the model services of the settings: repeats, and batches of texts.
 
-They use the HTTP client of the settings' chat model (`environment.py`): its proxies and authorities, no redirects.
+They use the HTTP client of the settings' chat model (`http_clients.py`): its proxies and authorities, no redirects.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import numpy as np
 
 from rag.errors import ModelError
 from rag.models.engines import Workers
-from rag.models.hub import HEAD
+from rag.models.model_files import HEAD
 from rag.models.tokens import Tokens, group_by_length, pad_rows
 from rag.quantities.numerals import parse_chinese
 from rag.text import make_encodable, sentence_spans

@@ -23,8 +23,7 @@ from rag.errors import ModelError
 from rag.models.embedding import best_device
 from rag.models.engines import Workers
 from rag.models.families import read_json
-from rag.models.flag import load_classifier
-from rag.models.hub import find_optional
+from rag.models.model_files import find_optional, load_classifier
 from rag.models.tokens import group_by_length
 from rag.text import make_encodable
 from rag.types import Verdict

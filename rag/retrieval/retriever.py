@@ -210,20 +210,11 @@ class EnsembleRetriever:
         weights = term_weights(question, before, self.sparse)
         asked = {term: weights[term] * idf for term, idf in self.idf(sorted(weights)).items()}
         context = assemble(chosen, asked, self.sparse, k, self.characters)
-        places = {one.id: place for place, one in enumerate(context.passages, 1)}
         best = max(results.values(), key=lambda result: result.answerable)
         return replace(
             best,
             passages=context.passages,
-            candidates=tuple(
-                replace(
-                    one,
-                    place=places.get(one.passage.id),
-                    fate=context.fates.get(one.passage.id),
-                    into=context.into.get(one.passage.id),
-                )
-                for one in ranked
-            ),
+            candidates=tuple(_add_fate(candidate, context) for candidate in ranked),
             legs=tuple(dict.fromkeys(leg for result in results.values() for leg in result.legs)),
             ms=_sum_times(result.ms for result in results.values()),
             notes={**_first_failure(results.values()), **best.notes},

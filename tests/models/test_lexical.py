@@ -18,7 +18,7 @@ from rag.errors import ModelError
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.models.embedding import load_embedding_model
-from rag.models.hub import HEAD, LEXICAL
+from rag.models.model_files import HEAD, LEXICAL
 from rag.models.sparse import FIRST, LexicalHead, SparseEncoder, lexical_of
 from rag.retrieval.followup_query import learned_query
 from rag.types import SparseVector

@@ -9,8 +9,7 @@ import pytest
 from rag.models import e5
 from rag.models.embedding import FlagEncoder
 from rag.models.families import family_of
-from rag.models.flag import load_flag_model
-from rag.models.hub import MINILM, find_model
+from rag.models.model_files import MINILM, find_model, load_flag_model
 from rag.models.transformer import read_bert
 
 TEXTS = [

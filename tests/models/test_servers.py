@@ -1,4 +1,4 @@
-"""How a server says that it takes no tools or no forms, in many words and with many a status."""
+"""Servers that refuse tools, forms or parameters, in many words and with many a status."""
 
 from __future__ import annotations
 

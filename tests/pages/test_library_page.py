@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rag.dates import now
-from rag.models.hub import MINILM_STORED
+from rag.models.model_files import MINILM_STORED
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, library_payload
 from rag.store.qdrant.registry import ensure_registry, register

@@ -8,7 +8,7 @@ from rag.app.reranking import Reranking
 from rag.config import load_settings
 from rag.errors import RagError
 from rag.evaluation.statistics import PAIRED_ROUNDS, draws, mean, paired_difference
-from rag.models.hub import builtin_model
+from rag.models.model_files import builtin_model
 from rag.prompts.texts import PromptTexts
 from rag.runs.options import Question
 from rag.ui.kit import session

