@@ -31,7 +31,7 @@ from benchmarks.startup import load_samples, make_library
 from rag.app import App
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner

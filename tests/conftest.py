@@ -15,7 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from rag.app import imports, models
 from rag.commands import inspection
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
 from rag.models import e5

@@ -44,7 +44,7 @@ from rag.conversations.remembered import Remembered, note_request
 from rag.errors import ConfigError, RagError, StoreError
 from rag.evaluation.evaluation import Evaluation
 from rag.evaluation.statistics import Difference
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView

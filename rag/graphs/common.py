@@ -6,7 +6,8 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from dataclasses import asdict
+from typing import Annotated, Any, Final, TypeVar
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -44,6 +45,9 @@ Result = tuple[dict[str, Any], dict[str, Any]]
 """The state update of a step, and its decision for the trace."""
 Said = TypeVar("Said")
 
+CALLS_RESERVED: Final = 2
+"""Model calls for the text, and for its repair or check, that the steps before it leave unused."""
+
 
 class Conversing(TypedDict, total=False):
     """The state that every mode has: the conversation, the standalone question, and the outcome."""
@@ -78,18 +82,23 @@ def question_of(state: Mapping[str, Any]) -> str:
 
 
 def trace_step(
-    name: str, function: Callable[[Any, Any], Awaitable[Result]]
-) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """Wrap a step so that it is a span with its decision, and is streamed."""
+    name: str, function: Callable[[Any, Any], Awaitable[Any]], *, stores: bool = False
+) -> Callable[..., Awaitable[Any]]:
+    """Wrap a step so that it is a span with its decision, and is streamed; if it `stores`, also in the state, with the
+    tokens it used."""
 
-    async def node(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def node(state: Any, runtime: Runtime[Any]) -> Any:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
+        meter = runtime.context.budget.meter
+        tokens = meter.tokens
         with span(name, "node") as step_span:
             update, detail = await function(state, runtime)
             step_span.attributes.update(detail)
-        event = {"node": name, "ms": step_span.ms, "detail": step_span.attributes}
-        runtime.stream_writer({"step": {**event, "state": "finished"}})
-        return update
+            if stores and (used := meter.tokens - tokens):
+                step_span.attributes.update(tokens=used, tokens_estimated=meter.estimated)
+        step = {"node": name, "ms": step_span.ms, "detail": step_span.attributes}
+        runtime.stream_writer({"step": {**step, "state": "finished"}})
+        return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]} if stores else update
 
     return node
 
@@ -312,6 +321,32 @@ def require_quoter(run: Run) -> ExtractiveReasoner:
     if not isinstance(quoter, ExtractiveReasoner):
         raise TypeError("this mode needs what quotes, beside what writes")
     return quoter
+
+
+def deadline(context: Any) -> float:
+    """Return the seconds of the run after which it only writes: at most three quarters of the person's time limit."""
+    limit: float = context.limits.seconds
+    return min(limit, 0.75 * context.options.seconds) if context.options.seconds else limit
+
+
+def time_left(context: Any) -> float:
+    """Return the seconds in which steps may start and a model may answer them."""
+    return deadline(context) - float(context.seconds())
+
+
+def limit_reached(context: Any, searches_left: int) -> str:
+    """Return why no more steps may start, or ""."""
+    budget = context.budget
+    if context.model is not None and budget.left <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
+        return "budget_tokens" if budget.used + CALLS_RESERVED < budget.limit else "budget_calls"
+    if time_left(context) <= 0:
+        return "budget_seconds"
+    return "" if searches_left else "budget_searches"
+
+
+def usage(context: Any) -> dict[str, float]:
+    """Return what a run has used, for its state."""
+    return asdict(context.budget.spent(context.seconds()))
 
 
 def usage_fields(context: Any, seconds: float) -> dict[str, Any]:

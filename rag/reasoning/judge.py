@@ -96,7 +96,7 @@ class RuleJudge:
 
     def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._planner = RulePlanner(quoter.encoder, quoter.weights)
-        self._quoter = quoter
+        self.quoter = quoter
 
     async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
         return await asyncio.to_thread(self._judge, question, whole, passages)
@@ -107,7 +107,7 @@ class RuleJudge:
         leads: dict[int, Lead] = {}
         for lead in sorted(self._planner.leads(whole, question, passages), key=lambda lead: lead.chance):
             leads[lead.passage] = lead
-        passage_shares = zip(passages, self._quoter.compute_shares(question, passages), strict=True)
+        passage_shares = zip(passages, self.quoter.compute_shares(question, passages), strict=True)
         verdicts = [
             _judge_by_words(question, share, trim_title(passage.title) in sides, leads.get(place))
             for place, (passage, share) in enumerate(passage_shares)
@@ -116,7 +116,7 @@ class RuleJudge:
 
     def _quote(self, question: str, passage: Passage) -> str:
         """Return the most relevant sentence of the passage, verbatim, without list marks before it."""
-        quotable = next((sentence.quoted for sentence in self._quoter.select(question, [passage])), None)
+        quotable = next((sentence.quoted for sentence in self.quoter.select(question, [passage])), None)
         if quotable is None:
             return ""
         return quotable.lines[0] if quotable.lines[0] in passage.text else quotable.text
@@ -127,13 +127,9 @@ class RuleJudge:
         """Yield quotes for each question of `parts` from the passages with these numbers, from 1; no sentence twice."""
         seen, separator = set[str](), ""
         for question, numbers in parts:
-            for quote in await self._quoter.select_quotes(question, numbers, passages, seen):
+            for quote in await self.quoter.select_quotes(question, numbers, passages, seen):
                 yield separator + quote
                 separator = "\n\n"
-
-    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """Return the names of the question that no passage has: see `ExtractiveReasoner`."""
-        return self._quoter.unnamed(question, passages)
 
 
 def _judge_by_words(question: str, share: float, is_side: bool, lead: Lead | None) -> Judgement:

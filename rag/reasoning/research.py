@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from rag.locales import say
-from rag.reasoning.extractive import ExtractiveReasoner, Sentence
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.hops import Planned, RulePlanner
 from rag.text import escape_markdown, first_sentence, question_language
 from rag.types import Notice, Passage
@@ -126,7 +126,7 @@ class RuleResearcher:
 
     def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._planner = RulePlanner(quoter.encoder, quoter.weights)
-        self._quoter = quoter
+        self.quoter = quoter
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
         """Plan a step and an aspect for each thing that the question asks about."""
@@ -140,9 +140,9 @@ class RuleResearcher:
     async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
         if not passages:
             return Reading()
-        matches = (await asyncio.to_thread(self._select, task.step.text, passages))[:_MAX_SENTENCES]
+        matches = (await asyncio.to_thread(list, self.quoter.select(task.step.text, passages)))[:_MAX_SENTENCES]
         sentences = tuple((one.passage, one.quoted.text) for one in matches)
-        met = [one.id for one in task.aspects if any(await self._quoter.grade(one.text, passages))]
+        met = [one.id for one in task.aspects if any(await self.quoter.grade(one.text, passages))]
         return Reading(sentences, first_sentence(sentences[0][1], MAX_SUMMARY) if sentences else "", tuple(met))
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
@@ -167,19 +167,12 @@ class RuleResearcher:
         for part in parts:
             is_own_question = part.heading in question
             about = "" if is_own_question else question
-            quotes = await self._quoter.select_quotes(part.heading, part.numbers, passages, seen, about=about)
+            quotes = await self.quoter.select_quotes(part.heading, part.numbers, passages, seen, about=about)
             heading = part.heading if is_own_question else passages[part.numbers[0] - 1].title
             heading_lines = [f"## {escape_markdown(heading)}"] if quotes and len(parts) > 1 else []
             for piece in (*heading_lines, *quotes):
                 yield separator + piece
                 separator = "\n\n"
-
-    def _select(self, question: str, passages: Sequence[Passage]) -> list[Sentence]:
-        return list(self._quoter.select(question, passages))
-
-    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """Return the names of the question that no passage has: see `ExtractiveReasoner`."""
-        return self._quoter.unnamed(question, passages)
 
 
 def _step(planned: Planned, question: str) -> SubQuestion:

@@ -151,12 +151,13 @@ class Mode(ABC):
 
 
 class GraphMode(Mode):
-    """A mode whose graph is in the neighbouring module `graph`, which imports LangGraph: that takes a second the first
-    time."""
+    """A mode whose graph is in the module `graph_path`, which imports LangGraph: that takes a second the first time."""
+
+    graph_path: str
 
     @property
     def graph_module(self) -> Any:
-        return import_module(f"{type(self).__module__.rpartition('.')[0]}.graph")
+        return import_module(self.graph_path)
 
     def warm(self, saver: Any) -> None:
         self.graph_module.graph_of(saver)

@@ -20,7 +20,7 @@ from rag.checking.verifier import (
     read_judgements,
 )
 from rag.config import load_settings
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.models.chat import build_chat_model
 from rag.models.verifier import LateSupportModel
 from rag.prompts.texts import SHIPPED

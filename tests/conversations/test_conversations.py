@@ -27,7 +27,7 @@ from rag.conversations.conversations import (
     title_of,
 )
 from rag.errors import RagError, StoreError
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.reasoning.history import find_earlier_questions
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.samples import samples
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor

@@ -8,7 +8,7 @@ import pytest
 
 from rag.checking.verifier import Claim
 from rag.errors import ModelError
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag.config import load_settings
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.locales import say
 from rag.models import chat as chat_models
 from rag.prompts.texts import SHIPPED, PromptTexts

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag.errors import RagError
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.runs.options import Question
 from rag.runs.run import Hooks, PassageCache
 from rag.runs.runs import Runs

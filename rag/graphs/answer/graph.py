@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -13,14 +12,14 @@ from langgraph.runtime import Runtime
 
 from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
-from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
+from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, is_long
 from rag.graphs.common import prepare as prepare_graph
+from rag.graphs.common import trace_step
 from rag.reasoning.questions import is_about_conversation
 from rag.runs.run import PreparedGraph, Run
-from rag.tracing import span
 
+Builder = StateGraph[LoopState, LoopContext, LoopState, LoopState]
 Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
-NodeFunction = Callable[[LoopState, Runtime[LoopContext]], Awaitable[nodes.Result]]
 
 _RECURSION_LIMIT = 24  # a deep run that rewrites three times takes 17 steps
 __all__ = ["graph_of", "prepare", "read_passages", "remember"]
@@ -36,21 +35,16 @@ def build_fast(checkpointer: Any = None) -> Graph:
 def build_deep(checkpointer: Any = None) -> Graph:
     """Build the fast graph with grading after the search, and up to three more searches in other words."""
     builder = _start_builder()
-    builder.add_node("grade", trace_step("grade", nodes.grade))
-    builder.add_node("rewrite", trace_step("rewrite", nodes.rewrite))
+    _add_steps(builder, "grade", "rewrite")
     builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
     builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
     builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
     return _compile(builder, checkpointer)
 
 
-def _start_builder() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
+def _start_builder() -> Builder:
     builder = StateGraph(LoopState, context_schema=LoopContext)
-    builder.add_node("enter", trace_step("enter", nodes.enter))
-    builder.add_node("condense", trace_step("condense", nodes.condense))
-    builder.add_node("agent", trace_step("agent", nodes.agent))
-    builder.add_node("retrieve", trace_step("retrieve", nodes.retrieve))
-    builder.add_node("generate", trace_step("generate", nodes.generate))
+    _add_steps(builder, "enter", "condense", "agent", "retrieve", "generate")
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
     builder.add_edge("condense", "agent")
@@ -59,28 +53,14 @@ def _start_builder() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]
     return builder
 
 
-def _compile(builder: StateGraph[LoopState, LoopContext, LoopState, LoopState], checkpointer: Any) -> Graph:
+def _add_steps(builder: Builder, *names: str) -> None:
+    for name in names:
+        builder.add_node(name, trace_step(name, getattr(nodes, name), stores=True))
+
+
+def _compile(builder: Builder, checkpointer: Any) -> Graph:
     graph = builder.compile(checkpointer=checkpointer)
     return graph.with_config(recursion_limit=_RECURSION_LIMIT)
-
-
-def trace_step(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
-    """Wrap a step so that it is a span with its decision, and is streamed and stored."""
-
-    async def node(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
-        runtime.stream_writer({"step": {"node": name, "state": "started"}})
-        meter = runtime.context.budget.meter
-        tokens = meter.tokens
-        with span(name, "node") as step_span:
-            update, detail = await function(state, runtime)
-            step_span.attributes.update(detail)
-            if used_tokens := meter.tokens - tokens:
-                step_span.attributes.update(tokens=used_tokens, tokens_estimated=meter.estimated)
-        step: StepRecord = {"node": name, "ms": step_span.ms, "detail": step_span.attributes}
-        runtime.stream_writer({"step": {**step, "state": "finished"}})
-        return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]}
-
-    return node
 
 
 def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["condense", "agent", "__end__"]:

@@ -10,11 +10,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.common import check_text_so_far, question_of, require_quoter, trace_step
+from rag.graphs.common import CALLS_RESERVED, check_text_so_far, question_of, require_quoter, trace_step
 from rag.graphs.common import prepare as prepare_graph
-from rag.graphs.judge import level, nodes, writing
-from rag.graphs.judge.nodes import CALLS_RESERVED
-from rag.graphs.judge.state import LevelState, TreeContext, TreeState
+from rag.graphs.judge import nodes, writing
+from rag.graphs.judge.state import JudgeInput, LevelOutput, LevelState, TreeContext, TreeState
 from rag.graphs.judge.tree import branch, rows_of
 from rag.graphs.judge.writing import quote_tree
 from rag.reasoning.chat import ChatReasoner
@@ -30,7 +29,7 @@ def graph_of(saver: Any = None) -> Any:
     builder = StateGraph(TreeState, context_schema=TreeContext)
     builder.add_node("enter", trace_step("enter", nodes.enter))
     builder.add_node("pick", trace_step("pick", nodes.pick))
-    builder.add_node("level", level.build())
+    builder.add_node("level", _build_level())
     builder.add_node("write", trace_step("write", writing.write))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["pick", END])
@@ -38,6 +37,19 @@ def graph_of(saver: Any = None) -> Any:
     builder.add_edge("level", "pick")
     builder.add_edge("write", END)
     return builder.compile(checkpointer=saver).with_config(recursion_limit=_RECURSION_LIMIT)
+
+
+def _build_level() -> Any:
+    """Build search → judge, all passages at once or each in its own request → close. It is a node of the tree."""
+    builder = StateGraph(LevelState, context_schema=TreeContext, output_schema=LevelOutput)
+    builder.add_node("search", trace_step("search", nodes.search))
+    builder.add_node("judge", trace_step("judge", nodes.judge), input_schema=JudgeInput)
+    builder.add_node("close", trace_step("close", nodes.close))
+    builder.add_edge(START, "search")
+    builder.add_conditional_edges("search", _after_search, ["judge", "close"])
+    builder.add_edge("judge", "close")
+    builder.add_edge("close", END)
+    return builder.compile()
 
 
 def _after_enter(state: TreeState) -> Literal["pick", "__end__"]:
@@ -51,8 +63,19 @@ def _after_pick(state: TreeState, runtime: Runtime[TreeContext]) -> list[Send] |
         return "write"
     context = runtime.context
     share = max(0, context.budget.left - CALLS_RESERVED) // len(running)
-    limit = level.CALLS_PER_JUDGEMENT * nodes.calls_per_level(context)
+    limit = nodes.CALLS_PER_JUDGEMENT * nodes.calls_per_level(context)
     return [Send("level", LevelState(node=one, whole=question_of(state), allowed=min(limit, share))) for one in running]
+
+
+def _after_search(state: LevelState, runtime: Runtime[TreeContext]) -> list[Send] | Literal["close"]:
+    passages = state["passages"]
+    one_by_one = runtime.context.options.judge_each and runtime.context.model is not None
+    parts = [[passage] for passage in passages] if one_by_one else [passages] if passages else []
+    share = state["allowed"] // max(1, len(parts))
+    return [
+        Send("judge", JudgeInput(node=state["node"], whole=state["whole"], allowed=share, passages=part))
+        for part in parts
+    ] or "close"
 
 
 async def prepare(run: Run) -> PreparedGraph:

@@ -1,25 +1,49 @@
-"""The steps of the tree. Each returns a state update, and its decision for the trace."""
+"""The steps of the tree and of its levels. Each returns a state update, and its decision for the trace."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from rag.errors import ModelError
-from rag.graphs.common import Result, check_question, question_of, start_turn, usage_fields
-from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, blank_state
+from rag.errors import ModelError, RagError
+from rag.graphs.common import (
+    CALLS_RESERVED,
+    Result,
+    check_question,
+    limit_reached,
+    model_or_rules,
+    question_of,
+    start_turn,
+    time_left,
+    usage,
+    usage_fields,
+)
+from rag.graphs.judge.state import (
+    JudgeInput,
+    JudgementRecord,
+    LevelState,
+    NodeRecord,
+    Status,
+    TreeContext,
+    TreeState,
+    blank_state,
+)
 from rag.graphs.judge.tree import find_answers, grow, next_levels, rows_of
-from rag.runs.serialization import record, step_note
+from rag.reasoning.judge import Judgement
+from rag.runs.serialization import passage_of, record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import unique_terms
-from rag.types import Notice
+from rag.tracing import span
+from rag.types import Notice, Passage
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +51,11 @@ _SAME_QUESTION: Final = 0.97
 """Minimum cosine of the vectors of two questions that ask the same. At .92, one in forty questions of MuSiQue reached
 it with a part of itself, as "when" and "where" of one thing do; from .97 on, none did."""
 
+CALLS_PER_JUDGEMENT: Final = 2
+"""A reply in the wrong format is requested a second time."""
+_NS_END: Final = "|"
+
 Running = Runtime[TreeContext]
-CALLS_RESERVED: Final = 2
-"""For writing, and for the check."""
 
 
 async def enter(state: TreeState, runtime: Running) -> Result:
@@ -61,7 +87,7 @@ async def pick(state: TreeState, runtime: Running) -> Result:
         {**node, "status": "running" if node["id"] in level_ids else status} if node["status"] == "open" else node
         for node in nodes
     ]
-    update: dict[str, Any] = {"nodes": Overwrite(nodes), "spent": _usage(context)}
+    update: dict[str, Any] = {"nodes": Overwrite(nodes), "spent": usage(context)}
     if not levels:
         code = stop or ("complete" if "n1" in find_answers(nodes) else "all_asked")
         update["stop"] = record(Notice(f"judge_{code}"))
@@ -75,7 +101,9 @@ def _stop_reason(state: TreeState, context: TreeContext, changes: Sequence[Chang
     """Return why no more levels may start, or "". Verdicts of rules are too unsure to end the search."""
     if context.model is not None and "n1" in find_answers(state["nodes"]):
         return "complete"
-    return "stopped_by_person" if any(one.kind == "finish" for one in changes) else limit_reached(state, context)
+    if any(one.kind == "finish" for one in changes):
+        return "stopped_by_person"
+    return limit_reached(context, searches_left(state, context))
 
 
 def _free_slots(state: TreeState, context: TreeContext) -> int:
@@ -107,27 +135,11 @@ def _find_same(context: TreeContext, question: str, others: Sequence[str]) -> in
     return best if cosines[best] >= _SAME_QUESTION else -1
 
 
-def _usage(context: TreeContext) -> dict[str, float]:
-    return asdict(context.budget.spent(context.seconds()))
-
-
 def stream_tree(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState) -> None:
     """Stream the tree and the run's usage, for display."""
     rows = list(rows_of("", nodes, state["ledger"]))
     context = runtime.context
     runtime.stream_writer({"tree": {"rows": rows, **usage_fields(context, context.limits.seconds)}})
-
-
-def limit_reached(state: TreeState, context: TreeContext) -> str:
-    """Return why no more levels may start, or ""."""
-    budget = context.budget
-    if context.model is not None and budget.left <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
-        return "budget_tokens" if budget.used + CALLS_RESERVED < budget.limit else "budget_calls"
-    if time_left(context) <= 0:
-        return "budget_seconds"
-    if not searches_left(state, context):
-        return "budget_searches"
-    return ""
 
 
 def searches_left(state: TreeState, context: TreeContext) -> int:
@@ -136,8 +148,64 @@ def searches_left(state: TreeState, context: TreeContext) -> int:
     return max(0, min(context.options.searches or default, limits.nodes) - state["searches"])
 
 
-def time_left(context: TreeContext) -> float:
-    """Return the seconds in which levels may start and be judged: at most three quarters of the person's time limit."""
-    allowed = context.options.seconds
-    limit = min(context.limits.seconds, 0.75 * allowed) if allowed else context.limits.seconds
-    return limit - context.seconds()
+async def search(state: LevelState, runtime: Running) -> Result:
+    """Search for the question. A failure is recorded, and doesn't affect other branches."""
+    context, node, began = runtime.context, state["node"], time.perf_counter()
+    try:
+        results = await asyncio.to_thread(_find, node["question"], context)
+    except RagError as error:
+        failure: NodeRecord = {**node, "status": "failed", "failure": record(error.notice)}
+        return {"node": failure, "searches": 1, "passages": []}, step_note("step_failed", reason=error.code)
+    records = {result.id: asdict(result) for result in results}
+    update = {
+        "node": {**node, "found": list(records)},
+        "ledger": records,
+        "searches": 1,
+        "passages": list(records.values())[: context.limits.judged],
+        "ms": 1000 * (time.perf_counter() - began),
+    }
+    return update, step_note("found", queries=[node["question"]], passages=len(records))
+
+
+def _find(question: str, context: TreeContext) -> Sequence[Passage]:
+    limit = context.limits.recall
+    with span("retrieve", "tool", query=question):
+        return list(context.search(question, k=limit))[:limit]
+
+
+async def judge(state: JudgeInput, runtime: Running) -> Result:
+    """Judge the passages."""
+    context, began = runtime.context, time.perf_counter()
+    question, whole = state["node"]["question"], state["whole"]
+    passages = [passage_of(data) for data in state["passages"]]
+    model = partial(context.model.judge, question, whole, passages) if context.model else None
+    before = context.budget.used
+    with context.budget.share(state["allowed"]):
+        judgements, notes = await model_or_rules(
+            time_left(context), model, partial(context.rules.judge, question, whole, passages)
+        )
+    by: Literal["model", "rules"] = "rules" if model is None or notes else "model"
+    verdicts = [_record(judgement, passage, by) for judgement, passage in zip(judgements, passages, strict=True)]
+    ms = 1000 * (time.perf_counter() - began)
+    update = {"verdicts": verdicts, "notes": notes, "ms": ms, "calls": min(1, context.budget.used - before)}
+    scores = [verdict["score"] for verdict in verdicts]
+    return update, step_note("judged", query=question, scores=scores, by=by)
+
+
+def _record(judgement: Judgement, passage: Passage, by: Literal["model", "rules"]) -> JudgementRecord:
+    return {**asdict(judgement), "passage": passage.id, "by": by}  # type: ignore[typeddict-item]
+
+
+async def close(state: LevelState, _: Running) -> Result:
+    """Return the finished level: its verdicts in the order of its passages, and where its state is."""
+    node = state["node"]
+    places = {key: place for place, key in enumerate(node.get("found", ()))}
+    finished: NodeRecord = {
+        **node,
+        "judgements": sorted(state.get("verdicts", []), key=lambda one: places[one["passage"]]),
+        "status": "failed" if node["status"] == "failed" else "done",
+        "checkpoint": str(get_config()["configurable"].get("checkpoint_ns", "")).rpartition(_NS_END)[0],
+        "calls": state.get("calls", 0),
+        "ms": round(state.get("ms", 0.0), 1),
+    }
+    return {"nodes": [finished]}, step_note("closed", query=node["question"])

@@ -9,10 +9,9 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from rag.graphs.common import check_text_so_far, question_of, require_quoter, trace_step
+from rag.graphs.common import CALLS_RESERVED, check_text_so_far, question_of, require_quoter, trace_step
 from rag.graphs.common import prepare as prepare_graph
 from rag.graphs.research import nodes, writing
-from rag.graphs.research.limits import CALLS_PER_STEP, CALLS_RESERVED
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
 from rag.graphs.research.writing import gaps, quote_findings
 from rag.reasoning.chat import ChatReasoner
@@ -20,9 +19,8 @@ from rag.reasoning.research import RuleResearcher
 from rag.reasoning.research_chat import ChatResearcher
 from rag.runs.run import PreparedGraph, Run
 
-__all__ = ["gaps", "graph_of", "prepare", "rescue"]
-
 _HEADINGS = 20  # that a search can be limited to
+_TRAIL_KEYS = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
 
@@ -84,7 +82,7 @@ def _after_dispatch(
                 step=step,
                 aspects=state["aspects"],
                 past=[past_step["summary"] for past_step in state["past"] if past_step["summary"]],
-                calls=min(2 * CALLS_PER_STEP, spare // len(running)),
+                calls=min(2 * nodes.CALLS_PER_STEP, spare // len(running)),
                 web=may_leave(state, context),
                 headings=headings,
             ),
@@ -132,3 +130,24 @@ async def rescue(run: Run) -> dict[str, Any]:
     if result := await check_text_so_far(run):
         return {**state, **result}
     return {**state, **await quote_findings(state, _context(run))} if state.get("ledger") else run.state
+
+
+def trail(run: Run) -> dict[str, Any]:
+    """Return the data stored with the answer: the final plan, and the ledger without the passages' texts.
+
+    Passages from the web, which are stored nowhere else, keep their text.
+    """
+    state: Any = run.state
+    ledger = [
+        {
+            **{key: entry["passage"][key] for key in ("id", "url", "url_hash", "title", "start", "end")},
+            "distilled": entry["distilled"],
+            "steps": sorted(entry["ranks"], key=lambda step: entry["ranks"][step]),
+            "source": entry["source"],
+            "fetched_at": entry["fetched_at"],
+            **({"passage": entry["passage"]} if entry["source"] == "web" else {}),
+        }
+        for entry in state.get("ledger", {}).values()
+    ]
+    fields = {key: state[key] for key in _TRAIL_KEYS if state.get(key)}
+    return {**fields, "ledger": ledger, "gaps": gaps(state)}

@@ -1,4 +1,4 @@
-"""The steps of research. Each returns a state update, and its decision for the trace.
+"""The steps of research, and when they end. Each step returns a state update, and its decision for the trace.
 
 Rules do what a model fails to do in a step, and add a note.
 """
@@ -10,24 +10,26 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
 from rag.dates import now
 from rag.errors import RagError
-from rag.graphs.common import Result, check_question, model_or_rules, question_of, start_turn, usage_fields
-from rag.graphs.research.limits import (
+from rag.graphs.common import (
     CALLS_RESERVED,
-    covered_aspects,
+    Result,
+    check_question,
     deadline,
     limit_reached,
-    searches_left,
-    stagnation,
+    model_or_rules,
+    question_of,
+    start_turn,
     time_left,
+    usage,
+    usage_fields,
 )
-from rag.graphs.research.plan_edits import apply_changes, wants_finish
 from rag.graphs.research.state import (
     END_STATUSES,
     AspectRecord,
@@ -37,9 +39,11 @@ from rag.graphs.research.state import (
     ResearchState,
     StepInput,
     StepRecord,
+    apply_changes,
     blank_state,
     may_leave,
     step_passages,
+    wants_finish,
 )
 from rag.locales import say
 from rag.reasoning.history import MAX_STANDALONE
@@ -53,6 +57,13 @@ from rag.tracing import span
 from rag.types import Notice, Passage
 
 log = logging.getLogger(__name__)
+
+CALLS_PER_STEP: Final = 2
+_KNOWN_SHARE: Final = 0.8
+"""A search found nothing new if this share of its first passages was known."""
+_TOP: Final = 5
+_STAGNANT_ROUNDS: Final = 2
+"""The search ends after this many rounds without gain."""
 
 Running = Runtime[ResearchContext]
 
@@ -107,7 +118,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     steps = apply_changes(state["plan"], changes)
     steps = await asyncio.to_thread(_move_answered, steps, context)
     steps = _keep_in_library(steps) if state["web"] == "no" else steps
-    stop = "stopped_by_person" if wants_finish(changes) else limit_reached(state, context)
+    stop = "stopped_by_person" if wants_finish(changes) else _end_reason(state, context)
     ready = [] if stop else _ready_steps(steps)[: min(context.limits.at_once, searches_left(state, context))]
     if _needs_consent(ready, state, context):
         return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")
@@ -267,9 +278,9 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     earlier, latest = state["past"][: state["reviewed"]], state["past"][state["reviewed"] :]
     gain = len(covered_aspects(latest) - covered_aspects(earlier))
     gains = [*state["gain"], gain]
-    update: dict[str, Any] = {"gain": gains, "reviewed": len(state["past"]), "spent": _usage(context)}
+    update: dict[str, Any] = {"gain": gains, "reviewed": len(state["past"]), "spent": usage(context)}
     is_done = _is_done(state, context)
-    stop = "" if is_done else limit_reached(state, context) or stagnation(state, gains, _step_ids(latest), context)
+    stop = "" if is_done else _end_reason(state, context) or stagnation(state, gains, _step_ids(latest), context)
     if stop:
         return {**update, "stop": record(Notice(f"research_{stop}"))}, step_note("stopped", reason=stop, gain=gain)
     choice, by, notes = await _decide(state, context)
@@ -366,10 +377,6 @@ def _select_new(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQ
     return [step for step in steps if unique_terms(step.text) not in existing]
 
 
-def _usage(context: ResearchContext) -> dict[str, float]:
-    return asdict(context.budget.spent(context.seconds()))
-
-
 def number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: Any) -> list[StepRecord]:
     """Return the steps as records, with ids that continue those of `before`."""
     first = len(before) + 1
@@ -398,3 +405,37 @@ def stream_plan(runtime: Running, steps: Sequence[StepRecord]) -> None:
     """Stream the steps and the run's usage, for display."""
     context = runtime.context
     runtime.stream_writer({"plan": {"steps": list(steps), **usage_fields(context, deadline(context))}})
+
+
+def _end_reason(state: ResearchState, context: ResearchContext) -> str:
+    """Return why no more steps may start, or ""."""
+    is_last_round = state["round"] >= context.limits.rounds
+    return limit_reached(context, searches_left(state, context)) or ("budget_rounds" if is_last_round else "")
+
+
+def searches_left(state: ResearchState, context: ResearchContext) -> int:
+    limits = context.limits
+    default = limits.searches if context.model is not None else limits.searches_by_rules
+    return max(0, (context.options.searches or default) - state["searches"])
+
+
+def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], context: ResearchContext) -> str:
+    """Return "stagnant" after two rounds that covered no new aspect, or a round whose searches found known passages.
+
+    By rules, a name leads to the next even if no aspect mentions it; the planner notices when there is none.
+    """
+    if context.model is None:
+        return ""
+    without_gain = len(gains) >= _STAGNANT_ROUNDS and not any(gains[-_STAGNANT_ROUNDS:])
+    nothing_new = bool(round_) and all(_found_before(state, step, round_) for step in round_)
+    return "stagnant" if without_gain or nothing_new else ""
+
+
+def _found_before(state: ResearchState, step_id: str, round_: Sequence[str]) -> bool:
+    first = [entry for entry in state["ledger"].values() if entry["ranks"].get(step_id, _TOP) < _TOP]
+    repeated = [entry for entry in first if entry["ranks"].keys() - set(round_)]
+    return bool(first) and len(repeated) >= _KNOWN_SHARE * len(first)
+
+
+def covered_aspects(past: Sequence[PastStep]) -> set[str]:
+    return {aspect for past_step in past for aspect in past_step["met"]}

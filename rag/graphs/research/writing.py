@@ -153,7 +153,7 @@ def _end_state(
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
         return end_update("not_in_pages", Notice("not_in_pages"))
-    names = context.rules.unnamed(question_of(state), passages) if context.model is None else []
+    names = context.rules.quoter.unnamed(question_of(state), passages) if context.model is None else []
     if not has_citations:
         notice = Notice("no_citations")
     elif stop["code"] not in (_SOUND if context.model is not None else _SOUND_BY_RULES):

@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from rag.checking.citations import check_with
 from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
-from rag.graphs.common import Result, check_question, collect, question_of, start_turn, stream_piece
+from rag.graphs.common import CALLS_RESERVED, Result, check_question, collect, question_of, start_turn, stream_piece
 from rag.graphs.tools.state import ToolContext, ToolState, UseRecord, blank_state
 from rag.locales import say
 from rag.prompts import requests
@@ -38,6 +38,9 @@ MOST_CALLS: Final = 4
 OF_ROUTE: Final = {"calculate": "calculator", "date": "date", "statistics": "statistics", "web": "web_search"}
 _LONGEST_ARGUMENT: Final = 20_000
 _LONGEST_RESULT: Final = 8_000  # characters of a result that a model reads
+_TALK: Final = frozenset({"small_talk", "unknown"})
+
+Running = Runtime[ToolContext]
 
 
 class Calls:
@@ -140,12 +143,6 @@ def _argument(args: Any) -> str:
             return str(args)
     values = [one for one in args.values() if isinstance(one, str | int | float)] if isinstance(args, dict) else []
     return str(values[0]) if values else ""
-
-
-CALLS_RESERVED: Final = 2
-_TALK: Final = frozenset({"small_talk", "unknown"})
-
-Running = Runtime[ToolContext]
 
 
 async def enter(state: ToolState, runtime: Running) -> Result:

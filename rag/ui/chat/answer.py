@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.graphs.reports import removal_notice, saving_notice
+from rag.graphs.modes import removal_notice, saving_notice
 from rag.locales import say
 from rag.retrieval.ledger import LEG
 from rag.tools import describe_use

@@ -13,9 +13,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from rag.errors import ModelError, StoreError
-from rag.graphs import MODES
 from rag.graphs.answer.graph import build_deep, graph_of
 from rag.graphs.answer.state import LoopContext
+from rag.graphs.modes import MODES
 from rag.locales import say
 from rag.models.usage import CallBudget
 from rag.reasoning.history import make_call

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import ModelError
-from rag.graphs import MODES
 from rag.graphs.answer.state import LoopState, earlier_messages, removals
+from rag.graphs.modes import MODES
 from rag.reasoning.history import Memory, exchanges_of, find_earlier_questions, human_message, messages_of
 from rag.runs.options import Question
 from rag.runs.runs import Runs

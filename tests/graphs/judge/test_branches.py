@@ -19,6 +19,9 @@ BRANCHES = 20
 class Asking:
     """Every passage of the question lacks something of its own; every other answers."""
 
+    def __init__(self) -> None:
+        self.quoter = self
+
     async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
         if question == whole:
             return [Judgement(1, f"And what of passage {one.id}?") for one in passages]

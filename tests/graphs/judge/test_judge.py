@@ -10,7 +10,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.errors import StoreError
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions

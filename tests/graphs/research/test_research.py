@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ import pytest
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.errors import StoreError, WebSearchError
-from rag.graphs import MODES
-from rag.graphs.research.mode import ResearchMode
+from rag.graphs.modes import MODES, ResearchMode
+from rag.graphs.research.nodes import stagnation
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions
@@ -417,3 +418,12 @@ def test_the_planners_keywords_reach_who_words_the_search(runs: Runs, retriever:
     model = ResearchModel(steps=(step(FIRST, keywords=["eruption", "1953"]),))
     research(runs, model, retriever)
     assert retriever.queries == [f"{FIRST} (eruption, 1953)"]
+
+
+@pytest.mark.parametrize(
+    ("gains", "told"), [([0], ""), ([0, 0], "stagnant"), ([2, 0, 0], "stagnant"), ([0, 1], ""), ([0, 0, 1], "")]
+)
+def test_two_rounds_that_met_no_new_aspect_are_enough(gains: Sequence[int], told: str) -> None:
+    state: Any = {"ledger": {}}
+    context: Any = SimpleNamespace(model=object())
+    assert stagnation(state, gains, (), context) == told

@@ -13,7 +13,7 @@ from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import RagError
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions

@@ -11,7 +11,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.conversations.followups import suggestions
-from rag.graphs import MODES
+from rag.graphs.modes import MODES
 from rag.locales import say
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner

@@ -1,0 +1,232 @@
+"""The modes of answering by name: their limits, and their answers.
+
+Nothing here imports LangGraph, which takes a second: a mode imports the module of its graph when it is first used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final, TypedDict
+
+from rag.checking.citations import check
+from rag.locales import say
+from rag.runs.options import RunOptions
+from rag.runs.run import STOP_GRACE, GraphMode, Mode, PreparedGraph, Run, build_answer
+from rag.runs.serialization import citations_of, from_json, notice_of, statements_of
+from rag.text import question_language, trim_to_sentences
+from rag.types import SAVED, Answer, Notice, Outcome, Passage, ToolUse
+
+_COMPOSING: Final = 10  # calls for an answer composed passage by passage, from as many passages
+_SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
+
+
+class LoopMode(GraphMode):
+    """A mode that searches, grades the passages if it is `deep`, and answers."""
+
+    graph_path = "rag.graphs.answer.graph"
+
+    def __init__(self, name: str, max_calls: int) -> None:
+        self.name = name
+        self.max_calls = max_calls
+
+    def calls(self, options: RunOptions, *, talks: bool) -> int:
+        """Return the mode's limit, plus one for a summary of the conversation, and those of a longer composition."""
+        return self.max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
+
+    def warm(self, saver: Any) -> None:
+        self.graph_module.graph_of(self.name, saver)
+
+    async def remember(self, run: Run) -> None:
+        await self.graph_module.remember(run)
+
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        """Return the answer from the run's last state or, if it was interrupted, from what there is."""
+        passages = await self._passages(run, STOP_GRACE if broken else None)
+        if broken is None:
+            return await asyncio.to_thread(_complete_answer, run, passages)
+        if broken.code == "budget_seconds" and not run.text and (quotes := await _quote_best(run, passages)):
+            run.text, broken = quotes, Notice("quoted_budget_seconds", broken.params)
+        return await asyncio.to_thread(_partial_answer, run, passages, broken)
+
+    async def _passages(self, run: Run, seconds: float | None) -> list[Passage]:
+        """Return the passages of the answer; none if they can't be read, or not within `seconds`."""
+        refs = run.state.get("passages") or []
+        if not refs:
+            return []
+        reading = asyncio.create_task(asyncio.to_thread(self.graph_module.read_passages, refs, run.cache.passages_of))
+        await asyncio.wait({reading}, timeout=seconds)
+        return reading.result() if reading.done() and reading.exception() is None else []
+
+
+async def _quote_best(run: Run, passages: Sequence[Passage]) -> str:
+    """Return the best sentences of the passages, for a run out of time that had written nothing."""
+    if run.quoter is None or not passages:
+        return ""
+    question = run.state.get("standalone") or run.question.text
+    return "".join([piece async for piece in run.quoter.answer(question, passages)])
+
+
+def _complete_answer(run: Run, passages: list[Passage]) -> Answer:
+    state = run.state
+    outcome: Outcome = state.get("outcome") or "failed"
+    notice = notice_of(state.get("notice"))
+    return build_answer(
+        run, outcome, notice, state.get("text", ""), citations_of(state), passages, statements_of(state)
+    )
+
+
+def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer:
+    """Return an answer with the text so far, which is usable only if the run did not fail.
+
+    Interrupted text was not checked as a whole, so it has no verdicts on its statements.
+    """
+    checked = check(trim_to_sentences(run.text) or run.text, passages)
+    outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
+    statements = checked.statements if notice.code == "quoted_budget_seconds" else ()
+    return build_answer(run, outcome, notice, checked.text, checked.citations, passages, statements)
+
+
+class TrailMode(GraphMode):
+    """A mode that stores with its answer how it was found."""
+
+    keeps_history = True
+
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        answer = await super().finish(run, broken)
+        return replace(answer, trail=await asyncio.to_thread(self.graph_module.trail, run))
+
+
+class ResearchMode(TrailMode):
+    """A mode that plans, searches in parallel, reads, decides on further steps, and writes a checked report."""
+
+    name = "research"
+    graph_path = "rag.graphs.research.graph"
+    max_calls = 16
+    most_calls = 24
+    max_tokens = 60_000
+
+
+class JudgeMode(TrailMode):
+    """A mode that grades each passage, asks follow-up questions for gaps, and answers from the resulting tree."""
+
+    name = "judge"
+    graph_path = "rag.graphs.judge.graph"
+    max_calls = 24
+    most_calls = 48
+    max_tokens = 60_000
+
+
+class SummaryMode(GraphMode):
+    """A mode that summarises pages by section or by page, or changes in them; every sentence is cited."""
+
+    name = "summary"
+    graph_path = "rag.graphs.summary.graph"
+    max_calls = 16
+    max_tokens = 250_000
+
+
+class ToolMode(GraphMode):
+    """A mode that answers with tools, chosen by the route of the message, in up to four tool calls."""
+
+    name = "tool"
+    graph_path = "rag.graphs.tools.graph"
+    max_calls = 6
+    max_tokens = 40_000
+
+    def calls(self, options: RunOptions, *, talks: bool) -> int:
+        """Return one call per tool call, one for the answer and one for its check; a follow-up needs two more."""
+        return self.max_calls + 2 * talks
+
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        answer = await super().finish(run, broken)
+        uses = tuple(from_json(ToolUse, use) for use in run.state.get("uses", ()))
+        return replace(answer, tools=uses, outcome="failed" if broken else answer.outcome)
+
+
+class _ReportState(TypedDict):
+    question: str
+
+
+class ReportMode(Mode):
+    """A mode whose answer is a report in one step, without a model."""
+
+    max_calls = 1
+
+    @abstractmethod
+    def report(self, run: Run, language: str) -> str:
+        """Return the text of the answer in `language`."""
+
+    async def prepare(self, run: Run) -> PreparedGraph:
+        return PreparedGraph(await asyncio.to_thread(self._graph, run), {"question": run.question.text})
+
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        return build_answer(run, "failed" if broken else "conversation", broken, run.text)
+
+    def _graph(self, run: Run) -> Any:
+        from langgraph.config import get_stream_writer
+        from langgraph.graph import END, START, StateGraph
+
+        language = run.question.options.locale or question_language(run.question.text)
+
+        def tell(state: _ReportState) -> _ReportState:
+            get_stream_writer()({"token": self.report(run, language)})
+            return state
+
+        builder = StateGraph(_ReportState)
+        builder.add_node("tell", tell)
+        builder.add_edge(START, "tell")
+        builder.add_edge("tell", END)
+        return builder.compile()
+
+
+class SaveMode(ReportMode):
+    name = "save"
+
+    def report(self, run: Run, language: str) -> str:
+        return saving_message(run.state.get("saved"), language)
+
+
+class RemoveMode(ReportMode):
+    name = "remove"
+
+    def report(self, run: Run, language: str) -> str:
+        return say(removal_notice(run.state), language)
+
+
+def saving_notice(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
+    """Return a notice with the number of saved sources, or that saving awaits confirmation."""
+    if rows is None:
+        return Notice("saving_asks")
+    saved = sum(row["status"] in SAVED for row in rows)
+    return Notice("saving_done" if saved < len(rows) else "saving_all", {"saved": saved, "all": len(rows)})
+
+
+def saving_message(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:
+    """Return a sentence about all sources, and a line for each that wasn't saved."""
+    failed = [row for row in rows or () if row["status"] not in SAVED and row["notice"]]
+    problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
+    return "\n".join([say(saving_notice(rows), language), "", *problems]).strip()
+
+
+def removal_notice(state: Mapping[str, Any]) -> Notice:
+    """Return a request to confirm, or that no page has the name; `state` has the pages to remove, or the nearest."""
+    if state.get("remove"):
+        return Notice("remove_asks", {"count": len(state["remove"])})
+    return Notice("remove_near" if state.get("near") else "remove_none")
+
+
+_ROWS: Final[tuple[Mode, ...]] = (
+    LoopMode("fast", max_calls=3),
+    LoopMode("deep", max_calls=12),
+    ResearchMode(),
+    JudgeMode(),
+    ToolMode(),
+    RemoveMode(),
+    SaveMode(),
+    SummaryMode(),
+)
+MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
