@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
         if settings.qdrant_url and options.run not in _WITHOUT_DATABASE:
-            _load_command("waiting.wait")(settings, options)
+            _load_command("inspection.wait")(settings, options)
         return _load_command(options.run)(settings, options)
     except ConfigError as error:
         return _print_error(error, 2)
@@ -142,7 +142,7 @@ def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def _add_bulk(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    bulk = _add(actions, "bulk", "bulk.bulk", "Add pages from large JSONL files, web archives and sitemaps.")
+    bulk = _add(actions, "bulk", "pages.bulk", "Add pages from large JSONL files, web archives and sitemaps.")
     text = "files (a quoted pattern works too), sitemap links, or .txt files that list them"
     bulk.add_argument("--input", nargs="+", required=True, metavar="INPUT", help=text)
     text = "this process, several, or a Ray cluster (default: several with QDRANT_URL, else this one)"

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from rag.app.page_maps import PageMaps
+from rag.app.overviews import PageMaps
 from rag.errors import StoreAwayError
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.page_map import MIN_PAGES

@@ -68,7 +68,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "langchain_experimental": ("rag.ingest",),
     "sqlite3": ("rag.reading", "rag.store.sql"),
     "psycopg": ("rag.store.sql.postgres",),
-    "ray": ("rag.bulk.on_ray",),
+    "ray": ("rag.bulk.runners",),
     "warcio": ("rag.bulk.batches",),
     "psycopg_pool": ("rag.store.sql.postgres",),
     "qdrant_client": ("rag.store.qdrant",),

@@ -21,13 +21,11 @@ import pytest
 
 from rag.app import App
 from rag.app.chat_models import ChatModels, ChatOptions, Connected, Holder
-from rag.app.imports import Imports
+from rag.app.imports import Imports, Removals
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.moves import Moves
-from rag.app.overviews import Overviews
-from rag.app.page_maps import PageMaps
-from rag.app.removals import Removals
+from rag.app.overviews import Overviews, PageMaps
 from rag.app.reranking import Reranking
 from rag.app.roles import Roles
 from rag.app.transfer import Transfer, Transfers

@@ -21,14 +21,11 @@ from rag.app.answer_limit import AnswerLimit
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.dispatch import Dispatcher, record_route
 from rag.app.evaluating import EvaluationApp as EvaluationAsking
-from rag.app.imports import Imports
-from rag.app.libraries import Libraries
-from rag.app.maintenance import Maintenance
+from rag.app.imports import Imports, Removals
+from rag.app.libraries import Libraries, Maintenance
 from rag.app.models import Models
 from rag.app.moves import Moves
-from rag.app.overviews import Overviews
-from rag.app.page_maps import PageMaps
-from rag.app.removals import Removals
+from rag.app.overviews import Overviews, PageMaps
 from rag.app.reranking import MAX_QUESTIONS, compare, questions
 from rag.app.roles import RULES, Guarded, Roles, guard
 from rag.app.tracing_out import TracesOut, settle_langsmith

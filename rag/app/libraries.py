@@ -1,7 +1,8 @@
-"""The open libraries."""
+"""The open libraries, and the periodic maintenance that deletes the remains of removed ones."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +37,10 @@ from rag.store.qdrant.registry import (
 )
 from rag.store.qdrant.transfer import export_library, import_library
 
+log = logging.getLogger(__name__)
+
 _SHIPPED_DIMENSION = 384
+_TIDY_SECONDS = 300.0
 _CACHE_SECONDS = 1.0
 """Every drawing of a screen requests the list several times; reading it was 7% of the work for 50 people."""
 
@@ -289,3 +293,31 @@ def _dimension(model: EmbeddingModel, made_with: tuple[str, int]) -> int:
     Raises ModelError.
     """
     return made_with[1] if isinstance(model, ServiceEncoder) and model.name == made_with[0] else model.dimension
+
+
+class Maintenance:
+    """Calls `tidy` at its start and every five minutes. Failures are logged, and retried the next time."""
+
+    def __init__(self, tidy: Callable[[], None]) -> None:
+        self._tidy = tidy
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Start nothing more, and wait for work in progress."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._tidy()
+            except StoreAwayError as error:
+                log.info("upkeep waits: %s", error)
+            except Exception:  # ends the thread otherwise, and nothing would be tidied until the next start
+                log.exception("upkeep failed")
+            self._closed.wait(_TIDY_SECONDS)

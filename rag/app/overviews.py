@@ -1,4 +1,4 @@
-"""Overviews of newly saved pages, made in the background when they are viewed."""
+"""What the app prepares in the background when it is viewed: overviews of newly saved pages, and maps of libraries."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from rag.app.models import Models
 from rag.conversations.followups import COUNT, questions_about
 from rag.errors import RagError
 from rag.locales import Language, say
+from rag.models.sparse import SparseEncoder
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.summarising import opening_sentence
 from rag.retrieval.answerable import estimate_answerable
+from rag.retrieval.page_map import PageMap, map_pages
 from rag.store.qdrant.library import Library
 from rag.types import Answer, Notice, Page, Passage
 
 MAX_PAGES: Final = 40
 """Maximum of pages in one overview; the first ones are used."""
+MAX_MAP_PAGES: Final = 2_000
+"""The newest pages are laid out; a map of more shows nothing new, and takes a minute."""
 _CACHE_SIZE: Final = 64
 _PASSAGES: Final = 12  # per page, to find questions for
 
@@ -98,3 +102,42 @@ class Overviews:
             return estimate_answerable(evidence, question, self._models.sparse, library.idf)
 
         return questions_about(Answer(about, "fast", "answered", text, passages=tuple(passages)), reasoner, likely)
+
+
+class PageMaps:
+    """The newest map of each library that was viewed. Safe to share between threads."""
+
+    def __init__(self, open_library: Callable[[str], Library], encoder: Callable[[], SparseEncoder]) -> None:
+        self._open = open_library
+        self._encoder = encoder
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="page-maps")
+        self._futures: dict[str, tuple[int, Future[PageMap | None]]] = {}
+        self._lock = threading.Lock()
+        self._maps: dict[str, PageMap] = {}
+
+    def of(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
+        """Return the map of all the library's pages, given newest first; in progress or done. It raises StoreError.
+
+        It is made once for the same pages and texts. None if they are too few.
+        """
+        newest = pages[:MAX_MAP_PAGES]
+        state = hash(tuple((page.url_hash, page.text_hash, page.title) for page in newest))
+        with self._lock:
+            entry = self._futures.get(library)
+            if entry is None or entry[0] != state or (entry[1].done() and entry[1].exception()):
+                entry = self._futures[library] = (state, self._thread.submit(self._make, library, newest))
+            return entry[1]
+
+    def at_hand(self, library: str) -> PageMap | None:
+        """Return the newest finished map, without waiting for another."""
+        return self._maps.get(library)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _make(self, library: str, pages: Sequence[Page]) -> PageMap | None:
+        texts = self._open(library).texts([page.url_hash for page in pages])
+        page_map = map_pages(pages, texts, self._encoder())
+        if page_map:
+            self._maps[library] = page_map
+        return page_map

@@ -8,9 +8,7 @@ from typing import Literal
 
 from rag.app import App
 from rag.bulk.batches import Batch, find_batches
-from rag.bulk.on_ray import run_on_ray
-from rag.bulk.runners import Batches, run_here, run_in_processes
-from rag.bulk.work import Outcome, Target
+from rag.bulk.runners import Batches, Outcome, Target, run_here, run_in_processes, run_on_ray
 from rag.errors import ConfigError
 from rag.ingest.results import result
 from rag.ingest.sources import Source

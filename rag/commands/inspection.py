@@ -1,21 +1,23 @@
-"""Previews of the text and chunks of a page, and checks of this installation."""
+"""Previews of the text and chunks of a page, checks of this installation, and the wait for its database."""
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import sys
 import zlib
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rag.app import App
+from rag.app import App, wait_for_database
 from rag.commands.output import put
 from rag.config import Settings
 from rag.doctor import examine
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import get_chunker
+from rag.locales import say
 from rag.models.embedding import load_embedding_model
 from rag.models.model_files import BUILTIN
 from rag.reading.ocr import is_installed
@@ -92,3 +94,9 @@ def _extract(name: str, fetcher: Fetcher, parser: Parser) -> Extracted:
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise IngestError("file_unreadable", name=replace_surrogates(name)) from error
     return parser.parse(data, media_type(data, "", name), None, name)
+
+
+def wait(settings: Settings, options: argparse.Namespace) -> int:
+    """Return once the database answers. Raises StoreAwayError after `--wait` seconds."""
+    wait_for_database(settings, options.wait, lambda notice: print(say(notice, "en"), file=sys.stderr, flush=True))
+    return 0

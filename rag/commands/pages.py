@@ -1,9 +1,10 @@
-"""Adding and removing pages, whole libraries as files, and people's feedback on answers."""
+"""Adding and removing pages, imports of whole dumps, libraries as files, and people's feedback on answers."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from rag.app import App
 from rag.app.imports import record_bounds
+from rag.bulk.driver import RunnerName, choose_runner, run_bulk
 from rag.commands.output import put, put_result, text_of
 from rag.config import Settings
 from rag.errors import ConfigError
@@ -202,3 +204,14 @@ def _write(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
 def _progress(done: int, total: int, unit: str = "pages") -> None:
     if sys.stderr.isatty():
         print(f"\r{done} of {total} {unit}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+def bulk(settings: Settings, options: argparse.Namespace) -> int:
+    """Import JSONL files, web archives and sitemaps; the same command again resumes an interrupted import."""
+    runner: RunnerName = options.runner or ("processes" if settings.qdrant_url else "here")
+    workers = options.workers or max(1, (os.cpu_count() or 1) // 2)
+    with closing(App(settings)) as app:
+        library = settings.rag_library
+        run = choose_runner(app, library, "keep_both" if options.anyway else "", runner, workers, options.gpus)
+        rows = run_bulk(app, library, options.input, options.batch, run)
+        return max((put_result(options, row) for row in rows), default=0)

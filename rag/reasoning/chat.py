@@ -32,8 +32,7 @@ from rag.prompts.requests import NOT_IN_PAGES, Prompt
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.composing import Plan, compose_answer
 from rag.reasoning.history import make_call, unreadable_call
-from rag.reasoning.replies import drop_intro, one_line, prose, reply_lines, reply_text
-from rag.reasoning.stream import ShownText, join_halves
+from rag.reasoning.replies import ShownText, drop_intro, join_halves, one_line, prose, reply_lines, reply_text
 from rag.text import estimate_tokens
 from rag.types import CheckedBy, Exchange, Passage
 

@@ -13,11 +13,8 @@ from typing import Final
 from rag.text import question_language
 from rag.types import Notice
 
-__all__ = ["MAX_CHARACTERS", "asks", "is_about_conversation", "is_thanks", "is_third_language", "question_problem"]
-
 MAX_CHARACTERS: Final = 4_000
 
-_ANY_WORD: Final = re.compile(r"\w")
 # Evidence of another language; some of these words are English too, and articles stand in names of places.
 _FOREIGN: Final = re.compile(
     r"\b(?:une|est|sont|dans|avec|trouve|quel|quelle|quels|quelles|pourquoi|quand|combien|qui|où|qu|cette"
@@ -113,7 +110,7 @@ _THANKS = re.compile(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|�
 
 def question_problem(question: str) -> Notice | None:
     """Say why `question` cannot be asked: it is empty, or longer than MAX_CHARACTERS code points."""
-    if not _ANY_WORD.search(question):
+    if not _WORD.search(question):
         return Notice("question_empty")
     if len(question) > MAX_CHARACTERS:
         return Notice("question_long", {"characters": len(question), "limit": MAX_CHARACTERS})

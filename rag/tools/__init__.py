@@ -1,4 +1,4 @@
-"""Tools that a conversation can call besides a search: each is a file here, and a row.
+"""Tools that a conversation can call besides a search: each is a row, and a file here or a part of `pages.py`.
 
 Text of pages and files is never read as a call: a tool gets what the person typed, or what the chat model requests.
 """
@@ -10,17 +10,17 @@ from types import MappingProxyType
 from typing import Final
 
 from rag.locales import say, sentences
-from rag.tools import calculator, calendar_day, code, outline, searches, statistics
+from rag.tools import calculator, calendar_day, code, pages
 from rag.tools.tool import Tool
 from rag.types import Notice, ToolUse
 
 _ROWS: Final[tuple[Tool, ...]] = (
-    searches.RETRIEVE,
+    pages.RETRIEVE,
     calculator.TOOL,
     calendar_day.TOOL,
-    statistics.TOOL,
-    outline.TOOL,
-    searches.WEB,
+    pages.STATISTICS,
+    pages.OUTLINE,
+    pages.WEB,
     code.TOOL,
 )
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({tool.name: tool for tool in _ROWS})

@@ -12,8 +12,7 @@ import pytest
 
 from rag.app import App
 from rag.bulk.driver import Run, choose_runner, run_bulk
-from rag.bulk.runners import Batches
-from rag.bulk.work import Outcome
+from rag.bulk.runners import Batches, Outcome
 from rag.config import load_settings
 from rag.errors import ConfigError, StoreError
 from rag.store.sql.database import Database

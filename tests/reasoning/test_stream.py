@@ -9,7 +9,7 @@ import pytest
 
 from rag.models.reply_text import drop_thoughts
 from rag.reasoning.reasoner import RESET
-from rag.reasoning.stream import ShownText, join_halves
+from rag.reasoning.replies import ShownText, join_halves
 
 SIGN = "NOT_IN_PAGES"
 

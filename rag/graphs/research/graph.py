@@ -15,8 +15,7 @@ from rag.graphs.research import nodes, writing
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
 from rag.graphs.research.writing import gaps, quote_findings
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.research import RuleResearcher
-from rag.reasoning.research_chat import ChatResearcher
+from rag.reasoning.research import ChatResearcher, RuleResearcher
 from rag.runs.run import PreparedGraph, Run
 
 _HEADINGS = 20  # that a search can be limited to

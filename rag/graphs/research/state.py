@@ -19,8 +19,7 @@ from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.research import AspectKind, Leg, RuleResearcher, Tool
-from rag.reasoning.research_chat import ChatResearcher
+from rag.reasoning.research import AspectKind, ChatResearcher, Leg, RuleResearcher, Tool
 from rag.runs.options import RunOptions
 from rag.runs.serialization import NoticeRecord, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rag.app.page_maps import MAX_PAGES
+from rag.app.overviews import MAX_MAP_PAGES
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.types import Page
 from rag.ui.kit.escape import shorten
@@ -86,7 +86,7 @@ def draw_map(
     placed = [page for page in pages if page.url_hash in layout.places]
     st.html(map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
     note = label("map_hint", language)
-    st.caption(note if len(placed) == len(pages) else f"{note} {label('map_newest', language, count=MAX_PAGES)}")
+    st.caption(note if len(placed) == len(pages) else f"{note} {label('map_newest', language, count=MAX_MAP_PAGES)}")
 
 
 def _open() -> None:

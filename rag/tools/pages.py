@@ -1,4 +1,4 @@
-"""Counts of a library, or of the part that a question is limited to."""
+"""Tools for pages: search the library, or the web, for passages to cite; list the headings of a page; count pages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from rag.dates import find_period
-from rag.retrieval.page_names import find_on_site
-from rag.text import escape_markdown
+from rag.errors import ToolError
+from rag.retrieval.page_names import find_named_pages, find_on_site
+from rag.text import escape_markdown, fenced_blocks, to_plain_line
 from rag.tools.tool import Result, Tool, Work
-from rag.types import Page
+from rag.types import Page, Passage
 
+_HEADING: Final = re.compile(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
+_MAX_HEADINGS: Final = 100
 _LIST_LENGTH: Final = 10
 _LATIN_WORD: Final = 6  # characters of a Latin word with its space; each Chinese character counts as a word
 
@@ -32,7 +35,73 @@ _REQUESTS: Final = (
 )
 
 
-def count(request: str, work: Work) -> Result:
+def retrieve(query: str, work: Work) -> Result:
+    return _result(work.search(query), work)
+
+
+def search_web(query: str, work: Work) -> Result:
+    """Search the web. Raises ToolError if web search is off, and WebSearchError."""
+    if work.web is None:
+        raise ToolError("web_tool_off")
+    return _result(work.web(query), work)
+
+
+def _result(passages: Sequence[Passage], work: Work) -> Result:
+    titles = dict.fromkeys(to_plain_line(one.title or one.url) for one in passages)
+    text = work.say("search_found", count=len(passages), titles=" · ".join(titles)) if passages else ""
+    return Result(text or work.say("search_none"), {"passages": [one.id for one in passages]}, passages)
+
+
+RETRIEVE: Final = Tool(
+    "retrieve",
+    "Searches the person's saved web pages and returns the passages that fit best.",
+    "query",
+    "the key terms, names and numbers of what is wanted, complete in itself",
+    60.0,
+    retrieve,
+)
+WEB: Final = Tool(
+    "web_search",
+    "Searches the open web, reads the first pages, and returns passages of them. For what saved pages cannot hold.",
+    "query",
+    "what to search for, in a few words",
+    90.0,
+    search_web,
+)
+
+
+def outline(request: str, work: Work) -> Result:
+    """Return the outline of the named page, or of the only one. Raises ToolError if none or several are meant."""
+    pages = work.pages()
+    matches = find_named_pages(request, pages) or (pages if len(pages) == 1 else [])
+    if len(matches) != 1:
+        raise ToolError("outline_which")
+    (page,) = matches
+    text = work.text(page.url_hash)
+    code = fenced_blocks(text)
+    headers = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]
+    headings = [(len(one[1]), one[2].strip()) for one in headers[:_MAX_HEADINGS]]
+    title, data = (
+        escape_markdown(page.title or page.url),
+        {"url": page.url, "headings": [list(one) for one in headings]},
+    )
+    if not headings:
+        return Result(work.say("outline_none", title=title), data)
+    lines = [f"{'  ' * (level - 1)}- {heading}" for level, heading in headings]
+    return Result("\n".join([work.say("outline_of", title=title), "", *lines]), data)
+
+
+OUTLINE: Final = Tool(
+    "outline",
+    "Lists the headings of one page of the person's library.",
+    "page",
+    "the page's title or address",
+    10.0,
+    outline,
+)
+
+
+def count_pages(request: str, work: Work) -> Result:
     """Return the requested lists, and the counts below them."""
     pages, part = _select_pages(request, work)
     data = _counts(pages)
@@ -106,12 +175,12 @@ _LISTS: Final[dict[str, Callable[[Sequence[Page]], list[str]]]] = {
     "list": lambda pages: [page.title or page.url for page in pages],
 }
 
-TOOL: Final = Tool(
+STATISTICS: Final = Tool(
     "statistics",
     "Counts what the person's library holds: pages, sites, languages, words, chunks and the last import; names its"
     " newest, oldest, largest and shortest pages; lists its sites or pages. It says nothing of what pages are about.",
     "question",
     "what is to be counted or listed, such as: number of pages; list of sites; newest page; largest page",
     20.0,
-    count,
+    count_pages,
 )
