@@ -8,6 +8,7 @@ import streamlit as st
 
 from rag.config import CHUNKERS
 from rag.errors import RagError
+from rag.ingest.paste import find_urls
 from rag.ingest.sources import FILE_TYPES
 from rag.locales import say
 from rag.ui.chat.asking import start
@@ -109,7 +110,7 @@ def _draw_options(app: App, language: Language) -> _Options:
 def _draw_links(app: App, library: str, options: _Options, language: Language) -> None:
     box, shared = f"pasted-{_round()}", shared_links()
     if shared:
-        st.session_state.setdefault(box, "\n".join(app.imports.find_urls(shared)[0]))
+        st.session_state.setdefault(box, "\n".join(find_urls(shared)[0]))
         st.caption(label("add_handed", language))
     pasted = st.text_area(
         label("add_paste", language),
@@ -118,7 +119,7 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
         placeholder=label("add_paste_placeholder", language),
         label_visibility="collapsed",
     )
-    urls, dropped = app.imports.find_urls(pasted or "")
+    urls, dropped = find_urls(pasted or "")
     add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
     _draw_count(urls, dropped, pasted or "", language)
     if add and not (pasted or "").strip():

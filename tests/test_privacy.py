@@ -119,7 +119,6 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "runs": {**dict.fromkeys(("begin", "close"), PROGRAM), "of": BINDS, "create": BEGINS},
     "imports": {
         **dict.fromkeys(("start", "close", "ingestor", "reader", "sitemap_pages"), PROGRAM),
-        "find_urls": TYPED,
         **dict.fromkeys(("add_urls", "add_files", "add_examples", "add_site", "submit"), BEGINS),
     },
     "jobs": {

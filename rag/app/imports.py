@@ -18,7 +18,6 @@ from rag.ingest.chunking import get_chunker
 from rag.ingest.discovery import SiteKind, SitePlan
 from rag.ingest.jobs import ExternalJobs, Jobs, Sites
 from rag.ingest.loader import Reader
-from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
 from rag.ingest.schedule import Schedules
@@ -65,10 +64,6 @@ class Imports:
         self.schedules.close()
         self.jobs.close()
         self._parser.close()
-
-    def find_urls(self, pasted: str) -> tuple[list[str], int]:
-        """Return the addresses in pasted text, and how many more than the limit were dropped."""
-        return find_urls(pasted)
 
     # `owner` is the person whose job it is; StoreError("too_many_jobs") if too many of theirs have not ended.
 

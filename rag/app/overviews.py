@@ -1,4 +1,4 @@
-"""What the app prepares in the background when it is viewed: overviews of newly saved pages, and maps of libraries."""
+"""Overviews of newly saved pages and maps of libraries, made in the background when they are viewed."""
 
 from __future__ import annotations
 

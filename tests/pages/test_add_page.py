@@ -2,6 +2,7 @@ import pytest
 import streamlit as st
 
 from rag.errors import StoreError, WebSearchError
+from rag.ingest.paste import find_urls
 from rag.locales import say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.chat.filters import chips_of
@@ -394,7 +395,7 @@ def test_a_link_in_the_address_is_added_by_a_click_alone(open_page: Open, app: F
         "add", language, add="https://example.org/one", add_text="See javascript:alert(1) www.example.org/two"
     )
     (box,) = [one for one in page.text_area if (one.key or "").startswith("pasted-")]
-    assert (box.value or "").split() == app.imports.find_urls("https://example.org/one www.example.org/two")[0]
+    assert (box.value or "").split() == find_urls("https://example.org/one www.example.org/two")[0]
     assert label("add_handed", language) in words(page)
     assert not app.imports.jobs_by_id
     page.button(key="add-links").click().run()

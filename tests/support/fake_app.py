@@ -30,7 +30,6 @@ from rag.conversations.conversations import Conversations, PageStamp, TurnHandle
 from rag.conversations.feedback import Feedback
 from rag.conversations.remembered import Remembered
 from rag.errors import ModelError, RagError, StoreError
-from rag.ingest.paste import find_urls
 from rag.ingest.schedule import ScheduleView
 from rag.retrieval.page_map import PageMap
 from rag.retrieval.retriever import LibraryGroup
@@ -304,9 +303,6 @@ class FakeImports:
     @property
     def jobs_by_id(self) -> dict[str, FakeJob]:
         return self.jobs.by_id
-
-    def find_urls(self, pasted: str) -> tuple[list[str], int]:
-        return find_urls(pasted)
 
     def add_urls(
         self, sources: list[str], *, library: str, owner: str = "", force: bool = False, chunker: str = ""

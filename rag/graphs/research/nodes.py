@@ -43,7 +43,6 @@ from rag.graphs.research.state import (
     blank_state,
     may_leave,
     step_passages,
-    wants_finish,
 )
 from rag.locales import say
 from rag.reasoning.history import MAX_STANDALONE
@@ -118,7 +117,8 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     steps = apply_changes(state["plan"], changes)
     steps = await asyncio.to_thread(_move_answered, steps, context)
     steps = _keep_in_library(steps) if state["web"] == "no" else steps
-    stop = "stopped_by_person" if wants_finish(changes) else _end_reason(state, context)
+    is_stopped = any(change.kind == "finish" for change in changes)
+    stop = "stopped_by_person" if is_stopped else _end_reason(state, context)
     ready = [] if stop else _ready_steps(steps)[: min(context.limits.at_once, searches_left(state, context))]
     if _needs_consent(ready, state, context):
         return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")

@@ -262,16 +262,12 @@ def apply_changes(steps: Sequence[StepRecord], changes: Sequence[Change]) -> lis
     return plan
 
 
-def wants_finish(changes: Sequence[Change]) -> bool:
-    return any(change.kind == "finish" for change in changes)
-
-
 def _is_open(step: StepRecord, step_id: str) -> bool:
     return step["id"] == step_id and step["status"] == "open"
 
 
 def _add_step(plan: list[StepRecord], step_id: str, data: Mapping[str, Any]) -> list[StepRecord]:
-    text = _text(data)
+    text = _sub_question(data)
     if not (step_id and text) or any(one["id"] == step_id for one in plan):
         return plan
     added: StepRecord = {
@@ -289,12 +285,12 @@ def _add_step(plan: list[StepRecord], step_id: str, data: Mapping[str, Any]) -> 
 
 
 def _edit_step(step: StepRecord, data: Mapping[str, Any]) -> StepRecord:
-    text = _text(data) or step["sub_question"]
+    text = _sub_question(data) or step["sub_question"]
     if step["status"] != "open" or (text == step["sub_question"] and data.get("tool") in (None, step["tool"])):
         return step
     tool: Tool = "web" if data.get("tool", step["tool"]) == "web" else "library"
     return {**step, "sub_question": text, "tool": tool, "justification": "", "by": "person"}
 
 
-def _text(data: Mapping[str, Any]) -> str:
+def _sub_question(data: Mapping[str, Any]) -> str:
     return " ".join(str(data.get("sub_question", "")).split())[:_MAX_CHARACTERS]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import streamlit as st
 
 from rag.ingest.discovery import SiteKind
+from rag.ingest.paste import find_urls
 from rag.ui.kit.escape import escape_line, is_web_url
 from rag.ui.kit.session import person_id
 from rag.ui.kit.strings import Language, label
@@ -36,7 +37,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
         key="site-kind",
     )
     st.caption(label(f"site_hint_{kind}", language))
-    start = site_address(app, address or "")
+    start = site_address(address or "")
     prefix, pages, depth = _limits(kind, start, language)
     if start and kind != "feed":
         scope = SiteScope(start, prefix)
@@ -50,11 +51,11 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     return app.imports.add_site(start, kind, library=library, owner=person_id(), chunker=chunker, **limits)
 
 
-def site_address(app: App, text: str) -> str:
+def site_address(text: str) -> str:
     """Return the typed web address, with `https://` added if missing; empty for none."""
     text = text.strip()
     for candidate in (text, f"https://{text}" if "." in text else ""):
-        urls, _ = app.imports.find_urls(candidate)
+        urls, _ = find_urls(candidate)
         if len(urls) == 1 and " " not in text and is_web_url(urls[0]):
             return urls[0]
     return ""
