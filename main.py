@@ -21,15 +21,10 @@ from rag.config import Settings, load_settings
 from rag.errors import ConfigError, RagError
 from rag.logs import begin_logging
 from rag.ui.kit.browser import BrowserCookie
-from rag.ui.serving.cookie_secret import check_cookie_secret
-from rag.ui.serving.disclosure import NoDisclosure
-from rag.ui.serving.early import open_early
-from rag.ui.serving.first_load import FirstLoad
-from rag.ui.serving.headers import SecurityHeaders
-from rag.ui.serving.hosts import AllowedHosts
-from rag.ui.serving.manifest import manifest
+from rag.ui.serving.first_load import FirstLoad, manifest
+from rag.ui.serving.protection import AllowedHosts, NoDisclosure, SecurityHeaders, check_cookie_secret
+from rag.ui.serving.startup import let_runs_end, open_early
 from rag.ui.serving.uploads import Uploads
-from rag.ui.serving.whole_runs import let_runs_end
 from rag.ui.shell import draw_shell, report_unexpected
 
 

@@ -13,13 +13,10 @@ from rag.ingest.sources import FILE_TYPES
 from rag.locales import say
 from rag.ui.chat.asking import start
 from rag.ui.chat.examples import example_questions
-from rag.ui.imports.job_history import draw_history
-from rag.ui.imports.jobs import draw_job
-from rag.ui.imports.site_form import draw_site_form
-from rag.ui.imports.web_finds import draw_web_finds
+from rag.ui.imports.forms import draw_site_form, draw_web_finds
+from rag.ui.imports.jobs import draw_history, draw_job
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.language import current_language
-from rag.ui.kit.navigation import SHARE_PARAMS, go, shared_links
+from rag.ui.kit.navigation import SHARE_PARAMS, current_language, go, shared_links
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param
 from rag.ui.kit.strings import Language, counted, label

@@ -12,7 +12,7 @@ from rag.ui.chat.page_picker import draw_picker_button
 from rag.ui.chat.shared import LINK, draw_shared
 from rag.ui.chat.start import draw_start
 from rag.ui.kit.answers import answer_of
-from rag.ui.kit.language import current_language
+from rag.ui.kit.navigation import current_language
 from rag.ui.kit.session import current_library, session
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.shell import open_app

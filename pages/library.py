@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import Notice, Page
-from rag.ui.imports.follow import follow_job
+from rag.ui.imports.jobs import follow_job
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.language import current_language
-from rag.ui.kit.navigation import go
+from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
 from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param

@@ -12,8 +12,7 @@ from rag.ui.chat.asking import start
 from rag.ui.chat.filters import draw_chips, draw_filters, draw_strategy, search_options
 from rag.ui.chat.search_explanation import draw_explanation
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.language import current_language
-from rag.ui.kit.navigation import go
+from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import draw_page_head, duration, empty_state
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
 from rag.ui.kit.source_panel import draw_panel

@@ -14,11 +14,10 @@ from rag.errors import RagError, StoreAwayError
 from rag.locales import say
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
+from rag.ui.kit.browser import tell_browser
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.language import current_language, draw_language_switch
-from rag.ui.kit.navigation import draw_manage, go, navigation, shared_links
+from rag.ui.kit.navigation import current_language, draw_language_switch, draw_manage, go, navigation, shared_links
 from rag.ui.kit.parts import page_count
-from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, recall_chat, session
 from rag.ui.kit.strings import Language, label
 from rag.ui.library.libraries import draw_picker, settle_library

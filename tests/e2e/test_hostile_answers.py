@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.ui.kit.strings import Language, label
-from rag.ui.serving.headers import security_headers
+from rag.ui.serving.protection import security_headers
 from tests.e2e.conftest import OpenTab, ask
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules

@@ -7,9 +7,8 @@ from streamlit.testing.v1 import AppTest
 from rag.app.chat_models import ChatOptions
 from rag.locales import say
 from rag.types import Notice, ToolUse, Usage
-from rag.ui.kit.choices import Choices
+from rag.ui.kit.choices import Choices, Scope
 from rag.ui.kit.parts import duration
-from rag.ui.kit.scope import Scope
 from rag.ui.kit.sources import anchor_of
 from rag.ui.kit.strings import counted, label
 from rag.web.url_key import url_hash

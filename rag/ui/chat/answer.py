@@ -23,10 +23,10 @@ from rag.ui.chat.tree_branch import draw_origin
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_suggestions
 from rag.ui.chat.way import draw_removal, draw_route
 from rag.ui.kit.answers import pages_now
+from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.render import answer_markdown
-from rag.ui.kit.scope import Scope
 from rag.ui.kit.session import session
 from rag.ui.kit.sources import anchor_of, draw_line, tip
 from rag.ui.kit.strings import LANGUAGES, Language, label

@@ -19,9 +19,9 @@ from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.way import draw_route
 from rag.ui.kit.answers import answer_of
+from rag.ui.kit.browser import tell_browser
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.render import answer_markdown
-from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
 from rag.ui.kit.trace import current_line, live_lines

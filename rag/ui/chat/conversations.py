@@ -14,11 +14,10 @@ import streamlit as st
 from rag.errors import RagError
 from rag.types import Notice
 from rag.ui.kit.attempt import attempt
-from rag.ui.kit.choices import MODES, Choices
+from rag.ui.kit.choices import MODES, Choices, Scope
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import to_local
-from rag.ui.kit.scope import Scope
 from rag.ui.kit.session import CONVERSATION, session, set_param, show
 from rag.ui.kit.strings import Language, label
 

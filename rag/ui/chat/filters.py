@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import streamlit as st
 
 from rag.ui.kit.attempt import unless_away
+from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import language_name, page_count, strategy_hint, strategy_name, strategy_names
-from rag.ui.kit.scope import Scope
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
 

@@ -9,9 +9,9 @@ import streamlit as st
 from rag.types import Answer, Passage
 from rag.ui.chat.filters import chips_of, titles_of
 from rag.ui.chat.search_explanation import note_lines
+from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.scope import Scope
 from rag.ui.kit.sources import draw_passage
 from rag.ui.kit.strings import Language, label
 

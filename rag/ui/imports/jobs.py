@@ -1,4 +1,4 @@
-"""A running import: its progress, pace, actions and rows."""
+"""Imports: the open one with its progress, pace, actions and rows; earlier ones; one in a line on the library page."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.errors import RagError
 from rag.locales import say
-from rag.types import SAVED
+from rag.types import SAVED, Notice
 from rag.ui.imports.job_rows import draw_rows, page_of
 from rag.ui.kit.attempt import attempt
+from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.import_card import draw_import_card
-from rag.ui.kit.job_progress import draw_progress, job_name, kind_key
+from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, summary
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
-from rag.ui.kit.scope import Scope
 from rag.ui.kit.session import jobs_of, session, set_param, show
 from rag.ui.kit.strings import Language, counted, label
 
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 1.0
 _MAX_SCOPE_PAGES = 1_000  # pages that questions can be limited to
 _CARD_STATUSES = sorted(SAVED - {"duplicate"})  # outcomes of the pages on the card
-
 Samples = Callable[[Sequence[str]], Sequence[str]]
 """Returns sample questions that the pages with these hashes answer."""
+_STEP = 10
+_STATES = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
 
 
 def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], object], samples: Samples) -> None:
@@ -123,3 +124,68 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
             _ask_about(app, job)
         if ended and st.button(label("job_library", language), icon=":material/menu_book:", key="job-library"):
             go("library")
+
+
+def draw_history(app: App, library: str, current: str, language: Language) -> None:
+    """Draw the imports, newest first, each with buttons to open and to delete it."""
+    limit = int(st.session_state.get("history-length", _STEP))
+    jobs = jobs_of(app).jobs(library, limit + 1)
+    others = [job for job in jobs[:limit] if job.id != current]
+    if not others:
+        return
+    with st.expander(label("jobs_recent", language), icon=":material/history:", key="history", type="compact"):
+        with st.container(key="job-history", gap="xsmall"):
+            for job in others:
+                _draw_earlier(app, job, language)
+        if len(jobs) > limit and st.button(label("jobs_older", language), type="tertiary", key="history-older"):
+            st.session_state["history-length"] = limit + _STEP
+            st.rerun()
+
+
+def _draw_earlier(app: App, job: JobView, language: Language) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"history-{job.id}", wrap=False):
+        with st.container(gap=None, width="stretch"):
+            name = escape_line(job_name(job, language))
+            icon = f":material/{_STATES[job.state]}:"
+            if st.button(name, key=f"job-{job.id}", type="tertiary", icon=icon, help=label("jobs_open", language)):
+                set_param("job", job.id)
+                st.rerun()
+            kind = label(kind_key(job), language)
+            st.caption(f"{moment(job.created_at)} · {kind} · {summary(job, language)}")
+        text = label("jobs_delete_hint", language)
+        if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):
+            attempt(lambda: jobs_of(app).delete(job.id), Notice("jobs_deleted"))
+            st.rerun()
+
+
+def follow_job(app: App, language: Language) -> None:
+    """Draw the job in the address until it has ended and is closed; an unknown one is dropped."""
+    job_id = st.query_params.get("job", "")
+    if not job_id:
+        return
+    try:
+        live = jobs_of(app).job(job_id).state == "running"
+    except RagError:
+        set_param("job", "")
+        return
+    st.fragment(_draw_followed, run_every=_POLL_SECONDS if live else None)(app, job_id, language, live=live)
+
+
+def _draw_followed(app: App, job_id: str, language: Language, *, live: bool) -> None:
+    job = jobs_of(app).job(job_id)
+    if live and job.state != "running":
+        st.rerun()
+    with st.container(border=True, key="follow", gap="small"):
+        kind = label(kind_key(job), language)
+        st.markdown(f"**{kind}** · {escape_line(job_name(job, language))}")
+        draw_progress(app, job, language)
+        with st.container(horizontal=True, gap="small"):
+            if st.button(label("follow_details", language), icon=":material/list:", key="follow-details"):
+                go("add", job=job_id)
+            if job.state == "running":
+                if st.button(label("job_cancel", language), icon=":material/stop_circle:", key="follow-cancel"):
+                    attempt(lambda: jobs_of(app).cancel(job_id))
+                    st.rerun()
+            elif st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="follow-close"):
+                set_param("job", "")
+                st.rerun()

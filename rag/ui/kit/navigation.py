@@ -1,21 +1,28 @@
-"""The pages, their order, and links between them."""
+"""The pages, their order, and links between them; the language of the screens.
+
+The language is that of the switch, else of the address, else of the browser.
+"""
 
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import preferred
+from rag.ui.kit.session import session, set_param
+from rag.ui.kit.strings import LANGUAGES, Language, label
 
 PageName = Literal["chat", "search", "add", "library", "evaluation", "settings"]
-
 SHARE_PARAMS = ("add", "add_text")
 _MAX_SHARED = 4_000
 _FOLDER = Path(__file__).resolve().parents[3] / "pages"
+_MANAGE: tuple[PageName, ...] = ("evaluation", "settings")
+"""Pages in a separate menu."""
 
 
 class _Entry(NamedTuple):
@@ -31,8 +38,6 @@ PAGES: dict[PageName, _Entry] = {
     "evaluation": _Entry(_FOLDER / "evaluation.py", ":material/query_stats:"),
     "settings": _Entry(_FOLDER / "settings.py", ":material/tune:"),
 }
-_MANAGE: tuple[PageName, ...] = ("evaluation", "settings")
-"""Pages in a separate menu."""
 
 
 def navigation(language: Language, *, hidden: bool = False) -> st.Page:
@@ -74,3 +79,38 @@ def go(name: PageName, **params: str) -> None:
     params = {param: st.query_params[param] for param in ("library", "lang") if param in st.query_params} | params
     with contextlib.suppress(StreamlitAPIException):
         st.switch_page(PAGES[name].file, query_params=params)
+
+
+def browser_language() -> Language:
+    """Return the language that the browser asks for, English if it names none."""
+    return preferred(st.context.locale or "")
+
+
+def current_language() -> Language:
+    """Return the language to draw in, kept in the address if it differs from the browser's."""
+    state = session()
+    tag = state.language or st.query_params.get("lang", "")
+    language = tag if tag in LANGUAGES else browser_language()
+    state.language = language
+    set_param("lang", "" if language == browser_language() else language)
+    return language
+
+
+def draw_language_switch(key: str) -> None:
+    """Draw the switch, which takes effect before anything else is drawn."""
+    language = current_language()
+    st.session_state[key] = language
+    st.segmented_control(
+        label("language", language),
+        LANGUAGES,
+        key=key,
+        format_func=partial(label, "language_name"),
+        required=True,
+        on_change=_choose_language,
+        args=(key,),
+        label_visibility="collapsed",
+    )
+
+
+def _choose_language(key: str) -> None:
+    session().language = st.session_state[key]

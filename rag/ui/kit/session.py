@@ -15,8 +15,7 @@ from rag.config import load_settings
 from rag.errors import StoreAwayError
 from rag.types import Notice, Retrieval, RunMode
 from rag.ui.kit.browser import browser_id
-from rag.ui.kit.choices import Choices
-from rag.ui.kit.scope import Scope
+from rag.ui.kit.choices import Choices, Scope
 
 if TYPE_CHECKING:
     from rag.access import Person

@@ -10,11 +10,11 @@ import streamlit as st
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Citation, Page, PageVersion
 from rag.ui.kit.attempt import unless_away
+from rag.ui.kit.browser import tell_browser
 from rag.ui.kit.escape import escape_line, is_web_url, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
 from rag.ui.kit.passages import passage_markdown
-from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import session
 from rag.ui.kit.sources import STATES, Source, live_address, location
 from rag.ui.kit.strings import Language, label

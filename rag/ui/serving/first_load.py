@@ -2,12 +2,14 @@
 
 Streamlit sends them with the first drawing of the page, when a browser has painted without them, and leaves its own
 scripts as they are, since it would compress them again for everybody. Here each is compressed once. Of its font of
-4,000 icons only those in use are sent (`scripts/icons.py`).
+4,000 icons only those in use are sent (`scripts/icons.py`). The page links to the manifest, with which a phone's share
+menu passes links to the app.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import re
 from functools import cache, lru_cache
@@ -16,11 +18,13 @@ from typing import TYPE_CHECKING
 
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
-from rag.ui.kit.scripts import PAGE
+from rag.ui.kit.browser import PAGE
+from rag.ui.kit.navigation import SHARE_PARAMS
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _STYLE = Path(__file__).resolve().parents[1] / "static" / "style.css"
@@ -38,6 +42,7 @@ _COMPRESSIBLE = (_PAGE, "text/css", "text/javascript", "application/javascript")
 _CACHE_SIZE = 256
 _AN_HOUR = {"cache-control": "public, max-age=3600"}  # the file name is Streamlit's, and stays when icons are added
 _NOT_FOR_PAGES = (b"if-none-match", b"if-modified-since", b"accept-encoding")
+_APP_ICON = Path(__file__).resolve().parents[1] / "static" / "icon.svg"
 
 
 class FirstLoad:
@@ -132,3 +137,19 @@ def _own_markup() -> bytes:
 @lru_cache(_CACHE_SIZE)
 def _compress(body: bytes) -> bytes:
     return gzip.compress(body, 6, mtime=0)
+
+
+async def manifest(_: Request) -> JSONResponse:
+    """Return the manifest; a shared link opens the Add page with the link in its box, and is not added yet."""
+    icon = base64.b64encode(_APP_ICON.read_bytes()).decode("ascii")
+    content = {
+        "name": "Pagelight",
+        "short_name": "Pagelight",
+        "start_url": "./",
+        "display": "standalone",
+        "background_color": "#FCFBF8",
+        "theme_color": "#1F6F5C",
+        "icons": [{"src": f"data:image/svg+xml;base64,{icon}", "sizes": "any", "type": "image/svg+xml"}],
+        "share_target": {"action": "./", "method": "GET", "params": {"url": SHARE_PARAMS[0], "text": SHARE_PARAMS[1]}},
+    }
+    return JSONResponse(content, media_type="application/manifest+json")

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from rag.ui.kit.browser import COOKIE, BrowserCookie
-from rag.ui.serving.headers import SecurityHeaders
+from rag.ui.serving.protection import SecurityHeaders
 
 PAGE = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 

@@ -1,5 +1,4 @@
-from rag.ui.kit.highlight import best_window, term_spans
-from rag.ui.kit.passages import passage_markdown
+from rag.ui.kit.passages import best_window, passage_markdown, term_spans
 
 
 def marked(question: str, text: str) -> list[str]:

@@ -11,7 +11,7 @@ from streamlit import config
 
 from rag.config import Settings
 from rag.errors import ConfigError
-from rag.ui.serving.cookie_secret import check_cookie_secret
+from rag.ui.serving.protection import check_cookie_secret
 
 ALONE = Settings.model_construct()
 SHARED = Settings.model_construct(database_url=SecretStr("postgresql://db/pagelight"))

@@ -10,7 +10,7 @@ from starlette.websockets import WebSocket
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.version import STREAMLIT_VERSION_STRING
 
-from rag.ui.serving.disclosure import NoDisclosure
+from rag.ui.serving.protection import NoDisclosure
 
 PYTHON = ".".join(map(str, sys.version_info))
 

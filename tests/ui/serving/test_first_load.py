@@ -7,7 +7,7 @@ from typing import Any
 import streamlit
 from streamlit.material_icon_names import ALL_MATERIAL_ICONS
 
-from rag.ui.kit.scripts import PAGE as PAGE_SCRIPT
+from rag.ui.kit.browser import PAGE as PAGE_SCRIPT
 from rag.ui.serving.first_load import _FIRST, FirstLoad
 from scripts import icons
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit
 
-from rag.ui.kit.scripts import SCRIPTS
-from rag.ui.serving.headers import SecurityHeaders, content_security_policy, inline_scripts, security_headers
+from rag.ui.kit.browser import SCRIPTS
+from rag.ui.serving.protection import SecurityHeaders, content_security_policy, inline_scripts, security_headers
 
 POLICY = dict(security_headers())[b"content-security-policy"]
 RULES = dict(rule.split(" ", 1) for rule in POLICY.decode().split("; "))

@@ -6,7 +6,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocket
 
-from rag.ui.serving.hosts import AllowedHosts, refusal
+from rag.ui.serving.protection import AllowedHosts, refusal
 
 ALLOWED = frozenset({"pages.lan", "fd00::7"})
 

@@ -5,7 +5,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from rag.ui.kit.navigation import SHARE_PARAMS
-from rag.ui.serving.manifest import manifest
+from rag.ui.serving.first_load import manifest
 
 
 def test_what_a_phone_shares_reaches_the_page_that_adds_links() -> None:

@@ -9,7 +9,7 @@ import pytest
 from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
-from rag.ui.serving.whole_runs import let_runs_end
+from rag.ui.serving.startup import let_runs_end
 
 REQUEST = RerunData(fragment_id="a timer's")
 

@@ -1,0 +1,68 @@
+"""The start of the server: a patch of Streamlit, and work that the first visitor would wait for.
+
+Streamlit's session starts another runner when its current one takes no more requests, and from then on ignores the
+remaining messages of the first (`AppSession._handle_scriptrunner_event_on_event_loop`). On a busy server that is half
+of a page, or the result of a click: it is missing until somebody clicks again. `let_runs_end` delivers all that a
+script has drawn, even if a timer requests the next run at that moment.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from streamlit.runtime.app_session import AppSession, AppSessionState
+
+from rag.errors import RagError
+from rag.ui.kit.session import get_app
+
+_FIRST_MODULES = ("rag.ui.chat.start", "rag.ui.chat.conversation", "streamlit.emojis")
+_PAUSE: Final = 0.02  # seconds
+
+
+def open_early() -> None:
+    """Open the application and its library, and import what draws the first page; a page shows failures."""
+    with _low_priority(), suppress(RagError):
+        app = get_app()
+        for module in _FIRST_MODULES:
+            importlib.import_module(module)
+        inspect.stack()  # Streamlit calls it once, and Python then looks for the file of every module
+        app.library(app.settings.rag_library)
+
+
+@contextmanager
+def _low_priority() -> Iterator[None]:
+    """Let the server send its scripts meanwhile, and keep the imports out of every later garbage collection."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(interval / 10)
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+        sys.setswitchinterval(interval)
+
+
+def let_runs_end() -> None:
+    """Patch `PATCHED_STREAMLIT`: a session starts a runner after the last message of the one before."""
+    begin = AppSession._create_scriptrunner
+
+    def begin_after(session: Any, request: Any) -> None:
+        if session._scriptrunner is None:
+            begin(session, request)
+        else:
+            session._event_loop.call_later(_PAUSE, retry, session, request)
+
+    def retry(session: Any, request: Any) -> None:
+        if session._state is AppSessionState.SHUTDOWN_REQUESTED:
+            return
+        if session._scriptrunner is None or not session._scriptrunner.request_rerun(request):
+            begin_after(session, request)
+
+    setattr(AppSession, "_create_scriptrunner", begin_after)  # noqa: B010
