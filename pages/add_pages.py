@@ -12,7 +12,7 @@ from rag.ingest.paste import find_urls
 from rag.ingest.sources import FILE_TYPES
 from rag.locales import say
 from rag.ui.chat.asking import start
-from rag.ui.chat.examples import example_questions
+from rag.ui.chat.start import example_questions
 from rag.ui.imports.forms import draw_site_form, draw_web_finds
 from rag.ui.imports.jobs import draw_history, draw_job
 from rag.ui.kit.escape import escape_line

@@ -6,10 +6,9 @@ import streamlit as st
 
 from rag.ui.chat.composer import draw_composer
 from rag.ui.chat.conversation import draw_turns, show_place, watch
-from rag.ui.chat.conversation_head import draw_head
+from rag.ui.chat.conversation_head import LINK, draw_head, draw_shared
 from rag.ui.chat.conversations import current_conversation
-from rag.ui.chat.page_picker import draw_picker_button
-from rag.ui.chat.shared import LINK, draw_shared
+from rag.ui.chat.filters import draw_picker_button
 from rag.ui.chat.start import draw_start
 from rag.ui.kit.answers import answer_of
 from rag.ui.kit.navigation import current_language

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rag.ui.evaluation.compare import draw_compare
+from rag.ui.evaluation.compare import draw_compare, draw_side_by_side
 from rag.ui.evaluation.judge import draw_judge
 from rag.ui.evaluation.runs import draw_runs
 from rag.ui.evaluation.sets import draw_sets
-from rag.ui.evaluation.side_by_side import draw_side_by_side
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, set_param

@@ -14,23 +14,21 @@ from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
 from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.kit.strings import Language, counted, label
-from rag.ui.library.access import draw_access
-from rag.ui.library.bulk import clear_selection, draw_bulk, draw_table, recheck
-from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
+from rag.ui.library.libraries import draw_access, draw_removal, draw_removed, draw_rename
 from rag.ui.library.map import draw_map, draw_view, map_of
-from rag.ui.library.moves import draw_move_buttons, follow_move
 from rag.ui.library.page_detail import draw_page
-from rag.ui.library.page_filter import arrange
-from rag.ui.library.page_filter_controls import (
+from rag.ui.library.page_filter import (
     apply_subject,
+    arrange,
     current_filter,
     draw_search,
     draw_states,
     draw_subjects,
     search_texts,
 )
-from rag.ui.library.schedules import draw_schedules
+from rag.ui.library.page_list import clear_selection, draw_bulk, draw_table, recheck
 from rag.ui.library.transfer import draw_exchange, draw_import, follow_transfer
+from rag.ui.library.upkeep import draw_move_buttons, draw_schedules, follow_move
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:

@@ -14,10 +14,8 @@ from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library
 from rag.ui.kit.strings import Language, label
 from rag.ui.settings.chat_form import draw_chat_form
-from rag.ui.settings.in_use import draw_in_use
-from rag.ui.settings.prompt_form import draw_prompts
-from rag.ui.settings.reranker_form import draw_reranker
 from rag.ui.settings.signed_in import is_administrator
+from rag.ui.settings.system import draw_in_use, draw_prompts, draw_reranker
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:

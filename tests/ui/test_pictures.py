@@ -13,9 +13,8 @@ from rag.conversations.trees import nodes_of
 from rag.evaluation.comparison import compare
 from rag.evaluation.evaluation import Bin
 from rag.evaluation.statistics import Estimate
-from rag.ui.chat.research_picture import picture
-from rag.ui.chat.tree_picture import NARROW, WIDE, Layout, linked_pictures, places_of
-from rag.ui.chat.tree_picture import picture as tree_picture
+from rag.ui.chat.pictures import NARROW, WIDE, Layout, linked_pictures, places_of, plan_picture
+from rag.ui.chat.pictures import tree_picture as tree_picture
 from rag.ui.evaluation.charts import chart_calibration, chart_differences, chart_points, chart_runs
 from tests.support.tree_rows import five, row, twelve
 
@@ -33,7 +32,7 @@ def step(number: int, text: str = HOSTILE, **more: object) -> dict[str, object]:
 def test_the_way_of_a_run() -> None:
     steps = [step(1), step(2, status="failed", needs=["s1"], round=2), step(3, by="revision", round=2)]
     never = {key: value for key, value in step(4, status="skipped").items() if key != "round"}
-    drawn = picture(HOSTILE, [*steps, never], "en")
+    drawn = plan_picture(HOSTILE, [*steps, never], "en")
     assert sum(text.startswith("<scri") for text in texts(drawn)) == 5
     boxes = [one for one in ElementTree.fromstring(drawn).iter() if one.tag.endswith("rect")]
     columns = sorted({float(box.attrib["x"]) for box in boxes})

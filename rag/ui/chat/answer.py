@@ -1,10 +1,15 @@
-"""An answer in any mode: its text, a line with its badge, checks and sources, how it was made, and next steps."""
+"""An answer in any mode: text, badge, checks and sources, how it was made, closest passages, and next steps.
+
+The wording of checks names the checker. For rule checks it says what was found, not what is true.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -12,24 +17,24 @@ from rag.graphs.modes import removal_notice, saving_notice
 from rag.locales import say
 from rag.retrieval.ledger import LEG
 from rag.tools import describe_use
-from rag.types import Answer, Outcome
+from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
 from rag.ui.chat.asking import ask, ask_first
-from rag.ui.chat.check_summary import doubtful, head_line
-from rag.ui.chat.followup import draw_followup
-from rag.ui.chat.how import draw_how
-from rag.ui.chat.not_found import draw_not_found
-from rag.ui.chat.research import draw_findings, draw_resume
-from rag.ui.chat.tree_branch import draw_origin
-from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_suggestions
-from rag.ui.chat.way import draw_removal, draw_route
+from rag.ui.chat.filters import chips_of, titles_of
+from rag.ui.chat.research import draw_findings, draw_plan, draw_resume, plan_head
+from rag.ui.chat.route import draw_removal, draw_route
+from rag.ui.chat.run_parts import usage_parts
+from rag.ui.chat.search_explanation import draw_searches, note_lines
+from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_turns, tree_anchor, tree_head
+from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
 from rag.ui.kit.answers import pages_now
 from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.render import Doubtful, answer_markdown
 from rag.ui.kit.session import session
-from rag.ui.kit.sources import anchor_of, draw_line, tip
+from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, tip
 from rag.ui.kit.strings import LANGUAGES, Language, label
+from rag.ui.kit.trace import draw_steps, steps_head
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -46,6 +51,10 @@ _CLOSEST = frozenset({"closest", "in_doubt", "not_named"})
 _MODEL_FAILED = "quoted_model_failed"
 _LONGEST_WISH = 90
 _CUT_OFF = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "budget_seconds"})
+_TIPS = ("numbers", "negation", "clause", "language")
+Wish = Literal["deep", "unfiltered", ""]
+_NEAREST = 3
+_LONGEST_QUERY = 120
 
 
 def draw_answer(
@@ -207,3 +216,148 @@ def _draw_connect_hint(language: Language) -> None:
         st.caption(label("chat_extractive", language), width="content")
         if st.button(label("chat_connect", language), type="tertiary", key="connect"):
             go("settings")
+
+
+def draw_how(
+    app: App, library: str, turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language
+) -> None:
+    """Draw one line under an answer; clicks inside it redraw nothing else of the page."""
+    st.fragment(_draw_how)(app, library, turn, answer, language)
+    if "tree" in answer.trail:
+        # Static markup with an id made of letters and digits only.
+        st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
+        st.fragment(draw_comparison)(turn, answer, related_turns(turn, turns), language)
+
+
+def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    views = _views(app, library, turn, answer, language)
+    if not views:
+        return
+    head = [tree_head(answer, language), plan_head(answer, language), steps_head(answer, language)]
+    head += usage_parts(answer.usage, language)
+    title = " · ".join([label("how", language), *filter(None, head)])
+    panel = st.expander(title, key=f"how-{turn.id}", icon=":material/route:", type="compact", on_change="rerun")
+    if panel.open:
+        with panel:
+            for tab, draw in zip(st.tabs([label(name, language) for name in views]), views.values(), strict=True):
+                with tab:
+                    draw()
+
+
+def _views(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> dict[str, Callable[[], None]]:
+    """Return the available views by the labels of their tabs."""
+    views: dict[str, Callable[[], None]] = {}
+    if answer.trail.get("tree"):
+        views["how_tree"] = partial(draw_tree, app, library, turn, answer, language)
+    elif answer.trail:
+        views["how_plan"] = partial(draw_plan, answer, language, key=turn.id)
+    if steps_head(answer, language):
+        views["how_steps"] = partial(draw_steps, answer, turn.settings, language, key=turn.id)
+    if answer.searches or turn.searches:
+        recall = partial(app.conversations.searches, turn.id, session().owner)
+        views["why_title"] = partial(draw_searches, answer, language, key=turn.id, recall=recall)
+    return views
+
+
+def count_verdicts(statements: Sequence[Statement]) -> tuple[int, int, int]:
+    """Count the supported, partly supported and all statements."""
+    by_verdict = Counter(statement.verdict for statement in statements)
+    return by_verdict["supported"], by_verdict["partly"], len(statements)
+
+
+def checker(statements: Sequence[Statement]) -> CheckedBy:
+    """Return the checker of the statements that are not verbatim."""
+    judges = {statement.by for statement in statements if statement.reason != "verbatim"}
+    return "model" if "model" in judges else "local" if "local" in judges else "rules"
+
+
+def head_line(answer: Answer, language: Language) -> str:
+    """Return e.g. `5 of 6 statements supported · checked by the chat model`; empty if all statements are quotes."""
+    supported, partly, count = count_verdicts(answer.statements)
+    if not count or answer.quoted:
+        return ""
+    by = checker(answer.statements)
+    parts = [label("found" if by == "rules" else "checked", language, supported=supported, count=count)]
+    parts += [label("checked_partly", language, count=partly)] if partly else []
+    off_topic = sum(not statement.relevant for statement in answer.statements)
+    parts += [label("checked_aside", language, count=off_topic)] if off_topic else []
+    return " · ".join([*parts, label(f"checked_by_{by}", language)])
+
+
+def doubtful(answer: Answer, language: Language) -> list[Doubtful]:
+    """Return the statements that are not fully supported, or off-topic, with their marks."""
+    return [
+        Doubtful(statement.start, statement.end, *_doubt_words(statement, language), statement.verdict != "unsupported")
+        for statement in answer.statements
+        if statement.verdict != "supported" or not statement.relevant
+    ]
+
+
+def _doubt_words(claim: Statement, language: Language) -> tuple[str, str]:
+    """Return the word after a statement, and its tooltip."""
+    if claim.verdict == "supported":
+        return label("doubt_aside", language), label("doubt_aside_tip", language)
+    kind = "not_found" if claim.verdict == "unsupported" and claim.by == "rules" else claim.verdict
+    tip = claim.reason if claim.reason in _TIPS else "words" if kind == "partly" and claim.by == "rules" else kind
+    return label(f"doubt_{kind}", language), label(f"doubt_{tip}_tip", language)
+
+
+def draw_not_found(
+    app: App, library: str, key: str, scope: Scope, answer: Answer, language: Language, *, offer: bool
+) -> Wish:
+    """Draw the closest passages and the searches for an `answer` within `scope`.
+
+    With `offer`, draw buttons and return the choice.
+    """
+    nearest = [] if answer.citations else nearest_passages(answer)
+    if nearest:
+        st.markdown(f"## {label('nearest', language)}", anchors=False)
+        for place, passage in enumerate(nearest, start=1):
+            draw_passage(app, library, passage, answer.question, language, key=f"{key}-p{place}")
+    with st.container(key=f"missing-{key}"):
+        if text := _describe_searches(app, library, scope, answer, language):
+            st.markdown(text)
+        return _draw_offers(key, scope, answer, language) if offer else ""
+
+
+def nearest_passages(answer: Answer) -> list[Passage]:
+    """Return the answer's passages or, without these, the first candidates of each search."""
+    passages = answer.passages or [hit.passage for search in answer.searches for hit in search.candidates[:_NEAREST]]
+    return list({passage.id: passage for passage in passages}.values())[:_NEAREST]
+
+
+def queries_of(answer: Answer) -> list[str]:
+    """Return the distinct queries of the searches or, without these, of the steps."""
+    queries = [search.question for search in answer.searches]
+    queries = queries or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
+    return list(dict.fromkeys(queries))
+
+
+def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
+    queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in queries_of(answer)]
+    lines = [f":gray[{label('missing_searched', language)}] {' · '.join(queries)}"] if queries else []
+    if scope.filter_count:
+        chips = chips_of(scope.filters_only(), titles_of(app, library, scope), language)
+        text = " · ".join(escape_line(chip.text) for chip in chips)
+        lines.append(f":gray[{label('missing_scope', language)}] {text}")
+    notes = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
+    lines += list(dict.fromkeys(line for note in notes for line in note))
+    return "  \n".join(lines)
+
+
+def _draw_offers(key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
+    wish: Wish = ""
+    with st.container(horizontal=True, key=f"next-{key}", gap="small"):
+        if scope.filter_count and _draw_button("unfilter", "filter_list_off", key, language):
+            wish = "unfiltered"
+        if answer.mode == "fast" and _draw_button("deep", "manage_search", key, language):
+            wish = "deep"
+        if _draw_button("add", "add", key, language):
+            go("add")
+        if _draw_button("see", "search", key, language):
+            go("search", find=answer.standalone or answer.question)
+    return wish
+
+
+def _draw_button(name: str, icon: str, key: str, language: Language) -> bool:
+    return st.button(label(f"missing_{name}", language), icon=f":material/{icon}:", key=f"next-{name}-{key}")

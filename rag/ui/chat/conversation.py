@@ -1,4 +1,4 @@
-"""The turns of a conversation: running ones are followed, finished ones drawn."""
+"""The turns of a conversation: questions with editing and branches, running answers, finished answers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.ui.chat.answer import draw_answer
-from rag.ui.chat.followup import followup_line
-from rag.ui.chat.question import draw_question
+from rag.ui.chat.asking import branch
+from rag.ui.chat.conversations import open_conversation
 from rag.ui.chat.remembered import draw_saved_note
 from rag.ui.chat.research import draw_live_plan, draw_wait
+from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
-from rag.ui.chat.way import draw_route
+from rag.ui.chat.turn_actions import followup_line
 from rag.ui.kit.answers import answer_of
 from rag.ui.kit.browser import tell_browser
+from rag.ui.kit.escape import escape, escape_line, shorten
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import session
@@ -37,6 +39,8 @@ _CLICK_SECONDS = 0.3  # seconds until a click takes effect while an answer is fo
 _STORED_SECONDS = 5.0
 _QUICK_SECONDS = 1.0  # seconds within which quoted answers arrive; they are drawn without another poll
 _ELSEWHERE_SECONDS = 2.0
+_LONGEST, _PREVIEW = 10_000, 40
+_EDITING, _BRANCH = "question-edited", ":material/call_split:"
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
@@ -46,8 +50,8 @@ def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Lang
     """
     *earlier, newest = [(turn, st.container()) for turn in turns]
     branches: dict[str, list[Conversation]] = {}
-    for branch in app.conversations.branches(turns[0].conversation_id, session().owner):
-        branches.setdefault(branch.branch_of, []).append(branch)
+    for item in app.conversations.branches(turns[0].conversation_id, session().owner):
+        branches.setdefault(item.branch_of, []).append(item)
 
     def draw(turn: TurnView) -> None:
         first = turn.id == turns[0].id
@@ -215,3 +219,59 @@ def _stop(app: App, turn: TurnView) -> None:
     session().stopping.add(turn.id)
     with suppress(RagError):
         app.cancel(turn.run_id, session().owner)
+
+
+def draw_question(
+    app: App,
+    library: str,
+    turn: TurnView,
+    language: Language,
+    *,
+    first: bool,
+    branches: Sequence[Conversation] = (),
+) -> None:
+    """Draw the question and below it the `branches` from here. `first`: no question precedes it."""
+    if st.session_state.get(_EDITING) == turn.id:
+        _draw_edit_form(app, library, turn, language, first=first)
+        return
+    if turn.pinned:  # static markup with an id made of letters and digits only
+        st.html(f'<span class="place" id="{pin_of(turn.id)}"></span>')
+    with st.container(key=f"question-{turn.id}"):
+        st.markdown(escape(turn.question))
+    with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
+        for item in branches:
+            title, key = escape_line(shorten(item.title, _PREVIEW)), f"to-branch-{item.id}"
+            st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=open_conversation, args=(app, item.id))
+        text, key = label("branch", language), f"branch-{turn.id}"
+        st.button(text, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
+
+
+def pin_of(turn_id: str) -> str:
+    """Return the anchor of a pinned answer in its page."""
+    return f"pinned-{turn_id}"
+
+
+def _edit(turn_id: str) -> None:
+    """In a callback, start editing; an empty id ends it."""
+    st.session_state[_EDITING] = turn_id
+
+
+def _draw_edit_form(app: App, library: str, turn: TurnView, language: Language, *, first: bool) -> None:
+    with st.form(f"branch-form-{turn.id}", border=False):
+        question = st.text_area(
+            label("branch_question", language),
+            value=turn.question,
+            key=f"branch-question-{turn.id}",
+            max_chars=_LONGEST,
+            height="content",
+            label_visibility="collapsed",
+        )
+        st.caption(label("branch_lead", language))
+        with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+            st.form_submit_button(
+                label("branch_not", language), key=f"branch-not-{turn.id}", on_click=_edit, args=("",)
+            )
+            submitted = st.form_submit_button(label("branch_go", language), type="primary", key=f"branch-go-{turn.id}")
+    if submitted and question and question.strip():
+        _edit("")
+        branch(app, library, turn.conversation_id, turn.id, question.strip(), first=first)

@@ -1,21 +1,23 @@
-"""The head of a conversation: title, usage, branches and exports."""
+"""The head of a conversation: title, usage, branches and exports; the view of readers with a link."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
+from rag.locales import say
+from rag.ui.chat.answer import draw_evidence, draw_text
+from rag.ui.chat.conversation import pin_of
 from rag.ui.chat.conversations import open_conversation
-from rag.ui.chat.question import pin_of
-from rag.ui.chat.shared import LINK
-from rag.ui.chat.usage import usage_parts
+from rag.ui.chat.run_parts import usage_parts
+from rag.ui.kit.answers import answer_of
 from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.escape import escape, escape_line, shorten
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _MENU, _LONGEST = "talk-menu", 60
 _KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}
+LINK: Final = "shared"
+"""The address parameter of a link."""
 
 
 def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
@@ -105,3 +109,21 @@ def _draw_export(
         on_click="ignore",
         key=f"talk-export-{kind}",
     )
+
+
+def draw_shared(app: App, link: str, language: Language) -> None:
+    """Draw the conversation with this link, or a warning if there is none."""
+    try:
+        conversation, turns = app.conversations.linked(link)
+    except RagError as error:
+        st.warning(escape_line(say(error.notice, language)), icon=":material/link_off:")
+        return
+    with st.container(key="talk-title", gap=None):
+        st.markdown(f"# {escape_line(conversation.title)}", anchors=False)
+        st.caption(f":material/visibility: {label('talk_shared', language)}")
+    for turn in turns:
+        with st.container(key=f"question-{turn.id}"):
+            st.markdown(escape(turn.question))
+        if (answer := answer_of(app, conversation.library, turn)) is not None:
+            draw_text(turn, answer, language)
+            draw_evidence(app, conversation.library, turn, answer, language)

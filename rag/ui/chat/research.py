@@ -11,8 +11,8 @@ import streamlit as st
 from rag.locales import say, sentences
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Notice, Wait
-from rag.ui.chat.budget import change, draw_run_controls, draw_usage
-from rag.ui.chat.research_picture import picture
+from rag.ui.chat.pictures import plan_picture
+from rag.ui.chat.run_parts import change, draw_run_controls, draw_usage
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten, web_link
 from rag.ui.kit.live import LiveRun
@@ -221,7 +221,7 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
     steps = trail.get("plan", ())
     with st.container(key=f"plan-{key}", gap="small"):
         if steps:
-            st.html(scrollable(picture(answer.question, steps, language), label("research_picture", language)))
+            st.html(scrollable(plan_picture(answer.question, steps, language), label("research_picture", language)))
         for step in steps:
             _draw_step(step, language, key=f"{key}-{step['id']}")
         for reason in dict.fromkeys(decision["justification"] for decision in trail.get("decisions", ())):

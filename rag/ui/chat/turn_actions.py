@@ -1,32 +1,36 @@
-"""Actions on an answer: rate, edit the question, ask a follow-up, ask again."""
+"""Actions on an answer: rate, ask again in another mode or with another model, correct a follow-up, pin, save."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
 from rag.conversations.feedback import REASONS
-from rag.types import Notice
-from rag.ui.chat.asking import ask_first
-from rag.ui.chat.regenerate import draw_regenerate
-from rag.ui.chat.way import draw_route_menu
+from rag.reasoning.history import find_earlier_questions
+from rag.types import Answer, Notice, Step
+from rag.ui.chat.asking import ask, ask_first, regenerate
+from rag.ui.chat.options import list_models
+from rag.ui.chat.route import draw_route_menu
 from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.choices import MODES, NEED_MODEL
+from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import close
-from rag.ui.kit.session import session
+from rag.ui.kit.session import chat_in_use, session
 from rag.ui.kit.strings import Language, counted, label
 
 if TYPE_CHECKING:
-    from rag.app import App
+    from rag.app import App, ChatOptions
     from rag.conversations.conversations import TurnView
 
 _LINKS = {"copy": "content_copy", "share": "link"}
 _THUMBS = {1: 1, -1: 0, 0: None}
 _DETAILS = ("reason", "comment", "correction")
-_LONGEST = 4000
+_LONGEST_COMMENT = 4000
+_MAX_MODELS = 8
+_LONGEST_QUESTION, _PREVIEW = 600, 80
 
 
 def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
@@ -39,7 +43,7 @@ def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
     more = st.popover(label("feedback_more", language), type="tertiary", key=f"more-{turn.id}", on_change="rerun")
     with more, st.container(key=f"feedback-{turn.id}"):
         if more.open:
-            _draw_form(app, turn, language)
+            _draw_details(app, turn, language)
 
 
 def _rate(app: App, turn: TurnView) -> None:
@@ -51,7 +55,7 @@ def _rate(app: App, turn: TurnView) -> None:
         attempt(lambda: app.feedback.give(turn.id, 1 if thumb else -1, owner=owner))
 
 
-def _draw_form(app: App, turn: TurnView, language: Language) -> None:
+def _draw_details(app: App, turn: TurnView, language: Language) -> None:
     feedback = app.feedback.given(turn.id, session().owner)
     with st.form(f"feedback-form-{turn.id}", border=False):
         if turn.rating < 0:
@@ -64,7 +68,7 @@ def _draw_form(app: App, turn: TurnView, language: Language) -> None:
             )
         for name in ("comment", "correction"):
             words, key = label(f"feedback_{name}", language), f"{name}-{turn.id}"
-            st.text_area(words, value=feedback[name], key=key, max_chars=_LONGEST, height=70)
+            st.text_area(words, value=feedback[name], key=key, max_chars=_LONGEST_COMMENT, height=70)
         st.form_submit_button(
             label("feedback_send", language),
             type="primary",
@@ -175,3 +179,90 @@ def draw_suggestions(app: App, library: str, turn: TurnView, language: Language)
         for place, question in enumerate(turn.suggestions):
             key, icon = f"suggestion-{place}-{turn.id}", ":material/arrow_outward:"
             st.button(escape_line(question), key=key, icon=icon, on_click=ask_first, args=(app, library, question))
+
+
+def draw_regenerate(app: App, turn: TurnView, language: Language) -> None:
+    """Draw a menu; the service's models are requested when it opens."""
+    name, key = label("regenerate", language), f"regenerate-{turn.id}"
+    menu = st.popover(name, icon=":material/replay:", type="tertiary", key=key, on_change="rerun")
+    if not menu.open:
+        return
+    chat = chat_in_use(app)
+    with menu, st.container(key=f"regenerate-choices-{turn.id}", gap=None):
+        _draw_regenerate_choice(app, turn, "same", "replay", label("regenerate_same", language))
+        if turn.is_plain:
+            for mode in MODES:
+                if mode != turn.settings.get("mode") and (chat is not None or mode not in NEED_MODEL):
+                    words = label("regenerate_mode", language, mode=label(f"mode_{mode}", language))
+                    _draw_regenerate_choice(app, turn, mode, "tune", words, mode=mode)
+        for place, model in enumerate(_other_models(app, chat, language)):
+            words = label("regenerate_model", language, model=escape_line(model))
+            _draw_regenerate_choice(app, turn, f"model-{place}", "smart_toy", words, model=model)
+
+
+def _draw_regenerate_choice(app: App, turn: TurnView, name: str, icon: str, words: str, **options: str) -> None:
+    st.button(
+        words,
+        icon=f":material/{icon}:",
+        type="tertiary",
+        width="stretch",
+        key=f"regenerate-{name}-{turn.id}",
+        on_click=_regenerate,
+        args=(app, turn),
+        kwargs=options,
+    )
+
+
+def _regenerate(app: App, turn: TurnView, **options: str) -> None:
+    close(f"regenerate-{turn.id}")
+    regenerate(app, turn, **options)
+
+
+def _other_models(app: App, chat: ChatOptions | None, language: Language) -> list[str]:
+    """Return the other models of the service, if a person may choose one."""
+    if chat is None or not app.chats.own_allowed:
+        return []
+    return [name for name in list_models(app, chat, language) if name != chat.model][:_MAX_MODELS]
+
+
+def followup_line(question: str, standalone: str, steps: Sequence[Step], language: Language) -> str:
+    """Return the earlier questions that the search included; empty if there are none."""
+    if standalone:
+        return label("understood", language, question=escape_line(standalone)) if standalone != question else ""
+    previous = reversed(find_earlier_questions(steps))
+    questions = " · ".join(escape_line(shorten(" ".join(earlier.split()), _PREVIEW)) for earlier in previous)
+    return label("searched_with", language, questions=questions) if questions else ""
+
+
+def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    """Draw a menu above the answer with the searched question and its correction; nothing for a complete question."""
+    line = followup_line(turn.question, answer.standalone, answer.steps, language)
+    if not line:
+        return
+    key, icon = f"correct-{turn.id}", ":material/subdirectory_arrow_right:"
+    with (
+        st.container(key=f"understood-{turn.id}"),
+        st.popover(label("followup", language), icon=icon, type="tertiary", key=key, on_change="rerun"),
+    ):
+        st.caption(line)
+        _draw_correction(app, library, turn, answer, language)
+
+
+def _draw_correction(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    with st.form(f"correct-form-{turn.id}", border=False):
+        correction = st.text_area(
+            label("understood_meant", language),
+            value=answer.standalone or turn.question,
+            key=f"meant-{turn.id}",
+            max_chars=_LONGEST_QUESTION,
+            height="content",
+        )
+        submitted = st.form_submit_button(
+            label("understood_again", language),
+            type="primary",
+            key=f"meant-go-{turn.id}",
+            on_click=close,
+            args=(f"correct-{turn.id}",),
+        )
+    if submitted and correction and correction.strip():
+        ask(app, library, turn.question, standalone=" ".join(correction.split()))

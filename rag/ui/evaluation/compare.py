@@ -1,8 +1,9 @@
-"""A comparison of two to four runs: differences and their certainty, question by question, and against limits."""
+"""Comparisons: two to four runs, with differences, certainty and limits; and one question under two settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -12,21 +13,27 @@ from rag.evaluation.comparison import MOST, check_limits, read_limits, select
 from rag.evaluation.evaluation import Side
 from rag.locales import say
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
-from rag.ui.evaluation.runs import draw_withheld, setting_name
-from rag.ui.evaluation.side_by_side import draw_answers
+from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name
+from rag.ui.evaluation.sets import case_from_form
+from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import data_table, language_name, metric_name, moment
-from rag.ui.kit.session import evaluation_of
+from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.session import evaluation_of, person_id, session
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
     from rag.evaluation.cases import Case
     from rag.evaluation.comparison import MetricDifference
+    from rag.evaluation.runs import RowView
 
 _COLORS = {"better": "green", "worse": "red", "no_difference_shown": "gray", "too_few": "gray"}
 _LIMIT = 20
 _MAIN_METRICS = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "calls", "seconds_p50")
+_METRICS = ("recall@4000", "all@4000", "context_precision", "context_recall", "faithfulness", "answer_correctness")
+_AFTER = ("token_f1", "calls", "searches", "seconds")
+_PASSAGES, _PREVIEW, _LONGEST_FIELD = 5, 300, 2_000
 
 
 def draw_compare(app: App, library: str, language: Language) -> None:
@@ -207,3 +214,52 @@ def _draw_runs(app: App, sides: Sequence[Side], metric: str, ids: Sequence[str] 
 
 def _format(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
+
+
+def draw_side_by_side(app: App, library: str, language: Language) -> None:
+    with st.form("beside-form", border=False):
+        question = st.text_input(label("case_question", language), key="beside-question", max_chars=_LONGEST_FIELD)
+        answer = st.text_input(label("beside_answer", language), key="beside-answer", max_chars=_LONGEST_FIELD)
+        quote = st.text_area(label("case_quote", language), key="beside-quote", height=70)
+        left, right = st.columns(2)
+        with left:
+            first = draw_setting_choice("beside-first", language, mode="classic")
+        with right:
+            second = draw_setting_choice("beside-second", language)
+        submitted = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")
+    if submitted and (case := case_from_form(question, answer, quote)):
+        rows: list[RowView] = []
+        options: dict[str, Any] = {"person": person_id(), "chat": session().chat}
+        with st.spinner(label("beside_asking", language)):
+            side_by_side = partial(evaluation_of(app).side_by_side, library, case, [first, second], **options)
+            attempt(lambda: rows.extend(side_by_side()))
+        st.session_state["beside"] = (case, rows)
+    if stored := st.session_state.get("beside"):
+        case, rows = stored
+        draw_answers(case, rows, language)
+
+
+def draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
+    """Draw the answers in columns."""
+    st.markdown(f"**{escape_line(case.question)}**")
+    if case.answers:
+        st.caption(label("beside_expected", language, answers=escape_line(" · ".join(case.answers))))
+    for column, (place, row) in zip(st.columns(len(rows) or 1), enumerate(rows), strict=False):
+        with column, st.container(border=True, key=f"beside-{place}-{case.id}"):
+            _draw_answer(row, language)
+
+
+def _draw_answer(row: RowView, language: Language) -> None:
+    outcome = label(f"outcome_{row.answer.outcome}", language)
+    st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
+    if row.answer.text:
+        st.markdown(answer_markdown(row.answer.text), anchors=False)
+    scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_METRICS, *_AFTER)]
+    rows = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
+    columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
+    data_table(rows, column_config=columns, hide_index=True)
+    with st.expander(label("beside_passages", language, count=len(row.answer.passages)), type="compact"):
+        for passage in row.answer.passages[:_PASSAGES]:
+            st.caption(
+                f"**{escape_line(passage.title or passage.url)}**  \n{escape_line(shorten(passage.text, _PREVIEW))}"
+            )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag.types import Answer, CheckedBy, Statement, Verdict
-from rag.ui.chat.check_summary import count_verdicts, doubtful, head_line
+from rag.ui.chat.answer import count_verdicts, doubtful, head_line
 from rag.ui.kit.render import answer_markdown
 
 TEXT = "It opened in 1932. It is green. 它很长。"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rag.types import Step
-from rag.ui.chat.followup import followup_line
+from rag.ui.chat.turn_actions import followup_line
 
 FOLLOWED = (Step("enter", 1.0, {}), Step("condense", 1.0, {"before": ["Where is Aso?", "When did *it* erupt?"]}))
 

@@ -1,4 +1,4 @@
-"""The usage of a running answer, with Finish and a larger budget."""
+"""Parts of runs with a plan or a tree: usage, budget, controls and notes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.store.sql.conversation_table import Change
+from rag.types import Usage
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.strings import Language, counted, label
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -39,3 +40,24 @@ def draw_run_controls(app: App, turn: TurnView, live: LiveRun, language: Languag
 def change(app: App, turn: TurnView, request: Change) -> None:
     """In a callback, change a run in progress; an error becomes a notice."""
     attempt(lambda: app.conversations.change(turn.id, request, session().owner))
+
+
+def usage_parts(usage: Usage, language: Language) -> list[str]:
+    """Return `3 calls`, `1,240 tokens`, and the price if there is one; empty if no model was called."""
+    if not usage.calls:
+        return []
+    tokens = usage.tokens_in + usage.tokens_out
+    key = "usage_tokens_about" if usage.estimated else "usage_tokens"
+    parts = [
+        counted("usage_call", "usage_calls", usage.calls, language),
+        label(key, language, count=f"{tokens:,}"),
+    ]
+    return parts if usage.money is None else [*parts, label("usage_money", language, money=format_price(usage.money))]
+
+
+def format_price(money: float) -> str:
+    """Return an amount with two decimals, or with two significant digits if it is below 1."""
+    if money >= 1 or money <= 0:
+        return f"{money:.2f}"
+    text = f"{money:.2g}"
+    return text if "e" not in text else "< 0.0001"

@@ -1,14 +1,16 @@
-"""Regular re-checks: their pages, interval, next time, and last result."""
+"""Upkeep of a library: regular re-checks, and the move to another embedding model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rag.locales import say
+from rag.models.hub import model_of_library
 from rag.types import Notice, Page
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
@@ -19,12 +21,14 @@ from rag.ui.kit.strings import Language, counted, label
 
 if TYPE_CHECKING:
     from rag.app import App
+    from rag.app.moves import LibraryMove
     from rag.ingest.schedule import ScheduleView
 
 _DAY = 24
 _UNITS = {"hours": 1, "days": _DAY}
 _LIMITS = {"hours": 24 * 366, "days": 366}
 _LONGEST = 40
+_POLL_SECONDS = 0.7
 
 
 def draw_schedules(app: App, library: str, pages: Sequence[Page], language: Language) -> None:
@@ -98,9 +102,9 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
     schedule = view.schedule
     with st.container(horizontal=True, vertical_alignment="top", key=f"schedule-row-{schedule.id}", wrap=False):
         with st.container(gap=None, width="stretch"):
-            name = escape_line(shorten(_name(view, pages, language), _LONGEST))
+            name = escape_line(shorten(_schedule_name(view, pages, language), _LONGEST))
             st.markdown(f"**{name}** · {say(period(schedule.every_hours), language)}")
-            st.caption("  \n".join(_describe(view, language)))
+            st.caption("  \n".join(_describe_schedule(view, language)))
         if view.last and st.button(
             "",
             icon=":material/list:",
@@ -120,7 +124,7 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
             st.rerun()
 
 
-def _name(view: ScheduleView, pages: Sequence[Page], language: Language) -> str:
+def _schedule_name(view: ScheduleView, pages: Sequence[Page], language: Language) -> str:
     schedule = view.schedule
     if schedule.scope == "all":
         return label("schedule_all", language)
@@ -132,9 +136,66 @@ def _name(view: ScheduleView, pages: Sequence[Page], language: Language) -> str:
     return counted("schedule_chosen_one", "schedule_chosen", len(schedule.url_hashes), language)
 
 
-def _describe(view: ScheduleView, language: Language) -> list[str]:
+def _describe_schedule(view: ScheduleView, language: Language) -> list[str]:
     lines = [label("schedule_next", language, when=moment(view.schedule.next_at))]
     if view.last:
         when = moment(view.last.created_at)
         lines.append(label("schedule_last", language, when=when, summary=summary(view.last, language)))
     return lines
+
+
+def draw_move_buttons(app: App, library: str, language: Language) -> None:
+    """Draw the buttons; none while the library moves, or if it has the app's model and no earlier one."""
+    info = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
+    move = app.moves.move(library)
+    if info is None or (move and move.is_running):
+        return
+    current = app.libraries.current_model()
+    if current and info.embedding_model != current:
+        text = label("move_go", language, model=model_of_library(current))
+        if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
+            attempt(lambda: app.moves.begin(library, current))
+            st.rerun()
+    until = info.revertible_until
+    if until and datetime.now(UTC) < until and info.previous_model != current:
+        text = label("move_back", language, model=model_of_library(info.previous_model))
+        names = {"model": model_of_library(info.embedding_model), "previous": model_of_library(info.previous_model)}
+        hint = label("move_kept", language, until=moment(until.isoformat()), **names)
+        if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
+            attempt(lambda: app.moves.go_back(library))
+            st.rerun()
+
+
+def follow_move(app: App, library: str, language: Language) -> None:
+    """Draw the progress of the library's move, then the comparison of the two models."""
+    move = app.moves.move(library)
+    if move is not None:
+        every = _POLL_SECONDS if move.is_running else None
+        st.fragment(_draw_move, run_every=every)(app, library, language, live=move.is_running)
+
+
+def _draw_move(app: App, library: str, language: Language, *, live: bool) -> None:
+    move = app.moves.move(library)
+    if move is None or (live and not move.is_running):
+        st.rerun()
+    with st.container(border=True, key="move", gap="small"):
+        title = "move_done" if move.state == "done" else "move_title"
+        st.markdown(f"**{label(title, language, model=escape_line(model_of_library(move.model)))}**")
+        if move.is_running:
+            st.progress(move.done / move.total if move.total else 0.0, _move_progress(move, language))
+            return
+        if move.notice:
+            st.error(escape_line(say(move.notice, language)), icon=":material/error:")
+        if move.state == "done" and move.asked:
+            st.markdown(label("move_compared", language, found=move.found, asked=move.asked))
+        if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="move-close"):
+            app.moves.forget(library)
+            st.rerun()
+
+
+def _move_progress(move: LibraryMove, language: Language) -> str:
+    if move.state == "comparing":
+        return label("move_comparing", language)
+    if not move.total:
+        return label("transfer_begins", language)
+    return label("move_building", language, done=f"{move.done:,}", total=f"{move.total:,}")

@@ -1,6 +1,8 @@
-"""A search tree as a picture: a box per question and a column per depth; on a narrow screen a stack of boxes.
+"""Pictures of runs.
 
-It is an image, since Streamlit allows no SVG in a page; an image map makes each box a link.
+A plan is the question, its steps in the order in which they could start, and the report. A search tree is a box per
+question and a column per depth; on a narrow screen a stack of boxes. It is an image, since Streamlit allows no SVG in a
+page; an image map makes each box a link.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from rag.conversations.trees import State, TreeNode
 from rag.locales import say
@@ -16,6 +18,10 @@ from rag.types import Notice
 from rag.ui.kit.page_html import break_lines, escape_html, svg
 from rag.ui.kit.strings import Language, label
 
+_PLAN_WIDTH, _PLAN_HEIGHT, _PLAN_GAP, _PLAN_ROW = 174, 44, 34, 58
+_PLAN_COLORS: Final = {"done": "#1a7f37", "failed": "#cf222e", "empty": "#9a6700", "running": "#0969da"}
+_LINE: Final = "#6e7781"
+_NEVER: Final = 1_000
 _HEIGHT, _ROW, _EDGE = 64, 74, 8
 _BULGE: Final = 18
 """Pixels on the right for lines between identical questions."""
@@ -30,10 +36,76 @@ SIGNS: Final[dict[State, tuple[str, str]]] = {
     "cut": ("/", "#9a6700"),
 }
 _NOT_ASKED: Final = ("open", "linked", "refused", "cut")
-_LINE: Final = "#6e7781"
 _SCORES: Final = {2: ("#1a7f37", "#ffffff"), 1: ("#ffffff", "#9a6700"), 0: ("#ffffff", "#57606a")}
-
 Place = tuple[int, int]
+
+
+def plan_picture(question: str, steps: Sequence[Mapping[str, Any]], language: Language) -> str:
+    """Return an SVG with a column for each round of steps; steps that were not carried out are dashed."""
+    columns = _columns(steps)
+    tallest = max(map(len, columns))
+    height = tallest * _PLAN_ROW + 8
+    places = {
+        step["id"]: (20 + (_PLAN_WIDTH + _PLAN_GAP) * column_number, _y(row, len(column), height))
+        for column_number, column in enumerate(columns, 1)
+        for row, step in enumerate(column)
+    }
+    width = (_PLAN_WIDTH + _PLAN_GAP) * (len(columns) + 1) + _PLAN_WIDTH + 40
+    first, last = (20, _y(0, 1, height)), (width - _PLAN_WIDTH - 20, _y(0, 1, height))
+    lines = "".join(_plan_lines(steps, places, first, last))
+    boxes = "".join(_plan_box(step["sub_question"], places[step["id"]], str(step["status"])) for step in steps)
+    ends = _plan_box(question, first, "done") + _plan_box(label("research_report_node", language), last, "done")
+    return svg(width, height, label("research_picture", language), f'<g class="boxes">{lines}{boxes}{ends}</g>')
+
+
+def _columns(steps: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Group steps by the round in which they began; those that never did come last."""
+    rounds = sorted({step.get("round", _NEVER) for step in steps})
+    return [[step for step in steps if step.get("round", _NEVER) == number] for number in rounds]
+
+
+def _y(row: int, rows: int, height: int) -> int:
+    return height // 2 - rows * _PLAN_ROW // 2 + row * _PLAN_ROW + (_PLAN_ROW - _PLAN_HEIGHT) // 2
+
+
+def _plan_lines(
+    steps: Sequence[Mapping[str, Any]], places: Mapping[str, tuple[int, int]], first: Any, last: Any
+) -> list[str]:
+    prerequisites = {one for step in steps for one in step["needs"]}
+    before: dict[int, list[str]] = {}
+    lines = []
+    for step in steps:
+        before.setdefault(step.get("round", _NEVER), []).append(step["id"])
+        earlier = [] if step["by"] != "revision" else before.get(step.get("round", _NEVER) - 1, [])
+        starts = [places[one] for one in [*step["needs"], *earlier] if one in places] or [first]
+        lines += [_plan_line(one, places[step["id"]], step["status"] in _PLAN_COLORS) for one in starts]
+        if step["id"] not in prerequisites and step["status"] == "done":
+            lines.append(_plan_line(places[step["id"]], last, True))
+    return lines
+
+
+def _plan_line(start: tuple[int, int], end: tuple[int, int], solid: bool) -> str:
+    x1, y1, x2, y2 = start[0] + _PLAN_WIDTH, start[1] + _PLAN_HEIGHT // 2, end[0], end[1] + _PLAN_HEIGHT // 2
+    middle = (x1 + x2) // 2
+    dashed = "" if solid else ' stroke-dasharray="4 4"'
+    return f'<path d="M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}" fill="none" stroke="{_LINE}"{dashed}/>'
+
+
+def _plan_box(text: str, place: tuple[int, int], status: str) -> str:
+    x, y = place
+    dashed = "" if status in _PLAN_COLORS else ' stroke-dasharray="4 4"'
+    color = _PLAN_COLORS.get(status, _LINE)
+    lines = break_lines(text, _PLAN_WIDTH - 20, 12, 2)
+    top = y + (27 if len(lines) == 1 else 19)
+    texts = "".join(
+        f'<text x="{x + 10}" y="{top + 15 * at}" font-size="12" fill="#24292f">{escape_html(line)}</text>'
+        for at, line in enumerate(lines)
+    )
+    return (
+        f'<g><title>{escape_html(text)}</title><rect x="{x}" y="{y}" width="{_PLAN_WIDTH}" height="{_PLAN_HEIGHT}"'
+        f' rx="8" fill="#ffffff" stroke="{color}" stroke-width="1.5"{dashed}/>'
+        f"{texts}</g>"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +118,7 @@ class Layout:
 
 
 WIDE: Final = Layout(166, 190, stacked=False)
+
 NARROW: Final = Layout(244, 16, stacked=True)
 
 
@@ -66,7 +139,7 @@ def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, Place]:
     }
 
 
-def picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE) -> str:
+def tree_picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE) -> str:
     """Return a complete SVG. Questions not asked and links to identical questions are dashed."""
     places = places_of(nodes, layout)
     width = max((x for x, _ in places.values()), default=0) + layout.width + _BULGE + _EDGE
@@ -85,7 +158,7 @@ def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, 
 
 
 def _linked_picture(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
-    source = b64encode(picture(nodes, language, layout).encode()).decode()
+    source = b64encode(tree_picture(nodes, language, layout).encode()).decode()
     areas = "".join(
         f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _HEIGHT}" href="#{anchor}-{node.number}"'
         f' alt="{escape_html(describe_node(node, language))}" title="{escape_html(node.question)}">'
