@@ -82,7 +82,7 @@ def draw_answer(
     elif answer.outcome in ("not_in_pages", "caveat") and not cut_off:
         _draw_missing(app, library, turn, answer, language, newest=newest)
     draw_findings(app, library, answer, language, key=turn.id)
-    draw_how(app, library, turn, answer, turns, language)
+    _draw_how(app, library, turn, answer, turns, language)
     draw_actions(app, library, turn, language)
     if newest:
         _draw_next(app, library, turn, answer, language, cut_off=cut_off)
@@ -166,7 +166,15 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
 def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:
     """Draw the closest passages, the searches and, under the newest answer, next steps."""
     scope = Scope.from_plain(turn.settings.get("scope", {}))
-    wish = draw_not_found(app, library, turn.id, scope, answer, language, offer=newest)
+    nearest = [] if answer.citations else _nearest_passages(answer)
+    if nearest:
+        st.markdown(f"## {label('nearest', language)}", anchors=False)
+        for place, passage in enumerate(nearest, start=1):
+            draw_passage(app, library, passage, answer.question, language, key=f"{turn.id}-p{place}")
+    with st.container(key=f"missing-{turn.id}"):
+        if text := _describe_searches(app, library, scope, answer, language):
+            st.markdown(text)
+        wish = _draw_offers(turn.id, scope, answer, language) if newest else ""
     if wish == "deep":
         ask(app, library, turn.question, "deep", standalone=answer.standalone)
     elif wish == "unfiltered":
@@ -218,19 +226,19 @@ def _draw_connect_hint(language: Language) -> None:
             go("settings")
 
 
-def draw_how(
+def _draw_how(
     app: App, library: str, turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language
 ) -> None:
     """Draw one line under an answer; clicks inside it redraw nothing else of the page."""
-    st.fragment(_draw_how)(app, library, turn, answer, language)
+    st.fragment(_draw_how_panel)(app, library, turn, answer, language)
     if "tree" in answer.trail:
         # Static markup with an id made of letters and digits only.
         st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
         st.fragment(draw_comparison)(turn, answer, related_turns(turn, turns), language)
 
 
-def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    views = _views(app, library, turn, answer, language)
+def _draw_how_panel(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    views = _how_views(app, library, turn, answer, language)
     if not views:
         return
     head = [tree_head(answer, language), plan_head(answer, language), steps_head(answer, language)]
@@ -244,7 +252,9 @@ def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: 
                     draw()
 
 
-def _views(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> dict[str, Callable[[], None]]:
+def _how_views(
+    app: App, library: str, turn: TurnView, answer: Answer, language: Language
+) -> dict[str, Callable[[], None]]:
     """Return the available views by the labels of their tabs."""
     views: dict[str, Callable[[], None]] = {}
     if answer.trail.get("tree"):
@@ -302,31 +312,13 @@ def _doubt_words(claim: Statement, language: Language) -> tuple[str, str]:
     return label(f"doubt_{kind}", language), label(f"doubt_{tip}_tip", language)
 
 
-def draw_not_found(
-    app: App, library: str, key: str, scope: Scope, answer: Answer, language: Language, *, offer: bool
-) -> Wish:
-    """Draw the closest passages and the searches for an `answer` within `scope`.
-
-    With `offer`, draw buttons and return the choice.
-    """
-    nearest = [] if answer.citations else nearest_passages(answer)
-    if nearest:
-        st.markdown(f"## {label('nearest', language)}", anchors=False)
-        for place, passage in enumerate(nearest, start=1):
-            draw_passage(app, library, passage, answer.question, language, key=f"{key}-p{place}")
-    with st.container(key=f"missing-{key}"):
-        if text := _describe_searches(app, library, scope, answer, language):
-            st.markdown(text)
-        return _draw_offers(key, scope, answer, language) if offer else ""
-
-
-def nearest_passages(answer: Answer) -> list[Passage]:
+def _nearest_passages(answer: Answer) -> list[Passage]:
     """Return the answer's passages or, without these, the first candidates of each search."""
     passages = answer.passages or [hit.passage for search in answer.searches for hit in search.candidates[:_NEAREST]]
     return list({passage.id: passage for passage in passages}.values())[:_NEAREST]
 
 
-def queries_of(answer: Answer) -> list[str]:
+def _queries_of(answer: Answer) -> list[str]:
     """Return the distinct queries of the searches or, without these, of the steps."""
     queries = [search.question for search in answer.searches]
     queries = queries or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
@@ -334,7 +326,7 @@ def queries_of(answer: Answer) -> list[str]:
 
 
 def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
-    queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in queries_of(answer)]
+    queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in _queries_of(answer)]
     lines = [f":gray[{label('missing_searched', language)}] {' · '.join(queries)}"] if queries else []
     if scope.filter_count:
         chips = chips_of(scope.filters_only(), titles_of(app, library, scope), language)

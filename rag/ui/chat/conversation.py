@@ -39,7 +39,7 @@ _CLICK_SECONDS = 0.3  # seconds until a click takes effect while an answer is fo
 _STORED_SECONDS = 5.0
 _QUICK_SECONDS = 1.0  # seconds within which quoted answers arrive; they are drawn without another poll
 _ELSEWHERE_SECONDS = 2.0
-_LONGEST, _PREVIEW = 10_000, 40
+_LONGEST_QUESTION, _LONGEST_TITLE = 10_000, 40
 _EDITING, _BRANCH = "question-edited", ":material/call_split:"
 
 
@@ -55,7 +55,7 @@ def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Lang
 
     def draw(turn: TurnView) -> None:
         first = turn.id == turns[0].id
-        draw_question(app, library, turn, language, first=first, branches=branches.get(turn.id, ()))
+        _draw_question(app, library, turn, language, first=first, branches=branches.get(turn.id, ()))
 
     with newest[1]:
         draw(newest[0])
@@ -221,7 +221,7 @@ def _stop(app: App, turn: TurnView) -> None:
         app.cancel(turn.run_id, session().owner)
 
 
-def draw_question(
+def _draw_question(
     app: App,
     library: str,
     turn: TurnView,
@@ -240,7 +240,7 @@ def draw_question(
         st.markdown(escape(turn.question))
     with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
         for item in branches:
-            title, key = escape_line(shorten(item.title, _PREVIEW)), f"to-branch-{item.id}"
+            title, key = escape_line(shorten(item.title, _LONGEST_TITLE)), f"to-branch-{item.id}"
             st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=open_conversation, args=(app, item.id))
         text, key = label("branch", language), f"branch-{turn.id}"
         st.button(text, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
@@ -262,7 +262,7 @@ def _draw_edit_form(app: App, library: str, turn: TurnView, language: Language, 
             label("branch_question", language),
             value=turn.question,
             key=f"branch-question-{turn.id}",
-            max_chars=_LONGEST,
+            max_chars=_LONGEST_QUESTION,
             height="content",
             label_visibility="collapsed",
         )

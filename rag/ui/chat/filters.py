@@ -24,10 +24,10 @@ _LONGEST_CHIP = 36
 _MAX_PAGE_CHIPS = 3  # pages with separate chips
 _HEIGHT = 500
 _EARLIEST = date(2000, 1, 1)
-_OPEN: Final = "page-picker-open"
-_LIMIT: Final = 100
+_PICKER_OPEN: Final = "page-picker-open"
+_MAX_LISTED: Final = 100
 """Pages listed at a time; a search narrows them down."""
-_LONGEST: Final = 80
+_LONGEST_TITLE: Final = 80
 
 
 class Chip(NamedTuple):
@@ -68,9 +68,9 @@ def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> N
     _draw_multiselect("pages", list(titles), scope.pages, titles.__getitem__, language)
     left, right = st.columns(2)
     with left:
-        _draw_multiselect("sites", _distinct(page.site for page in pages), scope.sites, str, language)
+        _draw_multiselect("sites", sorted({page.site for page in pages} - {""}), scope.sites, str, language)
     with right:
-        tags = _distinct(page.language for page in pages)
+        tags = sorted({page.language for page in pages} - {""})
         _draw_multiselect("languages", tags, scope.languages, lambda tag: language_name(tag, language), language)
     _set_widget("section", scope.section)
     st.text_input(
@@ -239,10 +239,6 @@ def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
     return titles | {name: app.libraries.title(name) for name in scope.libraries}
 
 
-def _distinct(values: Iterable[str]) -> list[str]:
-    return sorted({value for value in values if value})
-
-
 def draw_picker_button(app: App, library: str, language: Language) -> None:
     """Draw the button that opens and closes the panel, with the number of selected pages, and the open panel."""
     count = count_pages(app, library)
@@ -251,19 +247,21 @@ def draw_picker_button(app: App, library: str, language: Language) -> None:
     selected = len(session().scope.pages)
     words = label("picker_some", language, chosen=selected, count=count) if selected else label("picker", language)
     with st.container(horizontal=True, horizontal_alignment="right", key="page-picker-row"):
-        st.button(words, icon=":material/checklist:", type="tertiary", key="page-picker-toggle", on_click=_toggle)
-    if st.session_state.get(_OPEN):
+        st.button(
+            words, icon=":material/checklist:", type="tertiary", key="page-picker-toggle", on_click=_toggle_picker
+        )
+    if st.session_state.get(_PICKER_OPEN):
         pages = unless_away(lambda: app.library(library).pages())
         if pages is not None:
             excluded = unless_away(lambda: app.library(library).left_out()) or set()
-            _draw_panel([page for page in pages if page.url_hash not in excluded], language)
+            _draw_picker([page for page in pages if page.url_hash not in excluded], language)
 
 
-def _toggle() -> None:
-    st.session_state[_OPEN] = not st.session_state.get(_OPEN)
+def _toggle_picker() -> None:
+    st.session_state[_PICKER_OPEN] = not st.session_state.get(_PICKER_OPEN)
 
 
-def _draw_panel(pages: list[Page], language: Language) -> None:
+def _draw_picker(pages: list[Page], language: Language) -> None:
     with st.container(key="page-picker", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"## {label('picker', language)}", anchors=False, width="content")
@@ -272,7 +270,7 @@ def _draw_panel(pages: list[Page], language: Language) -> None:
                 icon=":material/close:",
                 type="tertiary",
                 key="page-picker-close",
-                on_click=_toggle,
+                on_click=_toggle_picker,
             )
         st.caption(label("picker_lead", language))
         words = st.text_input(
@@ -283,19 +281,19 @@ def _draw_panel(pages: list[Page], language: Language) -> None:
             label_visibility="collapsed",
             live=True,
         )
-        matches = filter_pages(pages, words or "", session().scope.pages)
+        matches = _filter_pages(pages, words or "", session().scope.pages)
         if session().scope.pages:
-            st.button(label("picker_clear", language), type="tertiary", key="page-picker-clear", on_click=_choose)
+            st.button(label("picker_clear", language), type="tertiary", key="page-picker-clear", on_click=_select_pages)
         with st.container(key="page-picker-list", gap=None):
-            for page in matches[:_LIMIT]:
+            for page in matches[:_MAX_LISTED]:
                 _draw_page(page)
-            if len(matches) > _LIMIT:
-                st.caption(counted("picker_more_one", "picker_more", len(matches) - _LIMIT, language))
+            if len(matches) > _MAX_LISTED:
+                st.caption(counted("picker_more_one", "picker_more", len(matches) - _MAX_LISTED, language))
             if not matches:
                 st.caption(label("picker_none", language))
 
 
-def filter_pages(pages: list[Page], words: str, selected: tuple[str, ...]) -> list[Page]:
+def _filter_pages(pages: list[Page], words: str, selected: tuple[str, ...]) -> list[Page]:
     """Return the pages whose title or address contains all `words`, those of `selected` first."""
     terms = words.casefold().split()
     matches = [page for page in pages if all(word in f"{page.title} {page.url}".casefold() for word in terms)]
@@ -305,14 +303,14 @@ def filter_pages(pages: list[Page], words: str, selected: tuple[str, ...]) -> li
 def _draw_page(page: Page) -> None:
     key = f"page-tick-{page.url_hash}"
     st.session_state[key] = page.url_hash in session().scope.pages
-    title = escape_line(shorten(page.title or short_source(page.url), _LONGEST))
-    st.checkbox(title, key=key, on_change=_select, args=(page.url_hash,))
+    title = escape_line(shorten(page.title or short_source(page.url), _LONGEST_TITLE))
+    st.checkbox(title, key=key, on_change=_toggle_page, args=(page.url_hash,))
 
 
-def _select(url_hash: str) -> None:
+def _toggle_page(url_hash: str) -> None:
     others = tuple(page for page in session().scope.pages if page != url_hash)
-    _choose(*others, *((url_hash,) if st.session_state[f"page-tick-{url_hash}"] else ()))
+    _select_pages(*others, *((url_hash,) if st.session_state[f"page-tick-{url_hash}"] else ()))
 
 
-def _choose(*pages: str) -> None:
+def _select_pages(*pages: str) -> None:
     session().scope = replace(session().scope, pages=pages)

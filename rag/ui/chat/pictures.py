@@ -21,8 +21,8 @@ from rag.ui.kit.strings import Language, label
 _PLAN_WIDTH, _PLAN_HEIGHT, _PLAN_GAP, _PLAN_ROW = 174, 44, 34, 58
 _PLAN_COLORS: Final = {"done": "#1a7f37", "failed": "#cf222e", "empty": "#9a6700", "running": "#0969da"}
 _LINE: Final = "#6e7781"
-_NEVER: Final = 1_000
-_HEIGHT, _ROW, _EDGE = 64, 74, 8
+_NO_ROUND: Final = 1_000
+_NODE_HEIGHT, _NODE_ROW, _EDGE = 64, 74, 8
 _BULGE: Final = 18
 """Pixels on the right for lines between identical questions."""
 SIGNS: Final[dict[State, tuple[str, str]]] = {
@@ -37,34 +37,34 @@ SIGNS: Final[dict[State, tuple[str, str]]] = {
 }
 _NOT_ASKED: Final = ("open", "linked", "refused", "cut")
 _SCORES: Final = {2: ("#1a7f37", "#ffffff"), 1: ("#ffffff", "#9a6700"), 0: ("#ffffff", "#57606a")}
-Place = tuple[int, int]
+_Place = tuple[int, int]
 
 
 def plan_picture(question: str, steps: Sequence[Mapping[str, Any]], language: Language) -> str:
     """Return an SVG with a column for each round of steps; steps that were not carried out are dashed."""
-    columns = _columns(steps)
+    columns = _plan_columns(steps)
     tallest = max(map(len, columns))
     height = tallest * _PLAN_ROW + 8
     places = {
-        step["id"]: (20 + (_PLAN_WIDTH + _PLAN_GAP) * column_number, _y(row, len(column), height))
+        step["id"]: (20 + (_PLAN_WIDTH + _PLAN_GAP) * column_number, _plan_y(row, len(column), height))
         for column_number, column in enumerate(columns, 1)
         for row, step in enumerate(column)
     }
     width = (_PLAN_WIDTH + _PLAN_GAP) * (len(columns) + 1) + _PLAN_WIDTH + 40
-    first, last = (20, _y(0, 1, height)), (width - _PLAN_WIDTH - 20, _y(0, 1, height))
+    first, last = (20, _plan_y(0, 1, height)), (width - _PLAN_WIDTH - 20, _plan_y(0, 1, height))
     lines = "".join(_plan_lines(steps, places, first, last))
     boxes = "".join(_plan_box(step["sub_question"], places[step["id"]], str(step["status"])) for step in steps)
     ends = _plan_box(question, first, "done") + _plan_box(label("research_report_node", language), last, "done")
     return svg(width, height, label("research_picture", language), f'<g class="boxes">{lines}{boxes}{ends}</g>')
 
 
-def _columns(steps: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+def _plan_columns(steps: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Group steps by the round in which they began; those that never did come last."""
-    rounds = sorted({step.get("round", _NEVER) for step in steps})
-    return [[step for step in steps if step.get("round", _NEVER) == number] for number in rounds]
+    rounds = sorted({step.get("round", _NO_ROUND) for step in steps})
+    return [[step for step in steps if step.get("round", _NO_ROUND) == number] for number in rounds]
 
 
-def _y(row: int, rows: int, height: int) -> int:
+def _plan_y(row: int, rows: int, height: int) -> int:
     return height // 2 - rows * _PLAN_ROW // 2 + row * _PLAN_ROW + (_PLAN_ROW - _PLAN_HEIGHT) // 2
 
 
@@ -75,8 +75,8 @@ def _plan_lines(
     before: dict[int, list[str]] = {}
     lines = []
     for step in steps:
-        before.setdefault(step.get("round", _NEVER), []).append(step["id"])
-        earlier = [] if step["by"] != "revision" else before.get(step.get("round", _NEVER) - 1, [])
+        before.setdefault(step.get("round", _NO_ROUND), []).append(step["id"])
+        earlier = [] if step["by"] != "revision" else before.get(step.get("round", _NO_ROUND) - 1, [])
         starts = [places[one] for one in [*step["needs"], *earlier] if one in places] or [first]
         lines += [_plan_line(one, places[step["id"]], step["status"] in _PLAN_COLORS) for one in starts]
         if step["id"] not in prerequisites and step["status"] == "done":
@@ -122,10 +122,12 @@ WIDE: Final = Layout(166, 190, stacked=False)
 NARROW: Final = Layout(244, 16, stacked=True)
 
 
-def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, Place]:
+def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, _Place]:
     """Return the upper left corner of each node's box by node number."""
     if layout.stacked:
-        return {node.number: (_EDGE + layout.step * node.depth, _EDGE + _ROW * row) for row, node in enumerate(nodes)}
+        return {
+            node.number: (_EDGE + layout.step * node.depth, _EDGE + _NODE_ROW * row) for row, node in enumerate(nodes)
+        }
     rows: dict[int, float] = {}
     leaves = 0
     for node in reversed(nodes):
@@ -134,7 +136,7 @@ def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, Place]:
         leaves -= not children
     top = min(rows.values(), default=0)
     return {
-        node.number: (_EDGE + layout.step * node.depth, _EDGE + round(_ROW * (rows[node.number] - top)))
+        node.number: (_EDGE + layout.step * node.depth, _EDGE + round(_NODE_ROW * (rows[node.number] - top)))
         for node in nodes
     }
 
@@ -143,9 +145,9 @@ def tree_picture(nodes: Sequence[TreeNode], language: Language, layout: Layout =
     """Return a complete SVG. Questions not asked and links to identical questions are dashed."""
     places = places_of(nodes, layout)
     width = max((x for x, _ in places.values()), default=0) + layout.width + _BULGE + _EDGE
-    height = max((y for _, y in places.values()), default=0) + _HEIGHT + _EDGE
-    lines = "".join(_lines(nodes, places, layout))
-    boxes = "".join(_box(node, places[node.number], layout, language) for node in nodes)
+    height = max((y for _, y in places.values()), default=0) + _NODE_HEIGHT + _EDGE
+    lines = "".join(_tree_lines(nodes, places, layout))
+    boxes = "".join(_node_box(node, places[node.number], layout, language) for node in nodes)
     return svg(width, height, label("tree_picture", language), f'<g class="boxes">{lines}{boxes}</g>')
 
 
@@ -160,8 +162,8 @@ def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, 
 def _linked_picture(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
     source = b64encode(tree_picture(nodes, language, layout).encode()).decode()
     areas = "".join(
-        f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _HEIGHT}" href="#{anchor}-{node.number}"'
-        f' alt="{escape_html(describe_node(node, language))}" title="{escape_html(node.question)}">'
+        f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _NODE_HEIGHT}" href="#{anchor}-{node.number}"'
+        f' alt="{escape_html(_describe_node(node, language))}" title="{escape_html(node.question)}">'
         for node, (x, y) in zip(nodes, places_of(nodes, layout).values(), strict=True)
     )
     map_id = f"{anchor}-{name}"
@@ -170,7 +172,7 @@ def _linked_picture(nodes: Sequence[TreeNode], language: Language, anchor: str, 
     return f'<div class="tree-picture {name}">{image}{map_parts[0]}>{map_parts[1]}</div>'
 
 
-def describe_node(node: TreeNode, language: Language) -> str:
+def _describe_node(node: TreeNode, language: Language) -> str:
     """Return a node in words: its number, question and state."""
     return f"{node.number}. {node.question} · {state_word(node, language)}"
 
@@ -179,22 +181,23 @@ def state_word(node: TreeNode, language: Language) -> str:
     return say(Notice(f"tree_{node.state}", {"number": node.same_as}), language)
 
 
-def _lines(nodes: Sequence[TreeNode], places: Mapping[int, Place], layout: Layout) -> Iterator[str]:
+def _tree_lines(nodes: Sequence[TreeNode], places: Mapping[int, _Place], layout: Layout) -> Iterator[str]:
     for node in nodes:
         x, y = places[node.number]
-        middle = y + _HEIGHT // 2
+        middle = y + _NODE_HEIGHT // 2
         if node.parent in places:
             left, top = places[node.parent]
             begin, bend = left + layout.width, left + layout.width + (layout.step - layout.width) // 2
-            path = f"M{begin} {top + _HEIGHT // 2}C{bend} {top + _HEIGHT // 2} {bend} {middle} {x} {middle}"
+            path = f"M{begin} {top + _NODE_HEIGHT // 2}C{bend} {top + _NODE_HEIGHT // 2} {bend} {middle} {x} {middle}"
             if layout.stacked:
-                path = f"M{left + 7} {top + _HEIGHT}V{middle}H{x}"
+                path = f"M{left + 7} {top + _NODE_HEIGHT}V{middle}H{x}"
             yield _path(path, dashed=node.state in _NOT_ASKED)
         if node.state == "linked" and node.same_as in places:
             left, top = places[node.same_as]
             right, other = x + layout.width, left + layout.width
             bulge = max(right, other) + _BULGE
-            path = f"M{right} {middle}C{bulge} {middle} {bulge} {top + _HEIGHT // 2} {other} {top + _HEIGHT // 2}"
+            end = top + _NODE_HEIGHT // 2
+            path = f"M{right} {middle}C{bulge} {middle} {bulge} {end} {other} {end}"
             yield _path(path, dashed=True, color=SIGNS["linked"][1])
 
 
@@ -203,7 +206,7 @@ def _path(path: str, *, dashed: bool, color: str = _LINE) -> str:
     return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashes}/>'
 
 
-def _box(node: TreeNode, place: Place, layout: Layout, language: Language) -> str:
+def _node_box(node: TreeNode, place: _Place, layout: Layout, language: Language) -> str:
     (x, y), (sign, color) = place, SIGNS[node.state]
     dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
     lines = "".join(
@@ -216,8 +219,8 @@ def _box(node: TreeNode, place: Place, layout: Layout, language: Language) -> st
     )
     scores = "".join(_score(verdict["score"], x + 18 + 21 * at, y + 50) for at, verdict in enumerate(node.judged))
     return (
-        f"<g><title>{escape_html(describe_node(node, language))}</title>"
-        f'<rect x="{x}" y="{y}" width="{layout.width}" height="{_HEIGHT}" rx="8" fill="#ffffff" stroke="{color}"'
+        f"<g><title>{escape_html(_describe_node(node, language))}</title>"
+        f'<rect x="{x}" y="{y}" width="{layout.width}" height="{_NODE_HEIGHT}" rx="8" fill="#ffffff" stroke="{color}"'
         f' stroke-width="{2.5 if node.state == "answered" else 1.5}"{dashes}/>{lines}{scores or word}'
         f'<circle cx="{x + layout.width - 14}" cy="{y + 14}" r="9" fill="{color}"/><text x="{x + layout.width - 14}"'
         f' y="{y + 18.5}" font-size="13" font-weight="bold" text-anchor="middle" fill="#ffffff">{sign}</text></g>'

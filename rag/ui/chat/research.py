@@ -8,11 +8,10 @@ from uuid import uuid4
 
 import streamlit as st
 
-from rag.locales import say, sentences
 from rag.store.sql.conversation_table import Change
-from rag.types import Answer, Notice, Wait
+from rag.types import Answer, Wait
 from rag.ui.chat.pictures import plan_picture
-from rag.ui.chat.run_parts import change, draw_run_controls, draw_usage
+from rag.ui.chat.run_parts import change, draw_run_controls, draw_usage, note_text
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten, web_link
 from rag.ui.kit.live import LiveRun
@@ -67,7 +66,7 @@ def _details(step: Mapping[str, Any], language: Language) -> str:
     """Return a step's reason or findings, its search, and its passages."""
     parts = []
     if step.get("failure"):
-        parts.append(_sentence(step["failure"], language))
+        parts.append(note_text(step["failure"], language))
     elif step.get("summary") or step.get("justification"):
         parts.append(escape_line(shorten(str(step.get("summary") or step["justification"]), 200)))
     if step.get("query") and step["query"] != step["sub_question"]:
@@ -228,8 +227,8 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
             if reason:
                 st.caption(f":material/alt_route: {escape_line(reason)}")
         if trail.get("stop", {}).get("code") in _PLANNED_STOPS:
-            st.caption(f":material/flag: {_sentence(trail['stop'], language)}")
-        if notes := dict.fromkeys(_sentence(note, language) for note in trail.get("notes", ())):
+            st.caption(f":material/flag: {note_text(trail['stop'], language)}")
+        if notes := dict.fromkeys(note_text(note, language) for note in trail.get("notes", ())):
             st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
 
 
@@ -250,13 +249,8 @@ def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Langua
 
 def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:
     if gaps := trail.get("gaps"):
-        lines = [f"- {escape_line(gap['sub_question'])} :gray[{_sentence(gap, language)}]" for gap in gaps]
+        lines = [f"- {escape_line(gap['sub_question'])} :gray[{note_text(gap, language)}]" for gap in gaps]
         st.markdown(f"**{label('research_gaps', language)}**\n\n" + "\n".join(lines))
     if removed := trail.get("struck"):
         lines = [f"- ~~{escape_line(sentence)}~~" for sentence in removed]
         st.markdown(f"**{label('research_struck_head', language)}**\n\n" + "\n".join(lines))
-
-
-def _sentence(note: Mapping[str, Any], language: Language) -> str:
-    has_text = note["code"] in sentences("en")
-    return escape_line(say(Notice(note["code"], note.get("params", {})), language)) if has_text else ""

@@ -105,12 +105,8 @@ def _draw_wishes(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
             help=label("way_wish_off", language, kind=label(f"wish_{kind}", language)),
             on_click=_resend,
             args=(app, library, turn),
-            kwargs={**_attachments(data), "without": _with_wish_off(data, kind)},
+            kwargs={**_attachments(data), "without": (*data.get("without", ()), kind)},
         )
-
-
-def _with_wish_off(data: Mapping[str, Any], kind: str) -> tuple[str, ...]:
-    return (*data.get("without", ()), kind)
 
 
 def _attachments(data: Mapping[str, Any]) -> dict[str, Any]:

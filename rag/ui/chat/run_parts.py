@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from rag.locales import say, sentences
 from rag.store.sql.conversation_table import Change
-from rag.types import Usage
+from rag.types import Notice, Usage
 from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, counted, label
@@ -52,12 +55,18 @@ def usage_parts(usage: Usage, language: Language) -> list[str]:
         counted("usage_call", "usage_calls", usage.calls, language),
         label(key, language, count=f"{tokens:,}"),
     ]
-    return parts if usage.money is None else [*parts, label("usage_money", language, money=format_price(usage.money))]
+    return parts if usage.money is None else [*parts, label("usage_money", language, money=_format_price(usage.money))]
 
 
-def format_price(money: float) -> str:
+def _format_price(money: float) -> str:
     """Return an amount with two decimals, or with two significant digits if it is below 1."""
     if money >= 1 or money <= 0:
         return f"{money:.2f}"
     text = f"{money:.2g}"
     return text if "e" not in text else "< 0.0001"
+
+
+def note_text(note: Mapping[str, Any], language: Language) -> str:
+    """Return the sentence of a note, escaped; empty if its code has none."""
+    has_text = note["code"] in sentences("en")
+    return escape_line(say(Notice(note["code"], note.get("params", {})), language)) if has_text else ""

@@ -26,6 +26,8 @@ _BAR = 10
 _HEADING = re.compile(r"(?m)^[ \t]{0,3}#{1,6}[ \t].*$")
 _BULLET = re.compile(r"(?m)^[ \t]*[-*+][ \t]+")
 _NOT_WORDS = re.compile(r"[#|*`>_~]+|-{3,}")
+_LONGEST_NOTE = 400
+_LONGEST_TAB = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +139,6 @@ def split_rows(rows: Sequence[Row]) -> tuple[list[Row], list[Row], list[str]]:
     """Return the rows in the context, the other rows, and the legs that are columns of both."""
     selected = [row for row in rows if row.place is not None]
     return selected, [row for row in rows if row.place is None], legs_of(rows)
-
-
-_LONGEST_NOTE = 400
-_LONGEST_TAB = 28
 
 
 def draw_searches(answer: Answer, language: Language, *, key: str, recall: Callable[[], Sequence[Retrieval]]) -> None:

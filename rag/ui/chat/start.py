@@ -40,12 +40,12 @@ def draw_start(app: App, library: str, language: Language) -> None:
             st.markdown(label("empty_lead", language))
         draw_composer(app, library, language, None)
         if empty:
-            _draw_questions(app, library, sample_questions(language), language, samples=True)
+            _draw_questions(app, library, _sample_questions(language), language, samples=True)
             _draw_add_buttons(app, library, language)
         else:
             newest, questions = unless_away(lambda: _newest_and_questions(app, library, language)) or ([], [])
             _draw_questions(app, library, questions, language, samples=False)
-            _draw_page_lists(app, library, newest, language)
+            _draw_lists(app, library, newest, language)
 
 
 def _picture(language: Language) -> str:
@@ -87,7 +87,7 @@ def _draw_add_buttons(app: App, library: str, language: Language) -> None:
             go("add", job=app.imports.add_examples(library=library, owner=person_id()))
 
 
-def _draw_page_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
+def _draw_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
     """Draw the newest pages, and those that answers cited most."""
     most_cited = app.conversations.most_cited(library, session().owner)
     pages = unless_away(lambda: app.library(library).known(most_cited)) or {}
@@ -142,15 +142,15 @@ def example_questions(app: App, library: str, language: Language, among: Sequenc
     """Return a few questions about pages of `library` (and of `among`, if given), in `language` if there are any."""
     pages = unless_away(lambda: app.library(library).known([example.page for example in _examples()])) or {}
     selected = pages.keys() if among is None else pages.keys() & set(among)
-    return _pick([example for example in _examples() if example.page in selected], language)
+    return _pick_examples([example for example in _examples() if example.page in selected], language)
 
 
-def sample_questions(language: Language) -> list[str]:
+def _sample_questions(language: Language) -> list[str]:
     """Return a few questions that the sample pages answer once they are loaded."""
-    return _pick(_examples(), language)
+    return _pick_examples(_examples(), language)
 
 
-def _pick(examples: list[_Example], language: Language) -> list[str]:
+def _pick_examples(examples: list[_Example], language: Language) -> list[str]:
     own = [example for example in examples if example.language == language]
     return [example.question for example in _spread_pages(own or examples)[:_MAX_EXAMPLES]]
 

@@ -12,12 +12,12 @@ import streamlit as st
 
 from rag.checking.fragments import text_fragment
 from rag.conversations.trees import State, TreeNode, nodes_of
-from rag.locales import say, sentences
+from rag.locales import say
 from rag.runs.options import TreeOrder
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.asking import ask
 from rag.ui.chat.pictures import NARROW, SIGNS, WIDE, linked_pictures, state_word, tree_picture
-from rag.ui.chat.run_parts import draw_run_controls, draw_usage
+from rag.ui.chat.run_parts import draw_run_controls, draw_usage, note_text
 from rag.ui.kit.answers import home_of, libraries_of
 from rag.ui.kit.escape import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.live import LiveRun
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _COLORS: dict[State, str] = {"answered": "green", "failed": "red", "running": "primary"}
 _BADGES = {2: "green", 1: "orange", 0: "gray"}
-_LONGEST = 400
+_LONGEST_QUESTION = 400
 _EXCLUDED = "out"
 Verdict = int | str
 
@@ -102,7 +102,7 @@ def _draw_node(app: App, library: str, turn: TurnView, answer: Answer, node: Tre
         if entry.open:
             with entry, st.container(key=f"in-node-{key}", gap="small"):
                 _draw_inside(app, library, turn, node, language)
-                draw_continue(app, library, turn, answer, node, language)
+                _draw_continue(app, library, turn, answer, node, language)
 
 
 def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, language: Language) -> None:
@@ -162,14 +162,9 @@ def _draw_state(app: App, turn: TurnView, node: TreeNode, language: Language) ->
 
 def _draw_end(trail: Mapping[str, Any], language: Language) -> None:
     if stop := trail.get("stop"):
-        st.caption(f":material/flag: {_sentence(stop, language)}")
-    if notes := dict.fromkeys(_sentence(note, language) for note in trail.get("notes", ())):
+        st.caption(f":material/flag: {note_text(stop, language)}")
+    if notes := dict.fromkeys(note_text(note, language) for note in trail.get("notes", ())):
         st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
-
-
-def _sentence(note: Mapping[str, Any], language: Language) -> str:
-    has_text = note["code"] in sentences("en")
-    return escape_line(say(Notice(note["code"], note.get("params", {})), language)) if has_text else ""
 
 
 def tree_anchor(turn_id: str) -> str:
@@ -177,7 +172,7 @@ def tree_anchor(turn_id: str) -> str:
     return f"tree-{anchor_of(turn_id).partition('-')[2]}"
 
 
-def draw_continue(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
+def _draw_continue(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
     """Draw the form that asks the question again with changes."""
     key = f"{turn.id}-{node.number}"
     entry = st.expander(
@@ -187,18 +182,20 @@ def draw_continue(app: App, library: str, turn: TurnView, answer: Answer, node: 
         return
     with entry, st.form(f"tree-form-{key}", border=False):
         st.caption(label("tree_go_on_lead", language))
-        st.text_input(label("tree_question", language), node.question, key=f"tree-text-{key}", max_chars=_LONGEST)
+        st.text_input(
+            label("tree_question", language), node.question, key=f"tree-text-{key}", max_chars=_LONGEST_QUESTION
+        )
         for place, row in enumerate(node.judged):
-            _draw_choice(row, f"{key}-{place}", language)
-        _draw_settings(app, key, language)
+            _draw_verdict_choice(row, f"{key}-{place}", language)
+        _draw_branch_settings(app, key, language)
         submitted = st.form_submit_button(label("tree_go_on_do", language), type="primary", key=f"tree-do-{key}")
     if submitted:
-        change = _changes(node, key) | {"turn": turn.id, "checkpoint": answer.trail.get("checkpoint", "")}
+        change = _read_changes(node, key) | {"turn": turn.id, "checkpoint": answer.trail.get("checkpoint", "")}
         settings = {name: change[name] for name in ("tree_order", "judge_each") if name in change}
         ask(app, library, turn.question, "judge", standalone=answer.standalone, branch=change, **settings)
 
 
-def _draw_choice(row: Mapping[str, Any], key: str, language: Language) -> None:
+def _draw_verdict_choice(row: Mapping[str, Any], key: str, language: Language) -> None:
     """Draw a passage with its verdict and, for a 1, what it lacks."""
     verdicts: list[Verdict] = [2, 1, 0, _EXCLUDED]
     left, right = st.columns(2)
@@ -206,18 +203,20 @@ def _draw_choice(row: Mapping[str, Any], key: str, language: Language) -> None:
         escape_line(shorten(row["title"] or row["url"], 60)),
         verdicts,
         index=verdicts.index(row["score"]),
-        format_func=lambda score: verdict_name(score, language),
+        format_func=lambda score: _verdict_name(score, language),
         key=f"tree-score-{key}",
     )
-    right.text_input(label("tree_missing_for_1", language), row["missing"], key=f"tree-lacks-{key}", max_chars=_LONGEST)
+    right.text_input(
+        label("tree_missing_for_1", language), row["missing"], key=f"tree-lacks-{key}", max_chars=_LONGEST_QUESTION
+    )
 
 
-def verdict_name(score: Verdict, language: Language) -> str:
+def _verdict_name(score: Verdict, language: Language) -> str:
     name = label(f"tree_score_{score}", language)
     return name if score == _EXCLUDED else f"{score} · {name}"
 
 
-def _draw_settings(app: App, key: str, language: Language) -> None:
+def _draw_branch_settings(app: App, key: str, language: Language) -> None:
     choices, orders = session().choices, get_args(TreeOrder)
     st.selectbox(
         label("option_tree_order", language),
@@ -230,7 +229,7 @@ def _draw_settings(app: App, key: str, language: Language) -> None:
         st.toggle(label("option_judge_each", language), choices.judge_each, key=f"tree-each-{key}")
 
 
-def _changes(node: TreeNode, key: str) -> dict[str, Any]:
+def _read_changes(node: TreeNode, key: str) -> dict[str, Any]:
     """Return the form's changes against the tree and the options."""
     state, choices = st.session_state, session().choices
     change: dict[str, Any] = {"node": node.row["node"]}
@@ -263,12 +262,15 @@ def draw_origin(answer: Answer, language: Language) -> None:
     if branch := answer.trail.get("branch"):
         link = f"[{label('tree_earlier', language)}](#{tree_anchor(branch['turn'])})" if branch.get("turn") else ""
         text = label(
-            "tree_branch", language, earlier=link, changes=_describe(branch, answer.trail.get("tree", ()), language)
+            "tree_branch",
+            language,
+            earlier=link,
+            changes=_describe_branch(branch, answer.trail.get("tree", ()), language),
         )
         st.caption(f":material/call_split: {text}")
 
 
-def _describe(branch: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], language: Language) -> str:
+def _describe_branch(branch: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], language: Language) -> str:
     """Describe the question where a branch starts, and its changes, in a few words."""
     nodes = [row for row in rows if row["node"] == branch["node"]]
     titles = {row["passage"]: escape_line(shorten(row["title"] or row["url"], 60)) for row in nodes}
@@ -276,7 +278,7 @@ def _describe(branch: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], lang
     parts += [label("tree_asked_anew", language)] if branch.get("question") else []
     for passage, verdict in branch.get("verdicts", {}).items():
         lacks = f" ({escape_line(verdict['missing'])})" if verdict["missing"] else ""
-        parts.append(f"{titles.get(passage, '')}: {verdict_name(verdict['score'], language)}{lacks}")
+        parts.append(f"{titles.get(passage, '')}: {_verdict_name(verdict['score'], language)}{lacks}")
     if excluded := branch.get("without"):
         parts.append(label("tree_without", language, count=len(excluded)))
     parts += [label(f"tree_order_{branch['tree_order']}", language)] if "tree_order" in branch else []
@@ -325,7 +327,9 @@ def draw_comparison(turn: TurnView, answer: Answer, others: Sequence[TurnView], 
 def _branch_name(turn: TurnView, language: Language) -> str:
     answer = turn.answer
     branch = answer.trail.get("branch") if answer else None
-    return _describe(branch, answer.trail["tree"], language) if answer and branch else label("tree_first", language)
+    return (
+        _describe_branch(branch, answer.trail["tree"], language) if answer and branch else label("tree_first", language)
+    )
 
 
 def _draw_side(turn: TurnView, answer: Answer, language: Language) -> None:

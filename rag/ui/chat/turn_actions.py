@@ -33,7 +33,7 @@ _MAX_MODELS = 8
 _LONGEST_QUESTION, _PREVIEW = 600, 80
 
 
-def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
+def _draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
     """Draw two thumbs and, after a rating, a form for details."""
     key = f"thumbs-{turn.id}"
     st.session_state[key] = _THUMBS[turn.rating]
@@ -118,9 +118,9 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
     """Draw a row below the answer: rating, other actions, and its text and link to copy."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"actions-{turn.id}", gap="small"):
         if turn.state == "done":
-            draw_thumbs(app, turn, language)
+            _draw_thumbs(app, turn, language)
         if turn.can_regenerate:
-            draw_regenerate(app, turn, language)
+            _draw_regenerate(app, turn, language)
             if turn.answer is not None and turn.answer.citations:
                 _draw_save(app, library, turn, language)
             _draw_pin(app, turn, language)
@@ -181,7 +181,7 @@ def draw_suggestions(app: App, library: str, turn: TurnView, language: Language)
             st.button(escape_line(question), key=key, icon=icon, on_click=ask_first, args=(app, library, question))
 
 
-def draw_regenerate(app: App, turn: TurnView, language: Language) -> None:
+def _draw_regenerate(app: App, turn: TurnView, language: Language) -> None:
     """Draw a menu; the service's models are requested when it opens."""
     name, key = label("regenerate", language), f"regenerate-{turn.id}"
     menu = st.popover(name, icon=":material/replay:", type="tertiary", key=key, on_change="rerun")

@@ -31,8 +31,15 @@ if TYPE_CHECKING:
 _COLORS = {"better": "green", "worse": "red", "no_difference_shown": "gray", "too_few": "gray"}
 _LIMIT = 20
 _MAIN_METRICS = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "calls", "seconds_p50")
-_METRICS = ("recall@4000", "all@4000", "context_precision", "context_recall", "faithfulness", "answer_correctness")
-_AFTER = ("token_f1", "calls", "searches", "seconds")
+_ANSWER_METRICS = (
+    "recall@4000",
+    "all@4000",
+    "context_precision",
+    "context_recall",
+    "faithfulness",
+    "answer_correctness",
+)
+_ANSWER_COSTS = ("token_f1", "calls", "searches", "seconds")
 _PASSAGES, _PREVIEW, _LONGEST_FIELD = 5, 300, 2_000
 
 
@@ -198,7 +205,7 @@ def _draw_questions(
     for place in table.selection.rows:
         case = cases[pairs[place].case_id]
         answers = [evaluation_of(app).runs.row(side.run_id, side.setting, case.id) for side in sides]
-        draw_answers(case, [row for row in answers if row], language)
+        _draw_answers(case, [row for row in answers if row], language)
 
 
 def _draw_runs(app: App, sides: Sequence[Side], metric: str, ids: Sequence[str] | None, language: Language) -> None:
@@ -236,10 +243,10 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
         st.session_state["beside"] = (case, rows)
     if stored := st.session_state.get("beside"):
         case, rows = stored
-        draw_answers(case, rows, language)
+        _draw_answers(case, rows, language)
 
 
-def draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
+def _draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
     """Draw the answers in columns."""
     st.markdown(f"**{escape_line(case.question)}**")
     if case.answers:
@@ -254,7 +261,7 @@ def _draw_answer(row: RowView, language: Language) -> None:
     st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
     if row.answer.text:
         st.markdown(answer_markdown(row.answer.text), anchors=False)
-    scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_METRICS, *_AFTER)]
+    scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_ANSWER_METRICS, *_ANSWER_COSTS)]
     rows = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
     columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
     data_table(rows, column_config=columns, hide_index=True)

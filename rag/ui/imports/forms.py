@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _KINDS: tuple[SiteKind, ...] = get_args(SiteKind)
 _PAGES_LIMIT = 20_000
 _DEPTH_LIMIT = 20
-_HITS = "web-found"
+_WEB_HITS = "web-found"
 
 
 def draw_site_form(app: App, library: str, chunker: str, force: bool, language: Language) -> str | None:
@@ -42,7 +42,8 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     )
     st.caption(label(f"site_hint_{kind}", language))
     start = site_address(address or "")
-    prefix, pages, depth = _limits(kind, start, language)
+    start = _site_address(app, address or "")
+    prefix, pages, depth = _draw_limits(kind, start, language)
     if start and kind != "feed":
         scope = SiteScope(start, prefix)
         st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{scope.folder}")))
@@ -56,6 +57,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
 
 
 def site_address(text: str) -> str:
+def _site_address(app: App, text: str) -> str:
     """Return the typed web address, with `https://` added if missing; empty for none."""
     text = text.strip()
     for candidate in (text, f"https://{text}" if "." in text else ""):
@@ -65,7 +67,7 @@ def site_address(text: str) -> str:
     return ""
 
 
-def _limits(kind: SiteKind, start: str, language: Language) -> tuple[str, int, int]:
+def _draw_limits(kind: SiteKind, start: str, language: Language) -> tuple[str, int, int]:
     columns = st.columns([2, 1, 1] if kind == "crawl" else [2, 1] if kind == "sitemap" else [1, 2])
     prefix, depth = "", MAX_DEPTH
     if kind != "feed":
@@ -99,8 +101,8 @@ def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: 
         query = st.text_input(label("web_ask", language, name=search.name), key="web-asked", max_chars=400)
         submitted = st.form_submit_button(label("web_go", language), icon=":material/search:", key="web-go")
     if submitted and (query or "").strip():
-        _search(app, query, language)
-    hits: list[WebHit] | None = st.session_state.get(_HITS)
+        _search_web(app, query, language)
+    hits: list[WebHit] | None = st.session_state.get(_WEB_HITS)
     if hits is None:
         return None
     if not hits:
@@ -110,16 +112,16 @@ def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: 
     words = counted("web_add_one", "web_add", len(urls), language) if urls else label("add_go", language)
     if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not urls):
         return None
-    del st.session_state[_HITS]
+    del st.session_state[_WEB_HITS]
     return app.imports.add_urls(urls, library=library, owner=person_id(), force=force, chunker=chunker)
 
 
-def _search(app: App, query: str, language: Language) -> None:
-    st.session_state.pop(_HITS, None)
+def _search_web(app: App, query: str, language: Language) -> None:
+    st.session_state.pop(_WEB_HITS, None)
     assert app.imports.web_search is not None
     try:
         with st.spinner(label("web_searching", language)):
-            st.session_state[_HITS] = app.imports.web_search.find(query)
+            st.session_state[_WEB_HITS] = app.imports.web_search.find(query)
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
 

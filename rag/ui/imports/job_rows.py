@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from rag.ui.kit.escape import escape_line, is_web_url, shorten
 from rag.ui.kit.job_progress import outcome_of
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, short_source
-from rag.ui.kit.passages import passage_markdown
+from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.session import jobs_of
 from rag.ui.kit.strings import Language, counted, label
 
@@ -28,8 +28,24 @@ _ICONS: dict[Decision, str] = {
     "refresh": "sync",
     "skip": "do_not_disturb_on",
 }
-_SHORT, _SHORT_LINES = 400, 6
+_PREVIEW_HEIGHT = 260, 400, 6
+"""Pixels; characters and lines of a short text."""
 _ORDER: tuple[Decision, ...] = ("retry", "add_anyway", "refresh", "keep_both", "skip")
+ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
+"""The outcomes in display order; "" is none yet."""
+PAGE = 12
+_STAGES: tuple[Stage, ...] = get_args(Stage)
+_CHIPS: dict[IngestStatus, tuple[str, str]] = {
+    "added": ("green", "check"),
+    "updated": ("green", "sync"),
+    "unchanged": ("gray", "equal"),
+    "duplicate": ("blue", "content_copy"),
+    "held": ("orange", "front_hand"),
+    "gone": ("orange", "link_off"),
+    "skipped": ("gray", "skip_next"),
+    "failed": ("red", "error"),
+}
+_LONGEST_NAME = 90
 
 
 def choices_of(item: JobItem, result: IngestResult) -> list[Decision]:
@@ -40,13 +56,17 @@ def choices_of(item: JobItem, result: IngestResult) -> list[Decision]:
     return [decision for decision in _ORDER if decision in offered]
 
 
-def draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, language: Language) -> None:
+def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, language: Language) -> None:
     """Draw the preview of the extracted text, and a button for each choice."""
     if result.preview:
         preview = st.expander(label("decide_preview", language), icon=":material/preview:", type="compact")
         with (
             preview,
-            st.container(key=f"page-text-preview-{item.position}", height=_height(result.preview), border=False),
+            st.container(
+                key=f"page-text-preview-{item.position}",
+                height=text_height(result.preview, *_PREVIEW_HEIGHT),
+                border=False,
+            ),
         ):
             st.markdown(passage_markdown(result.preview))
     choices, other = [] if job.bulk else choices_of(item, result), str(result.params.get("url_hash", ""))
@@ -63,28 +83,6 @@ def draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, la
             text = label("decide_open", language)
             if st.button(text, icon=":material/menu_book:", type="tertiary", key=f"decide-open-{item.position}"):
                 go("library", page=other)
-
-
-def _height(text: str) -> int | Literal["content"]:
-    """Return the height of a preview: short ones take the room they need, long ones scroll."""
-    return 260 if len(text) > _SHORT or text.count("\n") > _SHORT_LINES else "content"
-
-
-ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
-"""The outcomes in display order; "" is none yet."""
-PAGE = 12
-_STAGES: tuple[Stage, ...] = get_args(Stage)
-_CHIPS: dict[IngestStatus, tuple[str, str]] = {
-    "added": ("green", "check"),
-    "updated": ("green", "sync"),
-    "unchanged": ("gray", "equal"),
-    "duplicate": ("blue", "content_copy"),
-    "held": ("orange", "front_hand"),
-    "gone": ("orange", "link_off"),
-    "skipped": ("gray", "skip_next"),
-    "failed": ("red", "error"),
-}
-_LONGEST_NAME = 90
 
 
 def draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] = ()) -> None:
@@ -169,7 +167,7 @@ def _draw_row(app: App, job: JobView, item: JobItem, titles: Mapping[int, str], 
     with st.container(key=f"job-row-{item.position}", gap="xsmall"):
         st.markdown(row_markdown(job, item, titles.get(item.position, ""), language))
         if item.result:
-            draw_choices(app, job, item, item.result, language)
+            _draw_choices(app, job, item, item.result, language)
 
 
 def row_markdown(job: JobView, item: JobItem, title: str, language: Language) -> str:

@@ -28,8 +28,8 @@ _MAX_SCOPE_PAGES = 1_000  # pages that questions can be limited to
 _CARD_STATUSES = sorted(SAVED - {"duplicate"})  # outcomes of the pages on the card
 Samples = Callable[[Sequence[str]], Sequence[str]]
 """Returns sample questions that the pages with these hashes answer."""
-_STEP = 10
-_STATES = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
+_MORE_JOBS = 10
+_STATE_ICONS = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
 
 
 def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], object], samples: Samples) -> None:
@@ -128,7 +128,7 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
 
 def draw_history(app: App, library: str, current: str, language: Language) -> None:
     """Draw the imports, newest first, each with buttons to open and to delete it."""
-    limit = int(st.session_state.get("history-length", _STEP))
+    limit = int(st.session_state.get("history-length", _MORE_JOBS))
     jobs = jobs_of(app).jobs(library, limit + 1)
     others = [job for job in jobs[:limit] if job.id != current]
     if not others:
@@ -138,7 +138,7 @@ def draw_history(app: App, library: str, current: str, language: Language) -> No
             for job in others:
                 _draw_earlier(app, job, language)
         if len(jobs) > limit and st.button(label("jobs_older", language), type="tertiary", key="history-older"):
-            st.session_state["history-length"] = limit + _STEP
+            st.session_state["history-length"] = limit + _MORE_JOBS
             st.rerun()
 
 
@@ -146,7 +146,7 @@ def _draw_earlier(app: App, job: JobView, language: Language) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"history-{job.id}", wrap=False):
         with st.container(gap=None, width="stretch"):
             name = escape_line(job_name(job, language))
-            icon = f":material/{_STATES[job.state]}:"
+            icon = f":material/{_STATE_ICONS[job.state]}:"
             if st.button(name, key=f"job-{job.id}", type="tertiary", icon=icon, help=label("jobs_open", language)):
                 set_param("job", job.id)
                 st.rerun()

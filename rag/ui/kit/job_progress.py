@@ -28,8 +28,8 @@ _STAGES: tuple[Stage, ...] = get_args(Stage)
 _STATUSES: tuple[IngestStatus, ...] = get_args(IngestStatus)
 _MAX_NAMES = 3
 _LONGEST_NAME = 60
-_LIMIT: Final = 5  # pages; the others are collapsed
-_WISHES: Final = 3  # summaries, offered if no question is known
+_CARD_PAGES: Final = 5  # pages; the others are collapsed
+_CARD_WISHES: Final = 3  # summaries, offered if no question is known
 _LONGEST_TITLE, _LONGEST_SENTENCE = 90, 260
 _POLL_SECONDS: Final = 0.5
 
@@ -130,37 +130,39 @@ def draw_import_card(
         return
     future = app.overviews.of(library, existing, app.reasoner(library, session().chat), language)
     if not future.done():
-        st.fragment(_wait, run_every=_POLL_SECONDS)(app, library, existing, language)
+        st.fragment(_wait_for_card, run_every=_POLL_SECONDS)(app, library, existing, language)
         return
     try:
         overview = future.result()
     except RagError:
         return
     with st.container(key=f"import-card-{key}", gap="small"):
-        _draw_pages(overview, len(existing), language, key)
-        wishes = [label("near_page", language, title=page.title) for page, _ in overview.pages[:_WISHES] if page.title]
-        _draw_questions(samples or overview.questions or wishes, ask, language, key)
+        _draw_card_pages(overview, len(existing), language, key)
+        wishes = [
+            label("near_page", language, title=page.title) for page, _ in overview.pages[:_CARD_WISHES] if page.title
+        ]
+        _draw_card_questions(samples or overview.questions or wishes, ask, language, key)
 
 
-def _wait(app: App, library: str, url_hashes: Sequence[str], language: Language) -> None:
+def _wait_for_card(app: App, library: str, url_hashes: Sequence[str], language: Language) -> None:
     if app.overviews.of(library, url_hashes, app.reasoner(library, session().chat), language).done():
         st.rerun()
     st.caption(f":material/progress_activity: {label('card_waiting', language)}")
 
 
-def _draw_pages(overview: Overview, count: int, language: Language, key: str) -> None:
-    for page, sentence in overview.pages[:_LIMIT]:
-        _draw_page(page, sentence, key)
-    if rest := overview.pages[_LIMIT:]:
-        more = count - _LIMIT
+def _draw_card_pages(overview: Overview, count: int, language: Language, key: str) -> None:
+    for page, sentence in overview.pages[:_CARD_PAGES]:
+        _draw_card_page(page, sentence, key)
+    if rest := overview.pages[_CARD_PAGES:]:
+        more = count - _CARD_PAGES
         with st.expander(counted("card_more_one", "card_more", more, language), type="compact", key=f"card-more-{key}"):
             for page, sentence in rest:
-                _draw_page(page, sentence, key)
+                _draw_card_page(page, sentence, key)
             if count > len(overview.pages):
                 st.caption(label("card_in_library", language))
 
 
-def _draw_page(page: Page, sentence: str, key: str) -> None:
+def _draw_card_page(page: Page, sentence: str, key: str) -> None:
     title = escape_line(shorten(page.title or short_source(page.url), _LONGEST_TITLE))
     with st.container(key=f"card-page-{key}-{page.url_hash}", gap=None):
         if st.button(title, icon=":material/article:", type="tertiary", key=f"card-open-{key}-{page.url_hash}"):
@@ -170,7 +172,7 @@ def _draw_page(page: Page, sentence: str, key: str) -> None:
             st.caption(f"“{quote}”")
 
 
-def _draw_questions(questions: Sequence[str], ask: Callable[[str], object], language: Language, key: str) -> None:
+def _draw_card_questions(questions: Sequence[str], ask: Callable[[str], object], language: Language, key: str) -> None:
     if not questions:
         return
     st.markdown(f":gray[{label('card_ask', language)}]")

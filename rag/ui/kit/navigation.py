@@ -30,7 +30,7 @@ class _Entry(NamedTuple):
     icon: str
 
 
-PAGES: dict[PageName, _Entry] = {
+_PAGES: dict[PageName, _Entry] = {
     "chat": _Entry(_FOLDER / "chat.py", ":material/forum:"),
     "add": _Entry(_FOLDER / "add_pages.py", ":material/add_circle:"),
     "library": _Entry(_FOLDER / "library.py", ":material/menu_book:"),
@@ -51,7 +51,7 @@ def navigation(language: Language, *, hidden: bool = False) -> st.Page:
             default=name == "chat",
             visibility="hidden" if name in _MANAGE else "visible",
         )
-        for name, entry in PAGES.items()
+        for name, entry in _PAGES.items()
     ]
     return st.navigation(pages, position="hidden" if hidden else "sidebar")
 
@@ -61,7 +61,7 @@ def draw_manage(language: Language) -> None:
     selected = st.menu_button(
         label("nav_manage", language),
         _MANAGE,
-        format_func=lambda name: f"{PAGES[name].icon} {label(f'nav_{name}', language)}",
+        format_func=lambda name: f"{_PAGES[name].icon} {label(f'nav_{name}', language)}",
         type="tertiary",
         key="manage",
     )
@@ -78,10 +78,10 @@ def go(name: PageName, **params: str) -> None:
     """Switch to another page. Does nothing where a page runs alone."""
     params = {param: st.query_params[param] for param in ("library", "lang") if param in st.query_params} | params
     with contextlib.suppress(StreamlitAPIException):
-        st.switch_page(PAGES[name].file, query_params=params)
+        st.switch_page(_PAGES[name].file, query_params=params)
 
 
-def browser_language() -> Language:
+def _browser_language() -> Language:
     """Return the language that the browser asks for, English if it names none."""
     return preferred(st.context.locale or "")
 
@@ -90,9 +90,9 @@ def current_language() -> Language:
     """Return the language to draw in, kept in the address if it differs from the browser's."""
     state = session()
     tag = state.language or st.query_params.get("lang", "")
-    language = tag if tag in LANGUAGES else browser_language()
+    language = tag if tag in LANGUAGES else _browser_language()
     state.language = language
-    set_param("lang", "" if language == browser_language() else language)
+    set_param("lang", "" if language == _browser_language() else language)
     return language
 
 

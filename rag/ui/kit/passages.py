@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Literal
 
 from rag.text import is_chinese, split_sentences, terms
 from rag.ui.kit.escape import code_block, escape
@@ -18,7 +19,7 @@ HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
 BULLET = re.compile(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
 ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
 RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
-FENCE = re.compile(r"[ \t]*(```+|~~~+)([^`]*)")
+_FENCE = re.compile(r"[ \t]*(```+|~~~+)([^`]*)")
 CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
 Span = tuple[int, int]
 _COMMON = frozenset(
@@ -79,12 +80,17 @@ def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
+def text_height(text: str, pixels: int, characters: int, lines: int) -> int | Literal["content"]:
+    """Return the height of a text: short ones take the room they need, long ones scroll."""
+    return pixels if len(text) > characters or text.count("\n") > lines else "content"
+
+
 def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
     """Yield `text`, `row` of a table, `code`, or `fence` around code, for each line; a text may start within code."""
-    fences = [fence for line in lines if (fence := FENCE.fullmatch(line.text))]
+    fences = [fence for line in lines if (fence := _FENCE.fullmatch(line.text))]
     opened = "```" if len(fences) % 2 and lines[0].text.startswith("…") and not fences[0][2].strip() else ""
     for line in lines:
-        fence = FENCE.fullmatch(line.text)
+        fence = _FENCE.fullmatch(line.text)
         if fence and not opened:
             opened = fence[1]
             yield "fence"
@@ -144,7 +150,7 @@ def term_spans(question: str, text: str) -> list[Span]:
 
     Latin words match with their common endings, Chinese by pairs of characters.
     """
-    patterns = [_pattern(term) for term in dict.fromkeys(terms(question)) if not _is_common(term)]
+    patterns = [_term_pattern(term) for term in dict.fromkeys(terms(question)) if not _is_common(term)]
     matches = sorted(match.span() for pattern in patterns for match in re.finditer(pattern, text, re.IGNORECASE))
     merged: list[Span] = []
     for start, end in matches:
@@ -161,7 +167,7 @@ def _is_common(term: str) -> bool:
     return term in _COMMON or (len(term) == 1 and not term.isdecimal())
 
 
-def _pattern(term: str) -> str:
+def _term_pattern(term: str) -> str:
     if is_chinese(term):
         return re.escape(term)
     stem = re.sub(r"(?:s|es|ed|ing)$", "", term) if len(term) > 4 else term
@@ -174,7 +180,7 @@ def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
     if len(text) <= size:
         return 0, len(text)
     starts = [0, *(start for start, _ in split_sentences(text))]
-    counts = [len(_within(text, spans, start, start + size)) for start in starts]
+    counts = [len(_words_within(text, spans, start, start + size)) for start in starts]
     first = counts.index(max(counts))
     while first and first + 1 < len(starts) and counts[first + 1] == counts[first]:
         first += 1
@@ -185,5 +191,5 @@ def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
     return left, right
 
 
-def _within(text: str, spans: Sequence[Span], left: int, right: int) -> set[str]:
+def _words_within(text: str, spans: Sequence[Span], left: int, right: int) -> set[str]:
     return {text[start:end].lower() for start, end in spans if left <= start and end <= right}

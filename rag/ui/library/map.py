@@ -84,7 +84,7 @@ def draw_map(
         return
     st.text_input(label("library_title", language), key=_PAGE_KEY, label_visibility="collapsed", on_change=_open)
     placed = [page for page in pages if page.url_hash in layout.places]
-    st.html(map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
+    st.html(_map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
     note = label("map_hint", language)
     st.caption(note if len(placed) == len(pages) else f"{note} {label('map_newest', language, count=MAX_MAP_PAGES)}")
 
@@ -94,7 +94,9 @@ def _open() -> None:
     st.session_state[_PAGE_KEY] = ""
 
 
-def map_html(layout: PageMap, pages: Sequence[Page], shown: Collection[str], scheme: Scheme, language: Language) -> str:
+def _map_html(
+    layout: PageMap, pages: Sequence[Page], shown: Collection[str], scheme: Scheme, language: Language
+) -> str:
     """Return a link for each page at its place; Tab reaches the first one, arrow keys the others."""
     group_of, names = _groups(layout, pages, scheme, language)
     rank = {name: at for at, name in enumerate(names[:_COLOURS] if scheme == "site" else names)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ from rag.ui.kit.live import LiveRun
 from rag.ui.kit.navigation import go
 from rag.ui.kit.page_html import chunks_html
 from rag.ui.kit.parts import chunk_count, language_name, moment, short_source
-from rag.ui.kit.passages import passage_markdown
+from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import session, set_param
 from rag.ui.kit.source_panel import draw_panel
@@ -32,11 +32,11 @@ from rag.ui.library.versions import draw_versions
 if TYPE_CHECKING:
     from rag.app import App
 
-_HEIGHT = 560
-_SHORT, _SHORT_LINES = 1500, 24
+_TEXT_HEIGHT = 560, 1500, 24
+"""Pixels; characters and lines of a short text."""
 _PART = 60_000
 """Characters of a text sent to the browser at a time."""
-_LONGEST = 160
+_LONGEST_QUESTION = 160
 _POLL_SECONDS: Final = 0.5
 _RULES: Final = "extractive"
 
@@ -51,7 +51,7 @@ def draw_page(app: App, library: str, page: Page, language: Language) -> None:
         st.markdown(f"# {escape_line(page.title or short_source(page.url))}", anchors=False)
         st.markdown(web_link(short_source(page.url), page.url))
         st.markdown(_badges(page, page.url_hash in excluded, language))
-        st.caption("  \n".join(facts_of(page, language)))
+        st.caption("  \n".join(_facts_of(page, language)))
         _draw_aliases(page, language)
         with st.container(horizontal=True, gap="small", key="page-actions"):
             draw_page_actions(app, library, [page], excluded, language, key="page")
@@ -75,7 +75,7 @@ def _badges(page: Page, is_excluded: bool, language: Language) -> str:
     return " ".join(f":{color}-badge[:material/{icon}: {text}]" for color, icon, text in chips)
 
 
-def facts_of(page: Page, language: Language) -> list[str]:
+def _facts_of(page: Page, language: Language) -> list[str]:
     """Return lines of facts: author and dates, then length and when the page was added, updated and checked."""
     origin = [label("page_author", language, name=escape_line(page.author))] if page.author else []
     origin += [label("page_published", language, when=_day(page.published))] if page.published else []
@@ -120,20 +120,20 @@ def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
         label_visibility="collapsed",
     )
     if view == "summary":
-        draw_summary(app, library, page, language)
+        _draw_summary(app, library, page, language)
     elif view == "versions":
         draw_versions(app, library, page, language)
     elif view == "chunks":
         _draw_chunks(app.library(library).chunks(page.url_hash), page, language)
     elif view == "cited":
-        draw_cited(citing_of(app, library), page.url_hash, language)
+        _draw_cited(app, library, page, language)
     else:
         _draw_text(page, language)
 
 
 def _draw_text(page: Page, language: Language) -> None:
     start, end = _choose_part(page, "text")
-    with st.container(height=_height(page.text), border=True, key=f"page-text-{page.url_hash}"):
+    with st.container(height=text_height(page.text, *_TEXT_HEIGHT), border=True, key=f"page-text-{page.url_hash}"):
         st.markdown(passage_markdown(page.text[start:end]) or label("page_no_text", language))
 
 
@@ -143,13 +143,8 @@ def _draw_chunks(chunks: list[Passage], page: Page, language: Language) -> None:
     visible = [(n, chunk) for n, chunk in enumerate(chunks, 1) if chunk.start < end and chunk.end > start]
     start, end = min([start, *(chunk.start for _, chunk in visible)]), max([end, *(chunk.end for _, chunk in visible)])
     first = visible[0][0] if visible else 1
-    with st.container(height=_height(page.text), border=True, key="page-chunk-map"):
+    with st.container(height=text_height(page.text, *_TEXT_HEIGHT), border=True, key="page-chunk-map"):
         st.html(chunks_html(page.text[start:end], [chunk for _, chunk in visible], language, first=first, offset=start))
-
-
-def _height(text: str) -> int | Literal["content"]:
-    """Return the height of a text: short ones take the room they need, long ones scroll."""
-    return _HEIGHT if len(text) > _SHORT or text.count("\n") > _SHORT_LINES else "content"
 
 
 def _choose_part(page: Page, view: str) -> tuple[int, int]:
@@ -170,40 +165,20 @@ def parts_of(text: str, size: int = _PART) -> list[int]:
     return [*borders, len(text)] if text else [0]
 
 
-class CitedIn(Protocol):
-    """A turn whose answer cites the page."""
-
-    @property
-    def conversation_id(self) -> str: ...
-    @property
-    def question(self) -> str: ...
-    @property
-    def created_at(self) -> str: ...
-
-
-Citing = Callable[[str], Sequence[CitedIn]]
-
-
-def citing_of(app: App, library: str) -> Citing:
-    """Return a function that finds this person's turns that cite a page, by its url_hash."""
-    owner = session().owner
-    return lambda url_hash: app.conversations.cited(library, url_hash, owner)
-
-
-def draw_cited(citing: Citing, url_hash: str, language: Language) -> None:
-    """Draw the questions that cite the page, newest first, each opening its conversation."""
-    turns = citing(url_hash)
+def _draw_cited(app: App, library: str, page: Page, language: Language) -> None:
+    """Draw this person's questions that cite the page, newest first, each opening its conversation."""
+    turns = app.conversations.cited(library, page.url_hash, session().owner)
     if not turns:
         st.info(label("cited_none", language), icon=":material/format_quote:")
     for place, turn in enumerate(turns):
         with st.container(key=f"cited-{place}", gap=None):
-            text = escape_line(shorten(turn.question, _LONGEST))
+            text = escape_line(shorten(turn.question, _LONGEST_QUESTION))
             if st.button(text, type="tertiary", icon=":material/forum:", key=f"cited-open-{place}"):
                 go("chat", conversation=turn.conversation_id)
             st.caption(moment(turn.created_at))
 
 
-def draw_summary(app: App, library: str, page: Page, language: Language) -> None:
+def _draw_summary(app: App, library: str, page: Page, language: Language) -> None:
     running = st.session_state.get(_summary_key(page))
     saved = app.summary(library, page, language)
     if running:
@@ -220,9 +195,8 @@ def draw_summary(app: App, library: str, page: Page, language: Language) -> None
 
 
 def _draw_saved_summary(app: App, library: str, page: Page, row: Mapping[str, Any], language: Language) -> None:
-    answer = answer_from_json(
-        {"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_summary_fields(row)}
-    )
+    fields = {name: row[name] for name in ("text", "citations", "statements")}
+    answer = answer_from_json({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **fields})
     draw_panel(app, language)
     by = label("summary_rules", language) if row["by"] == _RULES else escape_line(row["by"])
     st.caption(label("summary_by", language, when=moment(row["made"]), by=by))
@@ -233,10 +207,6 @@ def _draw_saved_summary(app: App, library: str, page: Page, row: Mapping[str, An
         marks = {citation.n: tip(citation.quote) for citation in answer.citations}
         st.markdown(answer_markdown(answer.text, marks=marks, anchor=anchor_of(anchor)), anchors=False)
     draw_line(app, library, answer, anchor, language)
-
-
-def _summary_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("text", "citations", "statements")}
 
 
 def _make_summary(app: App, library: str, page: Page) -> None:

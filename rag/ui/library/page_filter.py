@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 State = Literal["all", "changed", "gone", "left_out"]
 Age = Literal["any", "day", "week", "month", "older", "unchecked"]
 Sort = Literal["newest", "oldest", "title", "site", "changed", "checked", "longest"]
-STATES: tuple[State, ...] = get_args(State)
+_STATES: tuple[State, ...] = get_args(State)
 AGES: tuple[Age, ...] = get_args(Age)
-SORTS: tuple[Sort, ...] = get_args(Sort)
-RECENTLY = timedelta(days=7)
+_SORTS: tuple[Sort, ...] = get_args(Sort)
+_RECENTLY = timedelta(days=7)
 _LONG = timedelta(days=30)
 _WITHIN: dict[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7), "month": _LONG}
 _KEY = "shelf"
@@ -65,11 +65,11 @@ def state_of(page: Page, excluded: Collection[str], now: datetime) -> State | Li
         return "gone"
     if page.url_hash in excluded:
         return "left_out"
-    return "changed" if is_recently_changed(page, now) else "active"
+    return "changed" if _is_recently_changed(page, now) else "active"
 
 
-def is_recently_changed(page: Page, now: datetime) -> bool:
-    return page.version > 1 and _since(page.updated_at, now) <= RECENTLY
+def _is_recently_changed(page: Page, now: datetime) -> bool:
+    return page.version > 1 and _since(page.updated_at, now) <= _RECENTLY
 
 
 def arrange(
@@ -100,12 +100,12 @@ def arrange(
         selected.sort(key=lambda page: places[page.url_hash])
     else:
         _sort(selected, criteria.sort)
-    return FilteredPages(selected, {state: counts[state] for state in STATES})
+    return FilteredPages(selected, {state: counts[state] for state in _STATES})
 
 
 def _states(page: Page, excluded: Collection[str], now: datetime) -> list[State]:
     states: list[State] = ["all"]
-    states += ["changed"] if is_recently_changed(page, now) else []
+    states += ["changed"] if _is_recently_changed(page, now) else []
     states += ["gone"] if page.status == "gone" else []
     states += ["left_out"] if page.url_hash in excluded else []
     return states
@@ -189,11 +189,11 @@ def _draw_filters(pages: Sequence[Page], criteria: PageFilter, language: Languag
     text = label("library_filters", language)
     text += f" ({criteria.filter_count})" if criteria.filter_count else ""
     with st.popover(text, icon=":material/tune:", key="shelf-filters"):
-        _draw_choice("sort", SORTS, lambda one: label(f"sort_{one}", language), language)
-        sites = ["", *_distinct(page.site for page in pages)]
+        _draw_choice("sort", _SORTS, lambda one: label(f"sort_{one}", language), language)
+        sites = ["", *sorted({page.site for page in pages} - {""})]
         every = label("filters_any", language)
         _draw_choice("site", sites, lambda one: one or every, language)
-        tags = ["", *_distinct(page.language for page in pages)]
+        tags = ["", *sorted({page.language for page in pages} - {""})]
         _draw_choice("language", tags, lambda one: language_name(one, language) if one else every, language)
         _draw_choice("age", AGES, lambda one: label(f"age_{one}", language), language)
         if criteria != PageFilter():
@@ -216,7 +216,7 @@ def _draw_choice(name: str, options: Sequence[str], name_of: Callable[[str], str
 def draw_states(counts: Mapping[State, int], language: Language) -> None:
     """Draw the status filter: all pages, recently changed, gone, excluded, each with its number."""
     criteria = current_filter()
-    states = [state for state in STATES if counts[state] or state in ("all", criteria.state)]
+    states = [state for state in _STATES if counts[state] or state in ("all", criteria.state)]
     if states == ["all"]:
         return
     _set_widget("state", criteria.state)
@@ -285,7 +285,3 @@ def _clear() -> None:
 
 def _set_filter(criteria: PageFilter) -> None:
     st.session_state[_KEY] = criteria
-
-
-def _distinct(values: Iterable[str]) -> list[str]:
-    return sorted({value for value in values if value})

@@ -19,19 +19,22 @@ from rag.ui.kit.session import person_id, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.page_filter import state_of
 
+if TYPE_CHECKING:
+    from rag.app import App
+
 _ROW, _HEIGHT = 35, 530
 
 
-class Picked(NamedTuple):
+class _Selection(NamedTuple):
     """The page whose cell was clicked, and the selected pages."""
 
     opened: Page | None
     ticked: list[Page]
 
 
-def draw_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> Picked:
+def draw_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> _Selection:
     """Draw the table; each list has another `identity` and so another table, since rows are selected by position."""
-    rows = rows_of(pages, excluded, language)
+    rows = _rows_of(pages, excluded, language)
     state = data_table(
         rows,
         hide_index=True,
@@ -47,7 +50,7 @@ def draw_table(pages: Sequence[Page], excluded: Collection[str], identity: str, 
     selection = state["selection"]
     cells = [row for row, _ in selection["cells"] if row < len(pages)]
     selected = [pages[row] for row in selection["rows"] if row < len(pages)]
-    return Picked(pages[cells[0]] if cells else None, selected)
+    return _Selection(pages[cells[0]] if cells else None, selected)
 
 
 def clear_selection() -> None:
@@ -59,7 +62,7 @@ def _round() -> int:
     return int(st.session_state.get("table-round", 0))
 
 
-def rows_of(pages: Sequence[Page], excluded: Collection[str], language: Language) -> list[dict[str, object]]:
+def _rows_of(pages: Sequence[Page], excluded: Collection[str], language: Language) -> list[dict[str, object]]:
     now = datetime.now(UTC)
     return [
         {
@@ -95,10 +98,6 @@ def _columns(language: Language) -> dict[str, Any]:
         "chunks": number(label("column_chunks", language), width=75),
         **{name: text(label(f"column_{name}", language), width=width) for name, width in widths.items()},
     }
-
-
-if TYPE_CHECKING:
-    from rag.app import App
 
 
 def draw_bulk(app: App, library: str, selected: Sequence[Page], excluded: Collection[str], language: Language) -> None:

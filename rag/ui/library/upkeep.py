@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _DAY = 24
 _UNITS = {"hours": 1, "days": _DAY}
 _LIMITS = {"hours": 24 * 366, "days": 366}
-_LONGEST = 40
+_LONGEST_NAME = 40
 _POLL_SECONDS = 0.7
 
 
@@ -83,7 +83,7 @@ def _draw_period(
         count = st.number_input(label("schedule_every", language), 1, _LIMITS[name], 1, key=f"schedule-every-{key}")
     if st.button(label("schedule_set", language), type="primary", icon=":material/check:", key=f"schedule-set-{key}"):
         hours = int(count) * _UNITS[name]
-        done = Notice("schedule_is_set", {"period": asdict(period(hours))})
+        done = Notice("schedule_is_set", {"period": asdict(_period(hours))})
 
         def begin() -> None:
             app.imports.schedules.set(library, every_hours=hours, site=site, url_hashes=url_hashes)
@@ -92,7 +92,7 @@ def _draw_period(
         st.rerun()
 
 
-def period(hours: int) -> Notice:
+def _period(hours: int) -> Notice:
     """Return "every 2 days" or "every 36 hours"."""
     unit, count = ("day", hours // _DAY) if hours % _DAY == 0 else ("hour", hours)
     return Notice(f"every_{unit}" if count == 1 else f"every_{unit}s", {"count": count})
@@ -102,8 +102,8 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
     schedule = view.schedule
     with st.container(horizontal=True, vertical_alignment="top", key=f"schedule-row-{schedule.id}", wrap=False):
         with st.container(gap=None, width="stretch"):
-            name = escape_line(shorten(_schedule_name(view, pages, language), _LONGEST))
-            st.markdown(f"**{name}** · {say(period(schedule.every_hours), language)}")
+            name = escape_line(shorten(_schedule_name(view, pages, language), _LONGEST_NAME))
+            st.markdown(f"**{name}** · {say(_period(schedule.every_hours), language)}")
             st.caption("  \n".join(_describe_schedule(view, language)))
         if view.last and st.button(
             "",

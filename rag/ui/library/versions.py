@@ -20,12 +20,16 @@ from rag.ui.kit.parts import moment
 from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE
 from rag.ui.kit.strings import Language, counted, label
 
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.ingest.diff import DiffPiece
+
 Pieces = Sequence[tuple[str, str]]
 """(kind, text) in order, the kind `same`, `added` or `removed`."""
-
 _MIN_FOLDED = 240
 """Unchanged blocks between changes stay visible if they have fewer characters than this."""
 _TAGS = {"same": ("", ""), "added": ("<ins>", "</ins>"), "removed": ("<del>", "</del>")}
+_LONGEST = 200_000
 
 
 def diff_html(pieces: Pieces, language: Language) -> str:
@@ -112,13 +116,6 @@ def _trim(row: Pieces, match: re.Match[str]) -> str:
     return _render(_cut(row, start + blank, max(start + blank, end - len(match[1]) + len(match[1].rstrip()))))
 
 
-if TYPE_CHECKING:
-    from rag.app import App
-    from rag.ingest.diff import DiffPiece
-
-_LONGEST = 200_000
-
-
 def draw_versions(app: App, library: str, page: Page, language: Language) -> None:
     """Draw a choice of two consecutive versions, the latest first, and their difference."""
     versions = app.library(library).versions(page.url_hash)
@@ -130,14 +127,14 @@ def draw_versions(app: App, library: str, page: Page, language: Language) -> Non
     place = st.selectbox(
         label("versions_change", language),
         changes,
-        format_func=lambda n: change_name(versions[n - 1], versions[n], language),
+        format_func=lambda n: _change_name(versions[n - 1], versions[n], language),
         key=f"change-{page.url_hash}",
     )
     place = place if place in changes else changes[0]
     _draw_difference(versions[place - 1], versions[place], language)
 
 
-def change_name(old: PageVersion, new: PageVersion, language: Language) -> str:
+def _change_name(old: PageVersion, new: PageVersion, language: Language) -> str:
     return label("versions_step", language, old=old.number, new=new.number, when=moment(new.since or old.until))
 
 

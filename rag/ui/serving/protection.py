@@ -199,13 +199,13 @@ class NoDisclosure:
         async def send_without_versions(message: Message) -> None:
             # Almost no message has a version, and most are large: they are searched, not parsed.
             if message["type"] == "websocket.send" and _PYTHON_VERSION in (message.get("bytes") or b""):
-                message["bytes"] = remove_versions(message["bytes"])
+                message["bytes"] = _remove_versions(message["bytes"])
             await send(message)
 
         await self._app(scope, receive, send_without_versions if scope["type"] == "websocket" else send)
 
 
-def remove_versions(data: bytes) -> bytes:
+def _remove_versions(data: bytes) -> bytes:
     """Return a message of Streamlit's without Python's version and the kind of system.
 
     Streamlit's own version becomes a digest: a tab that is open across an upgrade must see the change, and reloads.

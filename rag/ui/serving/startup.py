@@ -22,6 +22,8 @@ from rag.errors import RagError
 from rag.ui.kit.session import get_app
 
 _FIRST_MODULES = ("rag.ui.chat.start", "rag.ui.chat.conversation", "streamlit.emojis")
+PATCHED_STREAMLIT = "1.67.0"
+"""The version whose private method `let_runs_end` replaces; `rag/ui/static/page.js` depends on its dialogs."""
 _PAUSE: Final = 0.02  # seconds
 
 

@@ -87,7 +87,7 @@ class Uploads:
 
     def _load(self, session_id: str = "") -> Load:
         """Return the load of stored and incoming uploads, of one tab or of all."""
-        sizes = [size for tab, size in (*stored_uploads(), *self._incoming) if session_id in ("", tab)]
+        sizes = [size for tab, size in (*_stored_uploads(), *self._incoming) if session_id in ("", tab)]
         return Load(len(sizes), sum(sizes))
 
     def _sentence(self, fault: Refusal, headers: Headers) -> str:
@@ -105,7 +105,7 @@ def _announced_size(method: str, headers: Headers) -> int:
     return int(length) if is_valid else -1
 
 
-def stored_uploads() -> Iterator[tuple[str, int]]:
+def _stored_uploads() -> Iterator[tuple[str, int]]:
     """Yield the session and size of each upload that Streamlit stores."""
     if (manager := _manager()) is not None:
         for session_id, files in list(manager.file_storage.items()):

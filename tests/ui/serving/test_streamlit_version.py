@@ -2,7 +2,7 @@ import streamlit
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.runtime import Runtime
 
-from rag.ui.serving import PATCHED_STREAMLIT
+from rag.ui.serving.startup import PATCHED_STREAMLIT
 
 
 def test_the_patches_are_looked_at_again_with_each_version_of_streamlit() -> None:
