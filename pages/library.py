@@ -14,7 +14,8 @@ from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
 from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.kit.strings import Language, counted, label
-from rag.ui.library.libraries import draw_access, draw_removal, draw_removed, draw_rename
+from rag.ui.library.access import draw_access
+from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
 from rag.ui.library.map import draw_map, draw_view, map_of
 from rag.ui.library.page_detail import draw_page
 from rag.ui.library.page_filter import (

@@ -1,4 +1,4 @@
-"""The selected library, actions on libraries (create, rename, delete, restore), and people's roles in one."""
+"""The selected library, and actions on libraries: create, rename, delete, restore."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.app.roles import EVERYONE, ROLES
 from rag.errors import RagError, StoreAwayError
 from rag.locales import say
 from rag.types import Notice
@@ -20,7 +19,6 @@ from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.store.sql.grant_table import Role
 
 _LONGEST_TITLE = 60
 
@@ -149,69 +147,3 @@ def draw_removed(app: App, language: Language) -> None:
                 if attempt(lambda name=info.name: app.libraries.restore(name)):  # type: ignore[misc]
                     use_library(info.name)
                 st.rerun()
-
-
-def draw_access(app: App, library: str, language: Language) -> None:
-    """Draw the button of the roles; nothing without sign-in, or for people who don't own the library."""
-    if session().person is None or not app.roles.has(library, "owner"):
-        return
-    with st.popover(label("access", language), icon=":material/group:", key=f"access-{library}"):
-        st.caption(label("access_lead", language))
-        _draw_everyone(app, library, language)
-        for grant in app.roles.grants(library):
-            if grant.subject != EVERYONE:
-                _draw_grant(app, library, grant.subject, grant.role, language)
-        _draw_grant_form(app, library, language)
-        with st.expander(label("access_log", language), type="compact"):
-            _draw_log(app, library, language)
-
-
-def _draw_everyone(app: App, library: str, language: Language) -> None:
-    roles: list[Role] = list(ROLES[:-1])
-    current = next((grant.role for grant in app.roles.grants(library) if grant.subject == EVERYONE), "editor")
-    key = f"access-everyone-{library}"
-
-    def change() -> None:
-        attempt(lambda: app.roles.grant(library, EVERYONE, st.session_state[key]))
-
-    st.selectbox(
-        label("access_everyone", language),
-        roles,
-        roles.index(current) if current in roles else 0,
-        key=key,
-        format_func=lambda role: label(f"role_{role}_does", language),
-        on_change=change,
-    )
-
-
-def _draw_grant(app: App, library: str, subject: str, role: Role, language: Language) -> None:
-    def revoke() -> None:
-        attempt(lambda: app.roles.revoke(library, subject))
-
-    row = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-    row.markdown(f"{escape_line(subject)} · {label(f'role_{role}', language)}")
-    row.button(label("access_revoke", language), key=f"access-revoke-{subject}", type="tertiary", on_click=revoke)
-
-
-def _draw_grant_form(app: App, library: str, language: Language) -> None:
-    with st.form(f"access-add-{library}", border=False, clear_on_submit=False):
-        subject = st.text_input(label("access_subject", language), placeholder="ann@example.com", key="access-subject")
-        selected = st.selectbox(
-            label("access_role", language),
-            ROLES[1:],
-            key="access-role",
-            format_func=lambda role: label(f"role_{role}_does", language),
-        )
-        if st.form_submit_button(label("access_grant", language), type="primary", key="access-grant") and attempt_here(
-            lambda: app.roles.grant(library, subject or "", selected), language
-        ):
-            st.rerun()
-
-
-def _draw_log(app: App, library: str, language: Language) -> None:
-    entries = app.roles.entries(library)
-    for entry in entries[:50]:
-        text = label(f"audit_{entry.action}", language, detail=entry.detail)
-        st.caption(escape_line(f"{moment(entry.at)} · {entry.person} · {text}"))
-    if not entries:
-        st.caption(label("access_log_empty", language))

@@ -1,4 +1,4 @@
-/* What only a browser can do. It stands in the page that is opened; scripts.py calls `told` with what it is about. */
+/* What only a browser can do. It stands in the page that is opened; browser.py calls `told` with what it is about. */
 (() => {
   const find = (selector) => [...document.querySelectorAll(selector)].pop();
   const ACTS = ["wheel", "touchmove", "pointerdown", "keydown"];

@@ -1,11 +1,14 @@
+from __future__ import annotations
+
 import re
 
 import pytest
 
-from rag.ui.kit.passages import passage_markdown
+from rag.ui.kit.passages import best_window, passage_markdown, term_spans
 from tests.ui.kit.test_render import HOSTILE, as_shown, outside_code
 
 TABLE = "| tea | water |\n| --- | --- |\n| green | 80 °C |\n| black | 95 °C |"
+CODE = "Run this:\n```bash\n# all of it\n  make | tee `log`\n```\n# After"
 
 
 def test_a_passage_shows_as_text_with_its_quote_highlighted() -> None:
@@ -29,9 +32,6 @@ def test_page_text_is_never_markup(text: str) -> None:
     tags = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
     assert set(re.findall(r"<([a-z0-9]+)", html)) <= tags
     assert not re.search(r":[\w+-]+:", outside_code(passage_markdown(text)))
-
-
-CODE = "Run this:\n```bash\n# all of it\n  make | tee `log`\n```\n# After"
 
 
 def test_code_shows_as_code_and_its_remarks_are_no_headings() -> None:
@@ -85,3 +85,50 @@ def test_every_highlight_shows_the_letters_it_covers(start: int) -> None:
     marked = "".join(re.findall(r":yellow-background\[([^\]]*)\]", passage_markdown(TABLE, (start, end))))
     wanted = re.sub(r"[|\s-]", "", TABLE[start:end])
     assert re.sub(r"\s", "", marked) == wanted
+
+
+def marked(question: str, text: str) -> list[str]:
+    return [text[start:end] for start, end in term_spans(question, text)]
+
+
+def test_content_words_are_found_with_their_endings() -> None:
+    text = "Deleted files stay; a file deletes nothing. Profile. The bilge."
+    assert marked("How long does a deleted file stay in the bilge?", text) == [
+        "Deleted",
+        "files",
+        "stay",
+        "file",
+        "deletes",
+        "bilge",
+    ]
+
+
+def test_words_that_touch_are_one_mark() -> None:
+    assert marked("异地 机房", "异地机房") == ["异地机房"]
+
+
+def test_chinese_pairs_run_together_and_common_ones_are_left_out() -> None:
+    assert marked("异地机房与主机房的距离至少是多少？", "异地机房与主机房的距离不小于 300 公里。") == [
+        "异地机房",
+        "主机房",
+        "距离",
+    ]
+
+
+def test_signs_of_a_pattern_are_plain_text() -> None:
+    assert marked("C++ (2.0) [x] 4.4.0", "C++ 4.4.0") == ["4", "4", "0"]
+
+
+def test_a_window_begins_with_a_sentence_and_holds_the_words() -> None:
+    text = "Nothing here. " * 40 + "The lamp was wound. " + "Nothing here. " * 40
+    left, right = best_window(text, term_spans("wound lamp", text), 100)
+    assert text[left:].startswith("The lamp was wound.")
+    assert right - left <= 110
+    assert best_window("short", [], 100) == (0, 5)
+
+
+def test_several_spans_are_highlighted() -> None:
+    text = "## The lamp\n- wound daily, wound nightly"
+    shown = passage_markdown(text, *term_spans("wound lamp", text))
+    assert shown.count(":yellow-background[wound]") == 2
+    assert ":yellow-background[lamp]" in shown

@@ -1,14 +1,21 @@
+from __future__ import annotations
+
 import asyncio
 import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import streamlit
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.testclient import TestClient
 from streamlit.material_icon_names import ALL_MATERIAL_ICONS
 
 from rag.ui.kit.browser import PAGE as PAGE_SCRIPT
-from rag.ui.serving.first_load import _FIRST, FirstLoad
+from rag.ui.kit.navigation import SHARE_PARAMS
+from rag.ui.serving.first_load import _FIRST, FirstLoad, manifest
 from scripts import icons
 
 PAGE = b"<html><head><link rel=stylesheet></head><body><div id=root></div></body></html>"
@@ -82,3 +89,12 @@ def test_the_font_has_every_icon_that_is_used() -> None:
     names = set((icons.STATIC / "icons.txt").read_text(encoding="utf-8").split())
     assert icons.used_names() & ALL_MATERIAL_ICONS <= names, "run scripts/icons.py"
     assert {"keyboard_arrow_down", "travel_explore", "close"} <= names
+
+
+def test_what_a_phone_shares_reaches_the_page_that_adds_links() -> None:
+    app = Starlette(routes=[Route("/manifest.webmanifest", manifest)])
+    answer = TestClient(app).get("/manifest.webmanifest")
+    assert answer.headers["content-type"] == "application/manifest+json"
+    shares = json.loads(answer.text)["share_target"]
+    assert shares["method"] == "GET"  # it opens a page, and changes nothing
+    assert set(shares["params"].values()) == set(SHARE_PARAMS)
