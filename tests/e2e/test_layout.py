@@ -6,9 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from rag.conversations.trees import nodes_of
-from rag.ui.chat.pictures import NARROW, WIDE, Layout
-from rag.ui.chat.pictures import plan_picture as plan_picture
-from rag.ui.chat.pictures import tree_picture as tree_picture
+from rag.ui.chat.pictures import NARROW, WIDE, Layout, plan_picture, tree_picture
 from rag.ui.kit.strings import label
 from tests.e2e.conftest import OpenTab, ask, unfold
 from tests.e2e.test_hostile_answers import connect

@@ -13,8 +13,7 @@ from rag.conversations.trees import nodes_of
 from rag.evaluation.comparison import compare
 from rag.evaluation.evaluation import Bin
 from rag.evaluation.statistics import Estimate
-from rag.ui.chat.pictures import NARROW, WIDE, Layout, linked_pictures, places_of, plan_picture
-from rag.ui.chat.pictures import tree_picture as tree_picture
+from rag.ui.chat.pictures import NARROW, WIDE, Layout, linked_pictures, places_of, plan_picture, tree_picture
 from rag.ui.evaluation.charts import chart_calibration, chart_differences, chart_points, chart_runs
 from tests.support.tree_rows import five, row, twelve
 
