@@ -79,9 +79,8 @@ def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
 
     from rag.models.embedding import FlagEncoder
     from rag.models.families import family_of
-    from rag.models.hub import BUILTIN, find_model
+    from rag.models.model_files import BUILTIN, find_model, load_flag_model
     from rag.models.transformer import read_bert
-    from rag.models.model_files import BUILTIN_ORIGIN, load_flag_model
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()

@@ -18,9 +18,9 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
+from rag.models.sparse import drop_learned, join_vectors
 from rag.store.qdrant.client import library_locks
 from rag.store.qdrant.commit import search_flags
-from rag.models.sparse import drop_learned, join_vectors
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import (
     DENSE,

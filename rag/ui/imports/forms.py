@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, get_args
 
 import streamlit as st
 
+from rag.errors import RagError
 from rag.ingest.discovery import SiteKind
 from rag.ingest.paste import find_urls
-from rag.errors import RagError
 from rag.locales import say
 from rag.ui.kit.escape import escape_line, is_web_url, web_link
 from rag.ui.kit.session import person_id
@@ -41,8 +41,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
         key="site-kind",
     )
     st.caption(label(f"site_hint_{kind}", language))
-    start = site_address(address or "")
-    start = _site_address(app, address or "")
+    start = _site_address(address or "")
     prefix, pages, depth = _draw_limits(kind, start, language)
     if start and kind != "feed":
         scope = SiteScope(start, prefix)
@@ -56,8 +55,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     return app.imports.add_site(start, kind, library=library, owner=person_id(), chunker=chunker, **limits)
 
 
-def site_address(text: str) -> str:
-def _site_address(app: App, text: str) -> str:
+def _site_address(text: str) -> str:
     """Return the typed web address, with `https://` added if missing; empty for none."""
     text = text.strip()
     for candidate in (text, f"https://{text}" if "." in text else ""):

@@ -82,4 +82,3 @@ def _draw_log(app: App, library: str, language: Language) -> None:
         st.caption(escape_line(f"{moment(entry.at)} · {entry.person} · {text}"))
     if not entries:
         st.caption(label("access_log_empty", language))
-    from rag.store.sql.grant_table import Role

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.locales import say
-from rag.models.hub import model_of_library
+from rag.models.model_files import model_of_library
 from rag.types import Notice, Page
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.models.hub import BUILTIN, MINILM, builtin_model
+from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
 from rag.ui.kit.attempt import attempt_here
