@@ -100,7 +100,7 @@ def _read_all(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tup
 
 
 def _read(ingestor: Ingestor, url: str) -> Read | None:
-    existing = ingestor.library.known([url_hash(url)]).get(url_hash(url))
+    existing = ingestor.library.stored_pages([url_hash(url)]).get(url_hash(url))
     try:
         return ingestor.read(web_source(url), _quiet, known=existing)
     except IngestError:

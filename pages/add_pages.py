@@ -168,7 +168,7 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
 
 def _draw_stored_files(app: App, library: str, language: Language) -> None:
     """Offer to read uploads again that gave no page when files were read in an older way."""
-    count = jobs_of(app).kept_files(library)
+    count = jobs_of(app).count_unread_files(library)
     if not count:
         return
     st.caption(label("add_files_kept", language))

@@ -56,7 +56,7 @@ class Trace:
             self.spans.append(span)
         return span
 
-    def done(self, kind: Kind) -> list[Span]:
+    def find_completed(self, kind: Kind) -> list[Span]:
         """Return the spans of a kind that ended successfully."""
         return [span for span in self.spans if span.kind == kind and span.status == "ok"]
 

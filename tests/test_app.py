@@ -142,7 +142,7 @@ def test_a_library_refuses_another_embedding_model(tmp_path: Path) -> None:
 def test_libraries_live_side_by_side(app: App) -> None:
     name = app.libraries.create("Team B")
     assert app.library(name).page_count() == 0
-    assert [info.shown for info in app.libraries.infos()] == ["main", "Team B"]
+    assert [info.display_name for info in app.libraries.infos()] == ["main", "Team B"]
 
 
 def test_a_second_process_gets_one_sentence(app: App) -> None:

@@ -109,7 +109,7 @@ def test_nothing_that_is_built_of_a_connection_holds_its_key(tmp_path: Path) -> 
 def test_another_persons_run_does_not_end_a_connection() -> None:
     connections = Connected()
     connections.keep("browser", "bob", ChatOptions("bob's"))
-    assert connections.held_by(Holder("browser", "ann")) is None
+    assert connections.snapshot_of(Holder("browser", "ann")) is None
     assert connections.of("browser", "bob") == ChatOptions("bob's")
 
 

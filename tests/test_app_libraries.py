@@ -69,7 +69,7 @@ def test_the_library_of_the_settings_stays(libraries: Libraries) -> None:
     libraries.rename("main", "Our Wiki")
     with pytest.raises(StoreError, match="RAG_LIBRARY"):
         libraries.remove("main")
-    assert [info.shown for info in libraries.infos()] == ["Our Wiki"]
+    assert [info.display_name for info in libraries.infos()] == ["Our Wiki"]
 
 
 def test_an_open_library_is_closed_to_who_asks_after_it_was_removed(libraries: Libraries) -> None:

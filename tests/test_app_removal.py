@@ -64,7 +64,7 @@ def test_all_of_it_comes_back(app: App) -> None:
     app.remove_library(name)
     app.tidy()
     assert not app.libraries.has(name)
-    assert [info.shown for info in app.libraries.removed()] == ["My Notes"]
+    assert [info.display_name for info in app.libraries.removed_libraries()] == ["My Notes"]
     app.libraries.restore(name)
     assert app.libraries.title(name) == "My Notes"
     assert rows(app, name) == before
@@ -76,7 +76,7 @@ def test_after_a_day_nothing_is_left_though_the_program_was_started_anew(app: Ap
     name = filled(app)
     app.remove_library(name)
     a_day_passes(app, name)
-    assert app.libraries.removed() == []
+    assert app.libraries.removed_libraries() == []
     app.close()
     later = App(settings)
     try:

@@ -240,11 +240,11 @@ def test_readers_open_a_linked_conversation_and_nobody_else_does(app: App) -> No
     link = app.conversations.share(kept.conversation_id, ANN.owner)
     assert app.conversations.share(kept.conversation_id, ANN.owner) == link
     with pytest.raises(RagError) as denied:
-        bobs.conversations.linked(link)
+        bobs.conversations.find_by_link(link)
     assert denied.value.code == "library_unknown"
     anns.roles.grant(name, "bob@team.example", "reader")
     theirs = app.for_person(BOB).conversations
-    conversation, turns = theirs.linked(link)
+    conversation, turns = theirs.find_by_link(link)
     assert (conversation.title, [turn.answer for turn in turns]) == ("Which colour?", [answer])
     with pytest.raises(RagError):
         theirs.turns(conversation.id, BOB.owner)
@@ -253,7 +253,7 @@ def test_readers_open_a_linked_conversation_and_nobody_else_does(app: App) -> No
     anns.conversations.unshare(conversation.id, ANN.owner)
     for gone in (link, "", "another"):
         with pytest.raises(RagError) as raised:
-            theirs.linked(gone)
+            theirs.find_by_link(gone)
         assert raised.value.code == "conversation_unknown"
 
 
@@ -267,7 +267,7 @@ def test_a_link_needs_every_library_that_its_answers_come_from(app: App) -> None
     link = app.conversations.share(kept.conversation_id, ANN.owner)
     assert app.conversations.list_link_libraries(link) == sorted({near, far})
     with pytest.raises(RagError):
-        app.for_person(BOB).conversations.linked(link)
+        app.for_person(BOB).conversations.find_by_link(link)
 
 
 def test_a_reader_asks_and_adds_nothing(app: App) -> None:

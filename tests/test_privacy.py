@@ -111,7 +111,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     },
     "conversations": {
         **dict.fromkeys(("close", "recover", "forget_memories", "list_link_libraries"), PROGRAM),
-        "linked": "for whoever was given its link, and reads its libraries: see tests/test_app_roles.py",
+        "find_by_link": "for whoever was given its link, and reads its libraries: see tests/test_app_roles.py",
     },
     "remembered": {"close": PROGRAM, "add": BEGINS},
     "evaluation": {**dict.fromkeys(("start", "close", "score_shown"), PROGRAM), "of": BINDS, "side_by_side": BEGINS},
@@ -140,7 +140,9 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "connected": {"keep": BEGINS},
     "prompts": dict.fromkeys(("names", "text", "of", "replace", "restore"), OPERATOR),
     "libraries": {
-        **dict.fromkeys(("infos", "info", "removed", "check", "has", "title", "create", "new_name", "rename"), PAGES),
+        **dict.fromkeys(
+            ("infos", "info", "removed_libraries", "check", "has", "title", "create", "new_name", "rename"), PAGES
+        ),
         **dict.fromkeys(("move", "switch"), PAGES),
         **dict.fromkeys(("current_model", "target_model"), OPERATOR),
         **dict.fromkeys(("remove", "restore", "get", "working", "export", "bring_in"), PAGES),
@@ -354,7 +356,7 @@ def hers(world: World) -> list[Any]:
         tuple(row) for table in tables for row in world.app._database.rows(f"SELECT * FROM {table} WHERE owner = 'ann'")
     ]
     app = world.app
-    return [*kept, app.remembered.notes("ann"), app.chats.connected.held_by(Holder("ann's browser", "ann"))]
+    return [*kept, app.remembered.notes("ann"), app.chats.connected.snapshot_of(Holder("ann's browser", "ann"))]
 
 
 @pytest.fixture(scope="module")
@@ -417,7 +419,7 @@ def test_nothing_of_hers_is_said_to_somebody_else(worlds: tuple[World, World]) -
     theirs = app.evaluation.of("bob")
     lists: list[Any] = [app.conversations.conversations("main", "bob", SECRET), theirs.sets.sets("main")]
     lists += [theirs.runs.runs("main"), theirs.labels("main"), app.imports.jobs.of("bob").jobs("main")]
-    lists += [app.feedback.questions("main", app.page, "bob"), app.remembered.told("bob")]
+    lists += [app.feedback.questions("main", app.page, "bob"), app.remembered.notes_for_model("bob")]
     mine = theirs.sets.create("main", SECRET)
     assert theirs.gather_feedback("main", mine) == 0 and theirs.sets.cases(mine) == []
     assert [row_of(case)["question"] for case in app.evaluation.of("ann").sets.cases(worlds[0].ids["set"])]
@@ -431,7 +433,7 @@ def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World])
         "overrule",
         "label",
         "give",
-        "opened",
+        "mark_read",
         "rename",
         "put",
         "reply",
@@ -443,7 +445,7 @@ def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World])
     ending = ("pause", "decide", "resume", "cancel", "withdraw", "remove", "forget", "delete")
     last = (*changing, *ending)
     # A job that was tried again has read its files anew: nothing would be left to reread.
-    first = sorted(PERSONAL, key=lambda one: one[1] not in ("kept_files", "reread_files"))
+    first = sorted(PERSONAL, key=lambda one: one[1] not in ("count_unread_files", "reread_files"))
     order = sorted(first, key=lambda one: last.index(one[1]) if one[1] in last else -1)
     alike = []
     for service, method in order:

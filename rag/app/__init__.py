@@ -203,7 +203,7 @@ class App:
 
     def summary(self, library: str, page: Page, language: str) -> Mapping[str, Any] | None:
         """Return the newest saved summary of the page's current text, with its time (`made`) and author (`by`)."""
-        return PageReader([self.library(library)], Filters(), self._database.summaries).kept(page, language)
+        return PageReader([self.library(library)], Filters(), self._database.summaries).find_summary(page, language)
 
     def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
         """Remove pages with all their data; return how many there were."""
@@ -306,13 +306,13 @@ class App:
         source = Source(turn.question, f"file:///notes/{turn_id}.md", "note", record=record)
         ingestor, store = self.imports.ingestor(library), self.library(library)
         key = ingestor.key(source)
-        is_new = not store.known([key])
+        is_new = not store.stored_pages([key])
         ((_, result),) = ingest_all(ingestor, [source], force=True, decision="keep_both")
         if result.status not in SAVED:
             raise RagError(result.reason, **result.params)
         if is_new:
             store.set_left_out([key], True)
-        return store.known([key])[key]
+        return store.stored_pages([key])[key]
 
     def route(self, text: str, owner: str = "") -> Routed:
         """Return the route of a message, without a chat model."""
@@ -344,7 +344,7 @@ class App:
 
     def going_on(self, *modes: RunMode) -> int:
         """Count the questions being answered, in `modes` if given."""
-        return self._runs.going_on(*modes)
+        return self._runs.count_unfinished(*modes)
 
     def cancel(self, run_id: str, owner: str | None = None) -> None:
         self._runs.cancel(run_id, owner)
@@ -477,7 +477,7 @@ class App:
     ) -> TurnRequest:
         """Return everything for answering a question; `person` owns the notes that the model gets."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
-        reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.told(person))
+        reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.notes_for_model(person))
         scored = self.settings.evaluate_answers != "off"
         return TurnRequest(
             question,
@@ -486,7 +486,7 @@ class App:
             owner=owner,
             quoter=self.quoter(question.libraries),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
-            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
+            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.stored_pages(hashes).items()},
             likely=lambda text, passages: estimate_answerable(passages, text, self.models.sparse, library.idf),
             kept=partial(self.evaluation.score_shown, question.library) if scored else None,
         )
@@ -520,7 +520,7 @@ class App:
             return self._search_for(question, run.reasoner, ledger=self._ledger(question, conversation_id, owner))
 
         def find_pages(library: str, url_hashes: Sequence[str]) -> Mapping[str, Page]:
-            return self.library(library).known(url_hashes)
+            return self.library(library).stored_pages(url_hashes)
 
         return Dispatcher(self.imports, self._database, searcher, find_pages, owner=owner, person=person)
 

@@ -292,7 +292,7 @@ class Connected:
                 return None
             return options
 
-    def held_by(self, holder: Holder) -> ChatOptions | None:
+    def snapshot_of(self, holder: Holder) -> ChatOptions | None:
         """Return the same for work without a browser; unlike `of`, it changes nothing for the person there now."""
         with self._lock:
             self._sweep()
@@ -302,7 +302,7 @@ class Connected:
     def key(self, options: ChatOptions) -> str:
         """Return the key for a request to a connected service. Raises ModelError("chat_disconnected") if it is no
         longer connected, or another service is."""
-        current = self.held_by(options.holder) if options.holder else None
+        current = self.snapshot_of(options.holder) if options.holder else None
         if current is None or current.service != options.service:
             raise ModelError("chat_disconnected")
         return current.api_key

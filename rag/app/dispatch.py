@@ -183,7 +183,7 @@ class Dispatcher:
 def _pages_to_remove(run: Run) -> dict[str, Any]:
     """Return the pages that a message names, to be removed once the user confirms; else the nearest ones."""
     reader, text = run.cache.retriever.reader, run.question.text
-    listed = list(reader.listed(dated=False)) if reader else []
+    listed = list(reader.list_pages(dated=False)) if reader else []
     if pages := find_named_pages(text, listed):
         return {"remove": [_page_row(page, reader) for page in pages]}
     nearby = [passage.url_hash for passage in run.cache.search(text)] if listed else []

@@ -44,10 +44,10 @@ class EvaluationApp:
     def source_of(self, chat: ChatOptions) -> Holder | ChatOptions:
         return chat.holder or chat
 
-    def connected(self, source: Holder | ChatOptions | None) -> ChatOptions | None:
+    def current_chat(self, source: Holder | ChatOptions | None) -> ChatOptions | None:
         if not isinstance(source, Holder):
             return source
-        options = self._app.chats.connected.held_by(source)
+        options = self._app.chats.connected.snapshot_of(source)
         if options is None:
             raise RagError("evaluation_no_model")
         return options
@@ -106,7 +106,7 @@ class EvaluationApp:
 
         def fill(schema: type[BaseModel], prompt: Prompt) -> BaseModel:
             self._spend(self._app.settings.rag_library, chat, person, 1)
-            return BACKGROUND.wait(reasoner.filled(schema, prompt))
+            return BACKGROUND.wait(reasoner.fill(schema, prompt))
 
         return fill
 

@@ -72,13 +72,13 @@ class Libraries:
                 if changes == self._changes:  # else the list may be outdated
                     self._infos_until = time.monotonic() + _CACHE_SECONDS
         infos = {first: LibraryInfo(first, "", 0), **{info.name: info for info in self._infos}}
-        return sorted(infos.values(), key=lambda info: (info.shown.casefold(), info.name))
+        return sorted(infos.values(), key=lambda info: (info.display_name.casefold(), info.name))
 
     def _invalidate(self) -> None:
         self._changes += 1
         self._infos_until = 0.0
 
-    def removed(self) -> list[LibraryInfo]:
+    def removed_libraries(self) -> list[LibraryInfo]:
         """Return the deleted libraries that can be restored, the latest first."""
         infos = (info for info in library_infos(self._client, removed=True) if not is_expired(info))
         return sorted(infos, key=lambda info: info.removed_at, reverse=True)
@@ -93,7 +93,7 @@ class Libraries:
 
     def title(self, name: str) -> str:
         """Return the library's title, or its name if it doesn't exist."""
-        return next((info.shown for info in self.infos() if info.name == name), name)
+        return next((info.display_name for info in self.infos() if info.name == name), name)
 
     def create(self, title: str) -> str:
         """Create a library that people know by `title`; return its name."""
@@ -203,7 +203,7 @@ class Libraries:
             if not stored:
                 note_fingerprint(self._client, info, model.name, current)
             elif not is_same(stored, current):
-                params = {"library": info.shown, "host": model.host, "model": model.name}
+                params = {"library": info.display_name, "host": model.host, "model": model.name}
                 raise ModelMismatchError("service_model_exchanged", **params)
 
     # Another embedding model

@@ -78,7 +78,7 @@ class Moves:
         """Move the library back to its previous model. Raises StoreError when it is too late."""
         info = self._libraries.info(library)
         if not info.previous_model or (info.revertible_until and datetime.now(UTC) >= info.revertible_until):
-            raise StoreError("move_no_way_back", library=info.shown)
+            raise StoreError("move_no_way_back", library=info.display_name)
         return self.begin(library, info.previous_model)
 
     def move(self, library: str) -> LibraryMove | None:

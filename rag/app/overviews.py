@@ -74,7 +74,7 @@ class Overviews:
 
     def _make(self, name: str, url_hashes: Sequence[str], reasoner: Reasoner, language: Language) -> Overview:
         library = self._open(name)
-        by_hash, texts = library.known(url_hashes), library.texts(url_hashes)
+        by_hash, texts = library.stored_pages(url_hashes), library.texts(url_hashes)
         pages = [by_hash[url_hash] for url_hash in url_hashes if url_hash in by_hash]
         rows = [(page, opening_sentence(texts.get(page.url_hash, ""))) for page in pages]
         questions: list[str] = []

@@ -187,14 +187,14 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "restore": _edits("name", logs="restore_library"),
         "export": _edits("name", logs="export"),
         "infos": Rule(hides="reader"),
-        "removed": Rule(hides="editor"),
+        "removed_libraries": Rule(hides="editor"),
         "create": Rule(made=lambda service, name: str(name)),
     },
     "Imports": {name: _edits() for name in ("add_urls", "add_files", "add_examples", "add_site", "submit", "ingestor")},
     "Jobs": {
         **{name: _edits() for name in ("submit", "submit_files", "submit_site", "recheck", "reread_files")},
         **{name: Rule("editor", find=_of_job) for name in ("resume", "retry_failed", "decide")},
-        **{name: _reads() for name in ("jobs", "kept_files")},
+        **{name: _reads() for name in ("jobs", "count_unread_files")},
     },
     "Schedules": {"set": _edits(), "schedules": _reads(), "remove": Rule("editor", find=_of_schedule)},
     "Moves": {"move": _reads(), **{name: _edits() for name in ("begin", "go_back", "forget")}},
@@ -206,15 +206,15 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "PageMaps": {name: _reads() for name in ("of", "at_hand")},
     "Overviews": {"of": _reads(), "prepare": _reads()},
     "Conversations": {
-        **{name: _reads() for name in ("conversations", "unread", "cited", "most_cited")},
-        "linked": Rule("reader", find=_of_link),
+        **{name: _reads() for name in ("conversations", "unread", "find_citing_turns", "most_cited")},
+        "find_by_link": Rule("reader", find=_of_link),
     },
     "Feedback": {name: _reads() for name in ("questions", "pages")},
     "Evaluation": {
         **{name: _reads() for name in ("side_by_side", "gather_feedback", "over_time", "labels", "agreement")},
         **{name: Rule("reader", find=_of_set) for name in ("make", "write", "anchor", "evaluate")},
     },
-    "Sets": {name: _reads() for name in ("sets", "named", "create", "bring_in")},
+    "Sets": {name: _reads() for name in ("sets", "find_by_name", "create", "bring_in")},
     "EvaluationRuns": {name: _reads() for name in ("create", "runs")},
 }
 """By the name of a service's class. Methods not listed concern no library, or belong to the caller."""

@@ -110,7 +110,7 @@ def _run(app: App, options: argparse.Namespace) -> RunView:
 
 def _cases(app: App, reference: str) -> tuple[str, str, list[Case]]:
     """Return the name of a set, its id if it is stored, and its approved cases."""
-    if question_set := evaluation_of(app).sets.named(app.settings.rag_library, reference):
+    if question_set := evaluation_of(app).sets.find_by_name(app.settings.rag_library, reference):
         evaluation_of(app).anchor(question_set.id)
         return question_set.name, question_set.id, evaluation_of(app).sets.cases(question_set.id, approved=True)
     path = Path(reference) / "questions.jsonl" if Path(reference).is_dir() else Path(reference)

@@ -354,9 +354,9 @@ class Conversations:
         """Return the conversations with a finished report that was not opened since."""
         return self._table.unread(library, owner)
 
-    def opened(self, conversation_id: str, owner: str = "") -> None:
+    def mark_read(self, conversation_id: str, owner: str = "") -> None:
         """Record that the conversation's contents have been read."""
-        self._table.opened(conversation_id, owner)
+        self._table.mark_read(conversation_id, owner)
 
     def conversation(self, conversation_id: str, owner: str = "") -> Conversation:
         row = self._table.conversation(conversation_id, owner)
@@ -393,9 +393,9 @@ class Conversations:
         self.conversation(conversation_id, owner)
         return self._checkpoints.values(conversation_id, namespace) if namespace else {}
 
-    def cited(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
+    def find_citing_turns(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
         """Return the owner's turns whose answers cite the page, latest first."""
-        return [self._view(turn) for turn in self._table.cited(library, owner, url_hash)]
+        return [self._view(turn) for turn in self._table.find_citing_turns(library, owner, url_hash)]
 
     def most_cited(self, library: str, owner: str = "") -> list[str]:
         """Return the hashes of the pages that the owner's latest answers cite most."""
@@ -421,9 +421,9 @@ class Conversations:
         if not self._table.set_link(conversation_id, owner, ""):
             raise RagError("conversation_unknown")
 
-    def linked(self, link: str) -> tuple[Conversation, list[TurnView]]:
+    def find_by_link(self, link: str) -> tuple[Conversation, list[TurnView]]:
         """Return a linked conversation and its answered turns, for people who may read all `linked_libraries`."""
-        conversation = self._table.linked(link)
+        conversation = self._table.find_by_link(link)
         if conversation is None:
             raise RagError("conversation_unknown")
         turns = [self._view(turn) for turn in self._table.turns(conversation.id, conversation.owner)]
@@ -431,7 +431,7 @@ class Conversations:
 
     def list_link_libraries(self, link: str) -> list[str]:
         """Return the libraries that the answers of a linked conversation were written from."""
-        conversation, turns = self.linked(link)
+        conversation, turns = self.find_by_link(link)
         answer_libraries = {citation.library for turn in turns if turn.answer for citation in turn.answer.citations}
         scope_libraries = {name for turn in turns for name in turn.settings.get("scope", {}).get("libraries", ())}
         return sorted({conversation.library, *answer_libraries, *scope_libraries} - {""})

@@ -63,7 +63,7 @@ class Feedback:
         if self._rated is not None and turn.run_id:
             self._rated(turn.run_id, rating)
 
-    def given(self, turn_id: str, owner: str = "") -> dict[str, str]:
+    def details(self, turn_id: str, owner: str = "") -> dict[str, str]:
         """Return the owner's `reason`, `comment` and `correction`, empty if there are none."""
         row = self._database.feedback.of_turn(turn_id, owner) or {"data": {}}
         return {name: str(row["data"].get(name, "")) for name in ("reason", "comment", "correction")}

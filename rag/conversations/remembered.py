@@ -100,7 +100,7 @@ class Remembered:
         notes = [Note(item.key, str(item.value["text"]), str(item.value["at"])) for item in items]
         return sorted(notes, key=lambda note: note.at)
 
-    def told(self, person: str) -> list[str]:
+    def notes_for_model(self, person: str) -> list[str]:
         """Return the latest of a person's notes, oldest first, as many as a model gets."""
         texts: list[str] = []
         for note in reversed(self.notes(person)):

@@ -46,7 +46,7 @@ class App(Protocol):
         """Return what is stored of a connected chat model: its owner, and no key."""
         ...
 
-    def connected(self, source: Any) -> Any:
+    def current_chat(self, source: Any) -> Any:
         """Return the chat model that is connected there now; None means that of the settings.
 
         Raises RagError("evaluation_no_model") if it is no longer connected.
@@ -312,14 +312,14 @@ class EvaluationRuns:
             raise RagError("evaluation_no_model")
         library = setting.library or run.library
         question = setting.question(case, run.library)
-        chat = self._asker.connected(source)
+        chat = self._asker.current_chat(source)
         while True:
             timed_answer = self._wait_for_answer(
                 run, partial(self._asker.ask_as, question, case.history, setting.model, chat), 1 + judge
             )
             if timed_answer is None:
                 return None
-            self._asker.connected(source)  # the model may have been disconnected meanwhile: then this is no answer
+            self._asker.current_chat(source)  # the model may have been disconnected meanwhile: then this is no answer
             if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in AWAY_CODES:
                 break
             self._closed.wait(_LOOK)  # an unavailable database says nothing about the answer

@@ -79,7 +79,7 @@ class Sets:
     def set_of(self, set_id: str) -> SetView:
         return self._view(self._find(set_id))
 
-    def named(self, library: str, name: str) -> SetView | None:
+    def find_by_name(self, library: str, name: str) -> SetView | None:
         """Return a set by its name or id, or None."""
         return next((view for view in self.sets(library) if name in (view.name, view.id)), None)
 

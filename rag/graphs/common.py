@@ -195,7 +195,7 @@ async def complete(
         return ""
     try:
         with budget.reserve(spare):
-            standalone = await condenser.condense(question, memory.followed(history), summary)
+            standalone = await condenser.condense(question, memory.select_exchanges(history), summary)
     except ModelError as error:
         log.info("a follow-up is not completed (%s)", error.code)
         return ""

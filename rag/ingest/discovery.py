@@ -227,7 +227,7 @@ class Frontier:
 
     def contains(self, url: str) -> bool:
         """True if a page at the end of a redirect still belongs to the plan."""
-        return self.plan.kind == "feed" or self._scope.holds(url)
+        return self.plan.kind == "feed" or self._scope.contains(url)
 
     def _admits(self, address: str, depth: int) -> bool:
         if self.plan.kind == "feed":
@@ -235,7 +235,7 @@ class Frontier:
         else:  # the start of a crawl may link to its pages without being one of them
             is_start = self.plan.kind == "crawl" and address == self._start and depth == 0
             is_within = is_start or self._scope.admits(address, depth)
-        return is_within and self._has_room(address) and self.robots.allowed(address)
+        return is_within and self._has_room(address) and self.robots.is_allowed(address)
 
     def _has_room(self, address: str) -> bool:
         """True if the path of `address` has not had too many different queries yet."""

@@ -94,7 +94,7 @@ def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical
 def with_own_name(library: Lookup, read: Read) -> Read:
     """Return an upload as the next version of the document with its name, or numbered if that is another document."""
     page = read.page
-    while read.source.is_upload and (other := library.known([page.url_hash]).get(page.url_hash)):
+    while read.source.is_upload and (other := library.stored_pages([page.url_hash]).get(page.url_hash)):
         if (
             other.text_hash == page.text_hash
             or jaccard_similarity(library.texts([other.url_hash])[other.url_hash], page.text) >= RELATED
@@ -313,7 +313,7 @@ class PrefetchedLookup:
         signatures = list({sign(page.text) for page in self._pages})
         return dict(zip(signatures, self._library.similar_pages_of_each(signatures), strict=True))
 
-    def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+    def stored_pages(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         return {key: page for key, page in self.resolve(url_hashes).items() if page.url_hash == key}
 
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:

@@ -312,7 +312,7 @@ class Ingestor:
             return add_unread_pages(row, item.read)
 
         key = url_hash(source.url)
-        namesake = lookup.known([key]).get(key) if source.is_upload and page.url_hash != key else None
+        namesake = lookup.stored_pages([key]).get(key) if source.is_upload and page.url_hash != key else None
         before = before or _find_stored(lookup, page)
         if before and self._is_current(before, page):
             return report_unchanged(before)
@@ -378,7 +378,7 @@ def _run_soon(batch: Callable[[], T]) -> T:
 
 def _find_stored(lookup: Lookup, page: Page) -> Page | None:
     """Return the page as it is stored now; other pages may have become its aliases since it was read."""
-    return lookup.known([page.url_hash]).get(page.url_hash)
+    return lookup.stored_pages([page.url_hash]).get(page.url_hash)
 
 
 def _describe_change(before: Page | None, page: Page) -> tuple[IngestStatus, str]:

@@ -121,13 +121,13 @@ class CallBudget:
         self.limit = limit if self._most is None else min(limit, self._most)
         self.tokens = None if self._tokens is None else self._tokens + tokens
 
-    def spent(self, seconds: float) -> Spent:
+    def snapshot(self, seconds: float) -> Spent:
         """Return the usage so far, in so many seconds of work."""
         meter = self.meter
         return Spent(seconds, self.used, meter.tokens_in, meter.tokens_out, meter.estimated)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return 0 if self._has_spent_tokens() else max(0, self.limit - self._reserved - self.used)
 
     def spend(self) -> None:
@@ -140,7 +140,7 @@ class CallBudget:
         if self._has_spent_tokens():
             raise ModelError("token_limit", limit=self.tokens)
         share = _SHARE.get()
-        if not self.left or (share and share[0] < 1):
+        if not self.remaining or (share and share[0] < 1):
             raise ModelError("call_limit", limit=self.limit)
         if share:
             share[0] -= 1

@@ -134,14 +134,14 @@ class ChatReasoner:
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
         """Ask in one call which passages do not help."""
-        reply = await self.filled(Grades, requests.grade(self.texts, question, passages))
+        reply = await self.fill(Grades, requests.grade(self.texts, question, passages))
         return [number not in reply.irrelevant for number in range(1, len(passages) + 1)]
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
         """Judge all claims in one call, as `Verifier.verify`."""
-        reply = await self.filled(Judgements, build_check(self.texts, claims, passages, question))
+        reply = await self.fill(Judgements, build_check(self.texts, claims, passages, question))
         return read_judgements(reply, len(claims))
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
@@ -203,7 +203,7 @@ class ChatReasoner:
         """Suggest follow-up questions that the passages answer. Raises ModelError."""
         return drop_intro(await self.lines(requests.suggest(self.texts, question, answer, passages)))
 
-    async def filled(self, schema: type[Filled], prompt: Prompt) -> Filled:
+    async def fill(self, schema: type[Filled], prompt: Prompt) -> Filled:
         """Ask for a reply in the form of `schema`. Raises ModelError, also for a reply that does not match it."""
         fill: Any = self._structured or fill_schema
         pace = await learn(self._fast)

@@ -178,12 +178,12 @@ class ExtractiveReasoner:
             yield separator + sentence.marked_text
             separator = "\n\n"
 
-    def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
+    def distil(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
         """Return the passages with about `share` of their text: the sentences with most of the question's terms."""
         weights = self._question_weights(question)
         return distil(passages, lambda text: _share(weights, self._terms(text)), share)
 
-    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
+    def find_missing_names(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the names of the question that no passage has; none if the passages have enough of them by IDF.
 
         Also none for a question in Latin script with Chinese pages, which spell names differently.

@@ -164,7 +164,7 @@ class Memory:
             return max(0, len(exchanges) - self.window)
         return count_overflowing(exchanges, self.tokens) if self.kind == "buffer" else 0
 
-    def followed(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
+    def select_exchanges(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
         """Return the exchanges for rewriting a follow-up; with a summary, the openings of the last answers suffice."""
         if self.verbatim:
             return list(exchanges[self.begins(exchanges) :])

@@ -74,7 +74,7 @@ class ChatJudge:
 
         A passage that the model skips is not relevant; a quote that is not in its passage is dropped.
         """
-        reply = await self._chat.filled(JudgeReply, requests.judge(self._chat.texts, question, whole, passages))
+        reply = await self._chat.fill(JudgeReply, requests.judge(self._chat.texts, question, whole, passages))
         verdicts = {verdict.number: verdict for verdict in reply.passages}
         return [_judgement(verdicts.get(number), passage) for number, passage in enumerate(passages, 1)]
 

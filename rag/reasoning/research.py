@@ -201,7 +201,7 @@ class ChatResearcher:
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
         """Plan aspects and first steps; `titles` are those of the library's pages."""
-        reply = await self._chat.filled(PlanReply, requests.plan(self._chat.texts, question, titles))
+        reply = await self._chat.fill(PlanReply, requests.plan(self._chat.texts, question, titles))
         aspects = [Aspect(f"a{n}", _short(aspect.text), aspect.kind) for n, aspect in enumerate(reply.aspects, 1)]
         return Plan(tuple(aspects), _steps(reply.steps, MAX_STEPS), _short(reply.unclear))
 
@@ -210,7 +210,7 @@ class ChatResearcher:
         words = f" ({', '.join(task.step.keywords)})" if task.step.keywords else ""
         wanted = task.step.text + words
         prompt = requests.search_query(self._chat.texts, task.question, wanted, task.past, task.headings)
-        reply = await self._chat.filled(QueryReply, prompt)
+        reply = await self._chat.fill(QueryReply, prompt)
         section = reply.section if reply.section in task.headings else ""
         return Query(_short(reply.query) or task.step.text, reply.search, _short(reply.reason), section)
 
@@ -218,7 +218,7 @@ class ChatResearcher:
         """Extract what is relevant to the step's sub-question and to the aspects of the question."""
         aspects = [aspect.text for aspect in task.aspects]
         prompt = requests.distil(self._chat.texts, task.question, task.step.text, aspects, passages)
-        reply = await self._chat.filled(ReadReply, prompt)
+        reply = await self._chat.fill(ReadReply, prompt)
         numbered = [(item.number - 1, item.sentence) for item in reply.sentences if 0 < item.number <= len(passages)]
         quotes = ((place, find_sentences(sentence, passages[place].text)) for place, sentence in numbered)
         verbatim = tuple(dict.fromkeys((place, sentence) for place, sentence in quotes if sentence))
@@ -235,7 +235,7 @@ class ChatResearcher:
             progress.open_steps,
             revisions,
         )
-        reply = await self._chat.filled(ChoiceReply, prompt)
+        reply = await self._chat.fill(ChoiceReply, prompt)
         return Choice(reply.action, _short(reply.justification), _steps(reply.steps, MAX_NEW_STEPS))
 
     def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
@@ -245,7 +245,7 @@ class ChatResearcher:
 
     async def mend(self, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> list[str]:
         """Correct each of the sentences to what the passages support, with marks; empty if they support none of it."""
-        reply = await self._chat.filled(MendReply, requests.mend(self._chat.texts, question, sentences, passages))
+        reply = await self._chat.fill(MendReply, requests.mend(self._chat.texts, question, sentences, passages))
         corrected = {sentence.number: sentence.sentence.strip() for sentence in reply.sentences}
         return [corrected.get(number, "") for number in range(1, len(sentences) + 1)]
 

@@ -23,7 +23,7 @@ class PageReader:
         self._scope = scope
         self._summaries = summaries
 
-    def listed(self, *, dated: bool = True) -> Sequence[Page]:
+    def list_pages(self, *, dated: bool = True) -> Sequence[Page]:
         """Return the pages in scope that are not excluded from answers, newest first, without their text.
 
         Without `dated`, the dates of the scope are ignored.
@@ -32,7 +32,7 @@ class PageReader:
         for library in self._libraries:
             excluded = library.left_out()
             pages = (page for page in library.pages() if page.url_hash not in excluded)
-            by_hash = {**{page.url_hash: page for page in pages if self._scope.holds(page, dated=dated)}, **by_hash}
+            by_hash = {**{page.url_hash: page for page in pages if self._scope.matches(page, dated=dated)}, **by_hash}
         return sorted(by_hash.values(), key=lambda page: page.added_at, reverse=True)
 
     def read(self, url_hash: str) -> Page | None:
@@ -50,7 +50,7 @@ class PageReader:
     def versions(self, url_hash: str) -> Sequence[PageVersion]:
         return self._home(url_hash).versions(url_hash)
 
-    def kept(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
+    def find_summary(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
         """Return the stored summary of this text by this writer, or by any, with its time as `made`."""
         home = self._home(page.url_hash)
         row = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
@@ -60,7 +60,7 @@ class PageReader:
         data |= {name: [{**one, **of} for one in data.get(name, ())] for name in ("citations", "passages")}
         return {**data, "made": row["created_at"], "by": row["author"]}
 
-    def keep(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> object:
+    def save_summary(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> object:
         home = self._home(page.url_hash).name
         return self._summaries.save(home, page.url_hash, page.text_hash, language, by, summary)
 
@@ -68,4 +68,4 @@ class PageReader:
         return home.name if len(self._libraries) > 1 else ""
 
     def _home(self, url_hash: str) -> Library:
-        return next((one for one in self._libraries if one.known([url_hash])), self._libraries[0])
+        return next((one for one in self._libraries if one.stored_pages([url_hash])), self._libraries[0])

@@ -252,8 +252,10 @@ class LibraryGroup:
     def pages(self) -> list[Page]:
         return [page for library in self.libraries for page in library.pages()]
 
-    def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        return {key: page for library in reversed(self.libraries) for key, page in library.known(url_hashes).items()}
+    def stored_pages(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+        return {
+            key: page for library in reversed(self.libraries) for key, page in library.stored_pages(url_hashes).items()
+        }
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
         return {key: text for library in reversed(self.libraries) for key, text in library.texts(url_hashes).items()}

@@ -111,7 +111,7 @@ class ScopedSearch:
         If the named scope has no results, everything is searched, and the notes say so. If the ledger answers, nothing
         is.
         """
-        if cached := self.held(question, how.get("k", K)):
+        if cached := self.find_cached(question, how.get("k", K)):
             return cached
         scope = self._scope(question)
         filters = replace(self._filters, sections=tuple(sections)) if sections else self._filters
@@ -127,14 +127,14 @@ class ScopedSearch:
             return _add_note(result, "scope_named", names)
         return _add_note(self._find(question, filters, before, how), "scope_empty", names)
 
-    def held(self, question: str, k: int = K) -> CachedEvidence | None:
+    def find_cached(self, question: str, k: int = K) -> CachedEvidence | None:
         """Return the ledger's passages if they are likely to answer the question."""
         return self._ledger.find(question, k) if self._ledger else None
 
     def titles(self) -> list[str]:
         """Return the titles of the pages that match the person's filters."""
         filters = Filters(self._filters.pages, self._filters.sites)
-        return [page.title for page in self._pages() if page.title and filters.holds(page, dated=False)]
+        return [page.title for page in self._pages() if page.title and filters.matches(page, dated=False)]
 
     def vector(self, question: str) -> NDArray[np.float32]:
         """Return the unit vector (d,) of a question."""

@@ -110,7 +110,7 @@ def model_asker(chat: ChatReasoner) -> AskModel:
     """Return a function that asks this model; if the model is unsure, the route is `ask`."""
 
     async def ask(message: Message) -> tuple[Route, str]:
-        reply = await chat.filled(RouteReply, requests.route(chat.texts, message.text[:_MAX_CHARACTERS]))
+        reply = await chat.fill(RouteReply, requests.route(chat.texts, message.text[:_MAX_CHARACTERS]))
         is_sure = reply.confidence >= 0.5
         return (reply.route if is_sure else "ask"), " ".join(reply.reason.split())[:_MAX_REASON]
 

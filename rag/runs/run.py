@@ -399,7 +399,7 @@ def build_answer(
     passages: Sequence[Passage] = (),
     statements: tuple[Statement, ...] = (),
 ) -> Answer:
-    steps = tuple(Step(span.name, span.ms, span.attributes) for span in run.trace.done("node"))
+    steps = tuple(Step(span.name, span.ms, span.attributes) for span in run.trace.find_completed("node"))
     return Answer(
         question=run.question.text,
         mode=run.mode.name,

@@ -185,7 +185,7 @@ class Runs:
             run = self._runs.get(run_id)
         return run is not None and not run.done.is_set()
 
-    def going_on(self, *modes: RunMode) -> int:
+    def count_unfinished(self, *modes: RunMode) -> int:
         """Count the unfinished runs, of `modes` if given."""
         with self._lock:
             return sum(run.ended is None and (not modes or run.mode.name in modes) for run in self._runs.values())
@@ -275,7 +275,7 @@ def _make_budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> 
 
 async def _wait_for_reply(run: Run) -> Notice | None:
     """Wait for a person's reply, without a time limit; return a notice if the run is stopped instead."""
-    began, spent = time.monotonic(), run.budget.spent(run.seconds())
+    began, spent = time.monotonic(), run.budget.snapshot(run.seconds())
     run.replied.clear()
     if run.hooks.waits is not None:
         await _report_spans(run)

@@ -165,7 +165,7 @@ class Filters:
     def __bool__(self) -> bool:
         return any((self.pages, self.sites, self.languages, self.sections, self.since, self.until, self.without))
 
-    def holds(self, page: Page, *, dated: bool = True) -> bool:
+    def matches(self, page: Page, *, dated: bool = True) -> bool:
         """Return whether a page matches, with `dated` also by the date it was added; headings are ignored."""
         filters = ((self.pages, page.url_hash), (self.sites, page.site), (self.languages, page.language))
         if page.url_hash in self.without or any(accepted and value not in accepted for accepted, value in filters):

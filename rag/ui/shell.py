@@ -90,7 +90,7 @@ def _unread(app: App, *, in_chat: bool) -> list[str]:
     unread = app.conversations.unread(library, state.owner)
     state.finished = state.finished and state.by_itself
     if in_chat and state.conversation in unread:
-        app.conversations.opened(state.conversation, state.owner)
+        app.conversations.mark_read(state.conversation, state.owner)
         unread.remove(state.conversation)
         state.finished = state.by_itself
     state.by_itself = False

@@ -54,7 +54,7 @@ class Robots:
         self._sites: OrderedDict[Site, _Site] = OrderedDict()
         self._lock = threading.Lock()
 
-    def allowed(self, url: str) -> bool:
+    def is_allowed(self, url: str) -> bool:
         """Return whether a crawler may read `url`; False for an address that is never fetched."""
         try:
             self.check(url)

@@ -56,9 +56,9 @@ class SiteScope:
 
     def admits(self, url: str, depth: int = 0) -> bool:
         """Return whether `url`, found `depth` links from the start, is a page to import."""
-        return depth <= self.max_depth and self.holds(url) and not is_trap(url)
+        return depth <= self.max_depth and self.contains(url) and not is_trap(url)
 
-    def holds(self, url: str) -> bool:
+    def contains(self, url: str) -> bool:
         """Return whether `url` has the right host and path; redirects must stay within them too."""
         parts = split_url(url_key(url))
         site, root = _site_and_folder(self.start, self.prefix)

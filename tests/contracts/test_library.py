@@ -41,7 +41,7 @@ def test_pages_are_stored_told_and_removed(library: Library) -> None:
     stored = [stand.page for stand in commit(library, *drafts)]
     assert [page.chunks for page in stored] == [4, 4, 4] and all(page.added_at and page.generation for page in stored)
     hashes = [page.url_hash for page in stored]
-    assert library.known([*hashes, "0" * 32]) == {page.url_hash: bare(page) for page in stored}
+    assert library.stored_pages([*hashes, "0" * 32]) == {page.url_hash: bare(page) for page in stored}
     assert library.page(hashes[1]) == stored[1] and library.page("0" * 32) is None
     assert library.texts([hashes[0], "0" * 32]) == {hashes[0]: stored[0].text}
     assert {page.url_hash for page in library.pages()} == {*hashes}
@@ -97,8 +97,8 @@ def test_what_is_left_out_is_kept_and_not_found(library: Library) -> None:
     library.sweep()
     found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=10, prefetch=20)
     assert {hit.passage.url_hash for hit in found} == {kept.page.url_hash}
-    library.update_record(replace(library.known([key])[key], status="gone", failures=3))
-    assert (library.known([key])[key].status, library.left_out()) == ("gone", {key})
+    library.update_record(replace(library.stored_pages([key])[key], status="gone", failures=3))
+    assert (library.stored_pages([key])[key].status, library.left_out()) == ("gone", {key})
     library.set_left_out([key], False)
     found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=1, prefetch=20)
     assert [hit.passage.url_hash for hit in found] == [key]

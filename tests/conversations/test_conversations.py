@@ -404,6 +404,6 @@ def test_where_a_page_was_cited_is_known_and_only_to_its_owner(talk: Talk) -> No
     talk.ask(FIRST, ScriptedReasoner(answers=[["Nothing is cited here."]]), owner="ann")
     assert view.answer is not None
     cited = view.answer.citations[0].url_hash
-    assert [turn.id for turn in talk.kept.cited("main", cited, "ann")] == [first.turn_id]
-    assert talk.kept.cited("other", cited, "ann") == []
-    assert talk.kept.cited("main", "0" * 32, "ann") == []
+    assert [turn.id for turn in talk.kept.find_citing_turns("main", cited, "ann")] == [first.turn_id]
+    assert talk.kept.find_citing_turns("other", cited, "ann") == []
+    assert talk.kept.find_citing_turns("main", "0" * 32, "ann") == []

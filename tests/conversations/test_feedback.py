@@ -47,8 +47,8 @@ def test_a_correction_is_the_answer_and_its_sentence_the_evidence(talk: Talk) ->
     feedback = Feedback(talk.database, talk.kept)
     feedback.give(asked.turn_id, -1, reason="wrong", correction="24 kilometres")
     said = {"reason": "wrong", "comment": "", "correction": "24 kilometres"}
-    assert feedback.given(asked.turn_id) == said
-    assert feedback.given(asked.turn_id, "bob") == dict.fromkeys(said, "")
+    assert feedback.details(asked.turn_id) == said
+    assert feedback.details(asked.turn_id, "bob") == dict.fromkeys(said, "")
     (row,) = feedback.questions("main", _page)
     assert (row["question"], row["answers"], row["reason"]) == (SECOND, ["24 kilometres"], "wrong")
     assert row["history"] == [{"question": FIRST, "answer": ""}]

@@ -68,7 +68,7 @@ def test_a_question_is_no_wish(message: str) -> None:
 def test_notes_are_one_persons_and_can_be_edited_and_forgotten(kept: Remembered) -> None:
     first, second = (kept.add("ann", text, lasting=True) for text in (BERLIN, "I like tea"))
     kept.add("bob", "secret", lasting=False)
-    assert [one.text for one in kept.notes("ann")] == [BERLIN, "I like tea"] == kept.told("ann")
+    assert [one.text for one in kept.notes("ann")] == [BERLIN, "I like tea"] == kept.notes_for_model("ann")
     kept.change("ann", first, "I work  in Paris", lasting=True)
     kept.change("bob", first, "mine now", lasting=True)
     kept.forget("bob", second)
@@ -84,7 +84,7 @@ def test_they_are_bounded_and_outlive_the_process(kept: Remembered) -> None:
     with pytest.raises(RagError) as error:
         kept.add("ann", "one more", lasting=True)
     assert error.value.code == "remembered_full"
-    told = kept.told("ann")
+    told = kept.notes_for_model("ann")
     assert sum(map(len, told)) <= 2_000 and told[-1].startswith(f"{MOST - 1} ")
     kept.close()
     again = Remembered(kept._place)

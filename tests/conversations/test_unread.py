@@ -17,9 +17,9 @@ def test_a_report_is_unread_until_it_is_opened(tmp_path: Path) -> None:
     table.finish_turn(answer, {"text": "So."}, {"searches": 1})
     assert table.unread("main", "ann") == ["a"]
     assert table.unread("main", "bob") == table.unread("other", "ann") == []
-    table.opened("a", "bob")
+    table.mark_read("a", "bob")
     assert table.unread("main", "ann") == ["a"]
-    table.opened("a", "ann")
+    table.mark_read("a", "ann")
     assert table.unread("main", "ann") == []
     kept = table.turn(report, "ann")
     assert kept and kept.extra["searches"] == 2

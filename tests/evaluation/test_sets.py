@@ -60,11 +60,11 @@ def test_cases_are_kept_in_order_replaced_and_approved(sets: Sets) -> None:
 def test_sets_by_name(sets: Sets) -> None:
     set_id = sets.create("main", "one")
     assert sets.create("main", "one") == set_id != sets.create("other", "one")
-    found = sets.named("main", "one")
+    found = sets.find_by_name("main", "one")
     assert found is not None
     assert found.id == set_id
     sets.delete(set_id)
-    assert sets.named("main", "one") is None
+    assert sets.find_by_name("main", "one") is None
     for fails in (lambda: sets.cases(set_id), lambda: sets.create("main", " \n ")):
         with pytest.raises(RagError):
             fails()

@@ -372,7 +372,7 @@ def test_keeping_both_ends_the_alias(ingestor: Ingestor, page_server: PageServer
     take(ingestor, old)
     assert take(ingestor, old, "keep_both").status == "added"
     assert urls(ingestor) == {main, old}
-    found = ingestor.library.known([url_hash(main)])[url_hash(main)]
+    found = ingestor.library.stored_pages([url_hash(main)])[url_hash(main)]
     assert found.aliases == ()
 
 

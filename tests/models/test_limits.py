@@ -42,7 +42,7 @@ def test_a_model_that_was_cut_while_it_thought_gets_room_for_it() -> None:
 def test_a_form_that_was_cut_is_asked_for_again() -> None:
     with ChatServer([CUT, '{"irrelevant": [2]}', '{"irrelevant": [2]}']) as server:
         reasoner = ChatReasoner(model_of(server))
-        assert asyncio.run(reasoner.filled(Grades, PROMPT)).irrelevant == [2]
+        assert asyncio.run(reasoner.fill(Grades, PROMPT)).irrelevant == [2]
         assert limits(server)[-1] in (100, 4_100)
 
 
@@ -51,7 +51,7 @@ def test_a_form_that_a_small_model_never_ends_is_no_thought(reply: str) -> None:
     with ChatServer([Reply(reply, finish="length")] * 9) as server:
         reasoner = ChatReasoner(model_of(server))
         with pytest.raises(ModelError):
-            asyncio.run(reasoner.filled(Grades, PROMPT))
+            asyncio.run(reasoner.fill(Grades, PROMPT))
         assert set(limits(server)) == {100}
 
 

@@ -132,9 +132,9 @@ def test_a_budget_refuses_and_reserves() -> None:
     with budget.reserve(1), pytest.raises(ModelError) as caught:
         budget.spend()
     assert caught.value.code == "token_limit"
-    assert budget.left == 4
+    assert budget.remaining == 4
     meter.add(300, 0)
-    assert budget.left == 0
+    assert budget.remaining == 0
 
 
 def test_sums() -> None:

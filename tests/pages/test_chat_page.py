@@ -481,7 +481,7 @@ def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: Fa
     page.text_area(key=f"correction-{turn}").set_value("Every four hours.")
     page.button(key=f"feedback-go-{turn}").click().run()
     assert not page.exception
-    assert app.feedback.given(turn) == {"reason": "wrong", "comment": "", "correction": "Every four hours."}
+    assert app.feedback.details(turn) == {"reason": "wrong", "comment": "", "correction": "Every four hours."}
     assert app.turns()[-1].rating == -1
     page.feedback(key=f"thumbs-{turn}").set_value(None).run()
     assert app.turns()[-1].rating == 0

@@ -27,7 +27,7 @@ def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
     page = open_page("chat")
     page.text_input(key="library-name-main").set_value(" My  Second Library ")
     page.button(key="library-create").click().run()
-    assert [info.shown for info in app.libraries.infos()] == ["main", "My Second Library"]
+    assert [info.display_name for info in app.libraries.infos()] == ["main", "My Second Library"]
     assert page.selectbox[0].options == ["main", "My Second Library"]
     assert page.selectbox[0].value == page.query_params["library"] == "my-second-library"
     assert label("empty_lead", "en") in words(page)

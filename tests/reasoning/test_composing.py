@@ -133,7 +133,7 @@ def test_groups_keep_order_and_numbers() -> None:
 
 
 def test_distilling_keeps_what_bears_on_the_question(runs: Runs) -> None:
-    short = QUOTER.distilled("When was the bridge opened?", PASSAGES, 0.2)
+    short = QUOTER.distil("When was the bridge opened?", PASSAGES, 0.2)
     assert len(short) == len(PASSAGES)
     assert sum(len(one.text) for one in short) < 0.3 * sum(len(one.text) for one in PASSAGES)
     assert "The bridge was opened in 1932." in short[1].text

@@ -107,7 +107,7 @@ def test_a_code_in_the_question_is_that_of_the_quote(
 def test_what_the_question_names_and_the_passages_do_not_is_told(
     reasoner: ExtractiveReasoner, question: str, missing: list[str]
 ) -> None:
-    assert reasoner.unnamed(question, [passage(2, BRIDGE)]) == missing
+    assert reasoner.find_missing_names(question, [passage(2, BRIDGE)]) == missing
 
 
 def test_each_feature_is_a_share_and_an_empty_question_has_none(reasoner: ExtractiveReasoner) -> None:

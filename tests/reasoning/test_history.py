@@ -218,8 +218,8 @@ def test_each_kind_of_memory_shows_what_its_name_says() -> None:
         0,
         len(LONG),
     ]
-    assert buffer.followed(LONG) == LONG and window.followed(LONG) == LONG[-3:]
-    assert window.followed(TALK) == TALK and window.followed([]) == []
-    assert [one.question for one in recent.followed(LONG)] == [one.question for one in LONG[-4:]]
-    assert all(len(one.answer) <= 600 for one in recent.followed(LONG))
-    assert len(Memory("buffer", tokens=HISTORY_TOKENS).followed(LONG)) == len(LONG) - count_overflowing(LONG)
+    assert buffer.select_exchanges(LONG) == LONG and window.select_exchanges(LONG) == LONG[-3:]
+    assert window.select_exchanges(TALK) == TALK and window.select_exchanges([]) == []
+    assert [one.question for one in recent.select_exchanges(LONG)] == [one.question for one in LONG[-4:]]
+    assert all(len(one.answer) <= 600 for one in recent.select_exchanges(LONG))
+    assert len(Memory("buffer", tokens=HISTORY_TOKENS).select_exchanges(LONG)) == len(LONG) - count_overflowing(LONG)

@@ -9,7 +9,7 @@ from rag.models.usage import CallBudget
 def test_a_budget_counts_and_ends() -> None:
     budget = CallBudget(2)
     budget.spend()
-    assert (budget.used, budget.left) == (1, 1)
+    assert (budget.used, budget.remaining) == (1, 1)
     budget.spend()
     with pytest.raises(ModelError) as caught:
         budget.spend()
@@ -31,4 +31,4 @@ def test_a_call_kept_by_a_step_that_failed_is_free_again() -> None:
     budget = CallBudget(1)
     with pytest.raises(ZeroDivisionError), budget.reserve(1):
         raise ZeroDivisionError
-    assert budget.left == 1
+    assert budget.remaining == 1

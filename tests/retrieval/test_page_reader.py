@@ -21,13 +21,13 @@ def test_a_page_is_that_of_the_first_library_that_has_it_and_its_summary_lies_th
         aside = draft("aside").commit(two)
         two.set_left_out([aside.url_hash], True)
         pages = PageReader([one, two], Filters(), database.summaries)
-        assert {page.url_hash for page in pages.listed()} == {both.url_hash, own.url_hash}
+        assert {page.url_hash for page in pages.list_pages()} == {both.url_hash, own.url_hash}
         read = pages.read(both.url_hash)
         assert read and "version 0" in read.text
         assert {passage.library for passage in pages.passages(own.url_hash)} == {"two"}
-        pages.keep(own, "en", "rules", {"citations": [{"n": 1, "library": ""}]})
-        alone = PageReader([two], Filters(), database.summaries).kept(own, "en")
-        several = pages.kept(own, "en", "rules")
+        pages.save_summary(own, "en", "rules", {"citations": [{"n": 1, "library": ""}]})
+        alone = PageReader([two], Filters(), database.summaries).find_summary(own, "en")
+        several = pages.find_summary(own, "en", "rules")
         assert alone and several
         assert [kept["citations"][0]["library"] for kept in (alone, several)] == ["", "two"]
-        assert PageReader([one], Filters(), database.summaries).kept(own, "en") is None
+        assert PageReader([one], Filters(), database.summaries).find_summary(own, "en") is None

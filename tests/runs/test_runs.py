@@ -40,10 +40,10 @@ def _hold(release: threading.Event) -> None:
 def test_starting_returns_at_once_and_events_come_in_order(runs: Runs) -> None:
     ask(runs, ScriptedReasoner())  # the imports are paid for
     run_id = _start(runs, ScriptedReasoner(answers=[[1.5, "In 1953 [1]."]]))
-    assert (runs.answer(run_id), runs.going_on()) == (None, 1)
-    assert (runs.going_on("fast", "deep"), runs.going_on("research")) == (1, 0)
+    assert (runs.answer(run_id), runs.count_unfinished()) == (None, 1)
+    assert (runs.count_unfinished("fast", "deep"), runs.count_unfinished("research")) == (1, 0)
     answer = runs.wait(run_id, 60)
-    assert runs.going_on() == 0
+    assert runs.count_unfinished() == 0
     events = runs.events(run_id)
     assert [event.seq for event in events] == list(range(len(events)))
     assert events[-1].kind == "answer" and events[-1].data is answer is runs.answer(run_id)

@@ -143,10 +143,10 @@ def test_only_items_of_jobs_that_go_on_are_wanted(database: Database) -> None:
     items = database.items
     job_id = database.jobs.create("main", "", [NewItem("a"), NewItem("b")])
     items.finish(job_id, 0, ADDED)
-    assert items.wanted(job_id, 0) is None
-    assert items.wanted(job_id, 1) is not None
+    assert items.find_open(job_id, 0) is None
+    assert items.find_open(job_id, 1) is not None
     database.jobs.set_state(job_id, "cancelled")
-    assert items.wanted(job_id, 1) is None
+    assert items.find_open(job_id, 1) is None
 
 
 def test_a_job_is_what_was_asked_for(database: Database) -> None:

@@ -31,7 +31,7 @@ def test_a_page_comes_back_as_it_went_in(library: Library) -> None:
     assert stored.generation
     assert stored.added_at == stored.updated_at != ""
     assert library.page(given.page.url_hash) == stored
-    assert library.known([given.page.url_hash, "unknown"]) == {given.page.url_hash: replace(stored, text="")}
+    assert library.stored_pages([given.page.url_hash, "unknown"]) == {given.page.url_hash: replace(stored, text="")}
     assert library.pages() == [replace(stored, text="")]
     assert (library.page_count(), library.chunk_count()) == (1, 4)
 
@@ -113,7 +113,7 @@ def test_removed_pages_leave_nothing_behind(library: Library) -> None:
         one.commit(library)
     hashes = [one.page.url_hash for one in drafts]
     assert library.remove([hashes[0], hashes[1], hashes[0], "unknown"]) == 2
-    assert set(library.known(hashes)) == set(hashes[2:])
+    assert set(library.stored_pages(hashes)) == set(hashes[2:])
     assert library.client.count(library.chunks_collection).count == 8
     assert library.clear() == 2
     assert (library.page_count(), library.client.count(library.chunks_collection).count) == (0, 0)
@@ -125,10 +125,10 @@ def test_many_hashes_are_looked_up_at_once(library: Library) -> None:
     for one in drafts:
         one.commit(library)
     unknown = [draft(f"u{n}").page.url_hash for n in range(2500)]
-    assert set(library.known([*unknown, *(one.page.url_hash for one in drafts)])) == {
+    assert set(library.stored_pages([*unknown, *(one.page.url_hash for one in drafts)])) == {
         one.page.url_hash for one in drafts
     }
-    assert library.known([]) == {}
+    assert library.stored_pages([]) == {}
 
 
 def test_a_vector_that_is_not_finite_leaves_the_page_as_it_was(library: Library) -> None:
@@ -233,7 +233,7 @@ def test_an_alias_leads_to_its_page(library: Library) -> None:
         asked[1]: second.url,
         asked[3]: first.url,
     }
-    assert library.known(asked).keys() == {asked[1], asked[3]}
+    assert library.stored_pages(asked).keys() == {asked[1], asked[3]}
     assert library.resolve([]) == {}
 
 
@@ -258,7 +258,7 @@ def test_of_many_aliases_the_newest_stay(library: Library) -> None:
     again = with_aliases(library, "a", many[0], kept[0])
     assert again.aliases == (*kept[2:], many[0], kept[0])
     library.update_record(replace(again, aliases=(*again.aliases, many[1])))
-    stored = library.known([again.url_hash])[again.url_hash]
+    stored = library.stored_pages([again.url_hash])[again.url_hash]
     assert stored.aliases == (*again.aliases[1:], many[1])
     assert library.resolve([alias_hash(many[1])])
     assert library.resolve([alias_hash(again.aliases[0])]) == {}

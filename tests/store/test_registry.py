@@ -52,13 +52,13 @@ def test_a_library_is_renamed_and_keeps_its_name(client: QdrantClient) -> None:
     made(client, "notes", "Notes")
     rename_library(client, "notes", "  My Second\tLibrary ")
     (info,) = library_infos(client)
-    assert (info.name, info.shown) == ("notes", "My Second Library")
+    assert (info.name, info.display_name) == ("notes", "My Second Library")
     assert (info.embedding_model, info.dimension) == (MODEL, DIMENSION)
 
 
 def test_a_library_from_before_there_were_titles_is_called_by_its_name() -> None:
     info = library_from({"name": "old", "embedding_model": MODEL, "dimension": DIMENSION, "created_at": "2025"})
-    assert (info.shown, info.removed_at) == ("old", "")
+    assert (info.display_name, info.removed_at) == ("old", "")
 
 
 @pytest.mark.parametrize("title", ["", "  ", "x" * 61, "a\x00b", "a\u202eb", "a\u200bb", "a\ud800"])

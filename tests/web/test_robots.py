@@ -35,7 +35,7 @@ def serve(server: PageServer, text: str = "", **options: object) -> str:
 def refusal(robots: Robots, url: str) -> str:
     with pytest.raises(IngestError) as raised:
         robots.check(url)
-    assert not robots.allowed(url)
+    assert not robots.is_allowed(url)
     return raised.value.code
 
 
@@ -43,9 +43,9 @@ class TestRules:
     def test_what_may_be_read(self, page_server: PageServer, robots: Robots) -> None:
         serve(page_server, RULES)
         url = page_server.url
-        assert robots.allowed(url("/"))
-        assert robots.allowed(url("/private/open.html"))
-        assert robots.allowed(url("/robots.txt"))
+        assert robots.is_allowed(url("/"))
+        assert robots.is_allowed(url("/private/open.html"))
+        assert robots.is_allowed(url("/robots.txt"))
         assert refusal(robots, url("/private/page")) == "robots_refused"
         assert refusal(robots, url("/a?print=1")) == "robots_refused"
         assert refusal(robots, url("/%70rivate/page")) == "robots_refused"
@@ -60,8 +60,8 @@ class TestRules:
 
     def test_our_own_group_comes_before_that_for_all(self, page_server: PageServer, robots: Robots) -> None:
         serve(page_server, "User-agent: *\nDisallow: /\n\nUser-agent: pagelight\nUser-agent: x\nDisallow: /no\n")
-        assert robots.allowed(page_server.url("/yes"))
-        assert not robots.allowed(page_server.url("/no"))
+        assert robots.is_allowed(page_server.url("/yes"))
+        assert not robots.is_allowed(page_server.url("/no"))
 
     def test_requests_a_while(self) -> None:
         rules = parse_rules(b"User-agent: *\nRequest-rate: 1/5s\n")
@@ -72,7 +72,7 @@ class TestRules:
         serve(page_server, RULES)
         assert refusal(robots, page_server.url("/open/../private/page")) == "robots_refused"
         assert refusal(robots, page_server.url("/open/%2e%2E/private/page")) == "robots_refused"
-        assert robots.allowed(page_server.url("/private/../open"))
+        assert robots.is_allowed(page_server.url("/private/../open"))
 
     @pytest.mark.parametrize("name", ["Pagelight/1.0", "Pagelight bot", "pagelight", "PAGELIGHT*"])
     def test_ways_to_name_us(self, name: str) -> None:
@@ -105,7 +105,7 @@ class TestRules:
 
     def test_a_page_in_its_place_says_nothing(self, page_server: PageServer, robots: Robots) -> None:
         page_server.add("/robots.txt", "<!doctype html><title>Not found</title>")
-        assert robots.allowed(page_server.url("/a"))
+        assert robots.is_allowed(page_server.url("/a"))
 
     def test_rules_for_very_many_programs(self) -> None:
         """Rules that are copied to every program of their group take minutes."""
@@ -131,7 +131,7 @@ class TestStatus:
     @pytest.mark.parametrize("status", [401, 403, 404, 410])
     def test_none_allows_all(self, page_server: PageServer, robots: Robots, status: int) -> None:
         serve(page_server, "User-agent: *\nDisallow: /", status=status)
-        assert robots.allowed(page_server.url("/a"))
+        assert robots.is_allowed(page_server.url("/a"))
 
     @pytest.mark.parametrize("status", [429, 500, 503])
     def test_a_fault_refuses_all(self, page_server: PageServer, robots: Robots, status: int) -> None:
@@ -148,17 +148,17 @@ class TestStatus:
     def test_redirects_are_followed(self, page_server: PageServer, robots: Robots) -> None:
         serve(page_server, "", status=301, headers={"Location": "/rules.txt"})
         page_server.add("/rules.txt", "User-agent: *\nDisallow: /a", content_type="text/plain")
-        assert not robots.allowed(page_server.url("/a"))
+        assert not robots.is_allowed(page_server.url("/a"))
 
     def test_a_circle_is_none(self, page_server: PageServer, robots: Robots) -> None:
         serve(page_server, "", status=302, headers={"Location": "/robots.txt"})
-        assert robots.allowed(page_server.url("/a"))
+        assert robots.is_allowed(page_server.url("/a"))
 
     def test_what_is_never_fetched(self, robots: Robots) -> None:
         with pytest.raises(FetchError) as raised:
             robots.check("http://169.254.169.254/latest")
         assert raised.value.code == "blocked"
-        assert not robots.allowed("ftp://example.com/x")
+        assert not robots.is_allowed("ftp://example.com/x")
 
     def test_a_name_that_leads_inside(self) -> None:
         """The rules are fetched through the guard, and it is the guard that is told of."""
@@ -179,34 +179,34 @@ class TestTime:
         clock = Clock()
         robots = Robots(fetcher, clock=clock)
         serve(page_server, "User-agent: *\nDisallow: /a")
-        assert not robots.allowed(page_server.url("/a"))
+        assert not robots.is_allowed(page_server.url("/a"))
         serve(page_server, "User-agent: *\nDisallow: /b")
         clock.now = CACHE_SECONDS - 1
-        assert not robots.allowed(page_server.url("/a"))
+        assert not robots.is_allowed(page_server.url("/a"))
         clock.now = CACHE_SECONDS + 1
-        assert robots.allowed(page_server.url("/a"))
-        assert not robots.allowed(page_server.url("/b"))
+        assert robots.is_allowed(page_server.url("/a"))
+        assert not robots.is_allowed(page_server.url("/b"))
 
     def test_a_fault_is_asked_again_soon_and_older_rules_stay(self, page_server: PageServer, fetcher: Fetcher) -> None:
         clock = Clock()
         robots = Robots(fetcher, clock=clock)
         serve(page_server, "", status=500)
-        assert not robots.allowed(page_server.url("/b"))
+        assert not robots.is_allowed(page_server.url("/b"))
         serve(page_server, "User-agent: *\nDisallow: /a")
         clock.now += RETRY_SECONDS + 1
-        assert robots.allowed(page_server.url("/b"))
+        assert robots.is_allowed(page_server.url("/b"))
         serve(page_server, "", status=500)
         clock.now += CACHE_SECONDS + 1
-        assert robots.allowed(page_server.url("/b"))
-        assert not robots.allowed(page_server.url("/a"))
+        assert robots.is_allowed(page_server.url("/b"))
+        assert not robots.is_allowed(page_server.url("/a"))
 
 
 def test_hosts_have_their_own(page_server: PageServer, robots: Robots) -> None:
     serve(page_server, "User-agent: *\nDisallow: /")
     with PageServer() as other, Fetcher([page_server.pair, other.pair], gates=HostGates(2, 0.0)) as fetcher:
         both = Robots(fetcher)
-        assert not both.allowed(page_server.url("/a"))
-        assert both.allowed(other.url("/a"))
+        assert not both.is_allowed(page_server.url("/a"))
+        assert both.is_allowed(other.url("/a"))
 
 
 def test_many_threads_ask_once(page_server: PageServer, robots: Robots) -> None:
@@ -219,5 +219,5 @@ def test_many_threads_ask_once(page_server: PageServer, robots: Robots) -> None:
     make: Callable[[], Reply] = slowly
     page_server.add_reply("/robots.txt", make)
     with ThreadPoolExecutor(8) as pool:
-        assert not any(pool.map(robots.allowed, [page_server.url("/a")] * 8))
+        assert not any(pool.map(robots.is_allowed, [page_server.url("/a")] * 8))
     assert page_server.count("/robots.txt") == 1

@@ -151,6 +151,6 @@ def test_same_site() -> None:
 @pytest.mark.parametrize("url", ["http://[::1/x", "https://a\u2100b.com/", "http://[domain]/x"])
 def test_what_is_no_address_is_nowhere(url: str) -> None:
     scope = SiteScope("https://example.com/docs/")
-    assert not scope.holds(url) and not scope.admits(url)
-    assert not same_site(url, "https://example.com/") and not SiteScope(url).holds("https://example.com/")
+    assert not scope.contains(url) and not scope.admits(url)
+    assert not same_site(url, "https://example.com/") and not SiteScope(url).contains("https://example.com/")
     assert page_address(url) and SiteScope(url).folder and is_page_name(url) and not is_trap(url)

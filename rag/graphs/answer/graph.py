@@ -93,7 +93,7 @@ def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["gen
     """Rewrite only while rewrites remain, and calls for the answer after it."""
     if state["outcome"]:
         return "__end__"
-    is_exhausted = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.left < 2
+    is_exhausted = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.remaining < 2
     return "generate" if state["relevant"] or state["broken"] or is_exhausted else "rewrite"
 
 

@@ -137,7 +137,7 @@ async def _choose(state: LoopState, context: LoopContext) -> tuple[AgentDecision
     try:
         with context.budget.reserve_end():
             choice = read_decision(await context.reasoner.decide(question, history, tools))
-            if choice.problem and context.budget.left:
+            if choice.problem and context.budget.remaining:
                 complaint = [HumanMessage(question), AIMessage(_complaint(choice.problem))]
                 choice = read_decision(await context.reasoner.decide(question, [*history, *complaint], tools))
     except ModelError as error:
@@ -299,7 +299,7 @@ async def _missing_names(
         return []
     cited = [(citation.url_hash, citation.start) for citation in citations]
     quoted = [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
-    return await asyncio.to_thread(context.quoter.unnamed, question_of(state), quoted)
+    return await asyncio.to_thread(context.quoter.find_missing_names, question_of(state), quoted)
 
 
 def _is_ungraded(state: LoopState) -> bool:

@@ -38,7 +38,7 @@ async def write(
     """
     context = runtime.context
     question, deep = question_of(state), state["run_mode"] == "deep"
-    calls = context.budget.left - bool(context.verifiers)  # one for the check
+    calls = context.budget.remaining - bool(context.verifiers)  # one for the check
     tokens = context.options.context_tokens
     if isinstance(context.reasoner, ChatReasoner):
         with suppress(ModelError):  # the call for the answer reports what is wrong
@@ -108,7 +108,7 @@ async def distill(question: str, passages: Sequence[Passage], plan: Plan, contex
     if choice is None and (plan.way != "stuff" or fits >= 1.0):
         return passages
     share = min(fits, 0.5 if choice else 1.0)
-    return await asyncio.to_thread(context.quoter.distilled, question, passages, share)
+    return await asyncio.to_thread(context.quoter.distil, question, passages, share)
 
 
 def _stream_answer(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:

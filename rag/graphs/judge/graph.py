@@ -62,7 +62,7 @@ def _after_pick(state: TreeState, runtime: Runtime[TreeContext]) -> list[Send] |
     if not running or state["stop"]:
         return "write"
     context = runtime.context
-    share = max(0, context.budget.left - CALLS_RESERVED) // len(running)
+    share = max(0, context.budget.remaining - CALLS_RESERVED) // len(running)
     limit = nodes.CALLS_PER_JUDGEMENT * nodes.calls_per_level(context)
     return [Send("level", LevelState(node=one, whole=question_of(state), allowed=min(limit, share))) for one in running]
 

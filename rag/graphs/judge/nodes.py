@@ -111,7 +111,7 @@ def _free_slots(state: TreeState, context: TreeContext) -> int:
     limit = min(context.limits.at_once, searches_left(state, context))
     if context.model is None:
         return limit
-    return min(limit, max(1, (context.budget.left - CALLS_RESERVED) // calls_per_level(context)))
+    return min(limit, max(1, (context.budget.remaining - CALLS_RESERVED) // calls_per_level(context)))
 
 
 def calls_per_level(context: TreeContext) -> int:

@@ -94,7 +94,7 @@ def _end_state(
     text, stop = check.text, state["stop"]
     if not text.strip() or (not check.citations and declines(text)):
         return end_update("not_in_pages", Notice("not_in_pages"))
-    names = context.rules.quoter.unnamed(question_of(state), passages) if context.model is None else []
+    names = context.rules.quoter.find_missing_names(question_of(state), passages) if context.model is None else []
     notice: Notice | None = None
     if problem:
         notice = problem

@@ -70,7 +70,7 @@ def _after_dispatch(
     if not running or state["stop"]:
         return "write"
     context = runtime.context
-    spare = max(0, context.budget.left - CALLS_RESERVED - 1)
+    spare = max(0, context.budget.remaining - CALLS_RESERVED - 1)
     paths = (entry["passage"]["section"] for entry in state["ledger"].values())
     headings = list(dict.fromkeys(path[-1] for path in paths if path))[:_HEADINGS]
     return [
@@ -115,7 +115,7 @@ def _context(run: Run) -> ResearchContext:
         web=None if cannot_ask else cache.retriever.web,
         titles=cache.retriever.titles,
         answerable=cache.answerable,
-        holds=lambda question: cache.retriever.held(question) is not None,
+        holds=lambda question: cache.retriever.find_cached(question) is not None,
         may_wait=bool(run.thread),
         condenser=run.condenser,
         verifiers=run.verifiers,

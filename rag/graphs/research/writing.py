@@ -92,7 +92,7 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
     context, question = runtime.context, question_of(state)
     passages = [passage_of(data) for data in state["passages"]]
     check = await _check(state["text"], passages, question, context)
-    if check.doubtful() and context.model is not None and context.budget.left:
+    if check.doubtful() and context.model is not None and context.budget.remaining:
         check = await _repair(check, passages, question, context)
     struck = [check.text[start:stop] for start, stop in check.doubtful()]
     if struck:
@@ -127,7 +127,7 @@ async def _repair(check: Check, passages: Sequence[Passage], question: str, cont
     text = check.text
     for (start, stop), sentence in sorted(zip(doubtful, sentences, strict=True), reverse=True):
         text = text[:start] + (sentence or text[start:stop]) + text[stop:]
-    return await _check(text, passages, question, context, ask=context.budget.left > 0)
+    return await _check(text, passages, question, context, ask=context.budget.remaining > 0)
 
 
 async def quote_findings(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _end_state(
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
         return end_update("not_in_pages", Notice("not_in_pages"))
-    names = context.rules.quoter.unnamed(question_of(state), passages) if context.model is None else []
+    names = context.rules.quoter.find_missing_names(question_of(state), passages) if context.model is None else []
     if not has_citations:
         notice = Notice("no_citations")
     elif stop["code"] not in (_SOUND if context.model is not None else _SOUND_BY_RULES):

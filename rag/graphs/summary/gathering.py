@@ -70,12 +70,12 @@ def is_standalone(question: Question, reader: PageReader | None) -> bool:
     """Return whether the question needs no conversation: it asks for changes in the library, or names pages."""
     if question.options.route == ROUTE or question.scope.pages or reader is None:
         return True
-    return bool(find_named_pages(question.text, list(reader.listed(dated=True))))
+    return bool(find_named_pages(question.text, list(reader.list_pages(dated=True))))
 
 
 def select_pages(question_text: str, question: Question, reader: PageReader) -> list[Page]:
     """Return the pages of the scope, without their text; by name, if the person selected none."""
-    all_pages = list(reader.listed(dated=question.options.route != ROUTE))
+    all_pages = list(reader.list_pages(dated=question.options.route != ROUTE))
     has_scope = question.scope.pages or question.scope.sites
     return all_pages if has_scope else _find_named(question_text, all_pages) or all_pages
 
@@ -84,7 +84,7 @@ def missing_page(
     question_text: str, question: Question, reader: PageReader, search: Callable[[str], Sequence[Passage]]
 ) -> Notice | None:
     """Return a notice that no page has the given name, with the nearest pages; None if one has it or none is named."""
-    topic, all_pages = topic_of(question_text), list(reader.listed())
+    topic, all_pages = topic_of(question_text), list(reader.list_pages())
     has_scope = question.scope.pages or question.scope.sites or question.options.route == ROUTE
     if has_scope or not topic or not all_pages or _find_named(question_text, all_pages):
         return None

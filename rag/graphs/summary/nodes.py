@@ -94,7 +94,7 @@ def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, 
     whole = content.page is not None and is_only_name(text, content.page)
     return (
         content,
-        reader.kept(content.page, language, context.writer) if content.page and whole else None,
+        reader.find_summary(content.page, language, context.writer) if content.page and whole else None,
         content.notice,
     )
 
@@ -124,7 +124,7 @@ def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[
             remaining = room
         batches[-1].append(number)
         remaining -= size
-    return batches[: max(1, context.budget.left - CALLS_RESERVED)]
+    return batches[: max(1, context.budget.remaining - CALLS_RESERVED)]
 
 
 async def note(state: NoteInput, runtime: Running) -> Result:

@@ -165,7 +165,7 @@ def _store(state: SummaryState, result: Mapping[str, Any], context: SummaryConte
     passages = [{**passage, "text": ""} for passage in result["passages"]]
     language = question_language(question_of(state))
     summary |= {"told": state["told"], "composed": state["composed"], "passages": passages}
-    context.reader.keep(page, language, context.writer, summary)
+    context.reader.save_summary(page, language, context.writer, summary)
 
 
 async def rescue(run: Run) -> Mapping[str, Any]:

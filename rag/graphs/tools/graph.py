@@ -71,7 +71,7 @@ def _work(run: Run) -> Work:
         language="zh" if is_chinese(run.question.text) else "en",
         now=datetime.now().astimezone(),
         search=cache.search,
-        pages=reader.listed if reader else tuple,
+        pages=reader.list_pages if reader else tuple,
         text=text,
         web=cache.retriever.web if options.web == "allowed" or options.route == "web" else None,
         code=options.code,

@@ -67,7 +67,7 @@ class Calls:
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
         while True:
             with budget.reserve_end():
-                tools = self._available_tools() if budget.left and len(self.uses) < MOST_CALLS else []
+                tools = self._available_tools() if budget.remaining and len(self.uses) < MOST_CALLS else []
             reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
             calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
             if not calls:

@@ -187,9 +187,9 @@ class Jobs:
                 self._run(job_id)
         return job_id
 
-    def kept_files(self, library: str) -> int:
+    def count_unread_files(self, library: str) -> int:
         """Return the number of uploaded files that had no result and that this version would read differently."""
-        return self._items.kept_files(library, self._owner, READING_VERSION)
+        return self._items.count_stored_files(library, self._owner, READING_VERSION)
 
     def reread_files(self, library: str) -> list[str]:
         """Read these files again; return the ids of their jobs."""

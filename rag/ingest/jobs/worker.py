@@ -241,7 +241,7 @@ class Worker:
             for result in results:
                 if result.position == DISCOVERY:
                     continue
-                if (item := self._items.wanted(job_id, result.position)) is None:
+                if (item := self._items.find_open(job_id, result.position)) is None:
                     run.release(result.position)
                 else:
                     items.append((item, result))

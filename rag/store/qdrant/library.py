@@ -74,7 +74,7 @@ def open_library(
     if (info.embedding_model, info.dimension) != (embedding_model, dimension):
         raise ModelMismatchError(
             "model_mismatch",
-            library=info.shown,
+            library=info.display_name,
             made_with=info.embedding_model,
             made_dimension=info.dimension,
             asked=embedding_model,
@@ -114,7 +114,7 @@ class Library(Searcher):
 
     # Pages
 
-    def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+    def stored_pages(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         """Return the stored pages among these, by hash, in one query."""
         ids = [page_id(url_hash) for url_hash in dict.fromkeys(url_hashes)]
         if not ids:
@@ -140,7 +140,7 @@ class Library(Searcher):
         records = [*walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES)]
         rows = [record.payload or {} for record in reversed(records) if not is_removed(record)]
         by_alias = {alias: self._page_from(row) for row in rows for alias in hashes.keys() & row["alias_hashes"]}
-        return by_alias | self.known(url_hashes)
+        return by_alias | self.stored_pages(url_hashes)
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = _MAX_CLAIMANTS) -> dict[str, list[Page]]:
         """Return pages that claim one of these addresses as their own, by the given hash.
@@ -262,7 +262,7 @@ class Library(Searcher):
     def chunks(self, url_hash: str) -> list[Passage]:
         """Return the page's chunks in order, without damaged ones."""
         for _ in range(_READ_TRIES):
-            page = self.known([url_hash]).get(url_hash)
+            page = self.stored_pages([url_hash]).get(url_hash)
             if page is None:
                 return []
             points = list(walk(self.client, self.chunks_collection, _chunks_filter(page)))
@@ -283,7 +283,7 @@ class Library(Searcher):
     def reusable_vectors(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
         """Return the vectors of the page's chunks by `content_hash`; None if the model cannot read the text."""
         vectors = {}
-        page = self.known([url_hash]).get(url_hash)
+        page = self.stored_pages([url_hash]).get(url_hash)
         if page is None:
             return {}
         only = _chunks_filter(page)

@@ -81,7 +81,7 @@ class Move:
 
     def __init__(self, source: Library, model: str, dimension: int, encode: Encode) -> None:
         if model == source.embedding_model:
-            raise StoreError("move_same_model", library=source.info.shown, model=model)
+            raise StoreError("move_same_model", library=source.info.display_name, model=model)
         self._client = source.client
         self._source = source
         self._encode = encode
@@ -89,7 +89,7 @@ class Move:
         with self._locks.lock_all():
             info = check_present(source.client, source.name)
             if info.embedding_model != source.embedding_model:
-                raise LibraryMovedError("library_moved", library=info.shown)
+                raise LibraryMovedError("library_moved", library=info.display_name)
             source.client.set_payload(LIBRARIES, {"moving_to": model}, [library_id(source.name)], ordering=ORDER)
             ensure_library(source.client, source.name, model, dimension)
         earlier = tuple(sorted({*info.earlier_models, source.embedding_model}))

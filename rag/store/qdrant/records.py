@@ -202,7 +202,7 @@ class LibraryInfo:
     fingerprints: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         return self.title or self.name
 
     @property

@@ -75,7 +75,9 @@ def check_not_removed(client: QdrantClient, name: str) -> None:
     """Raise StoreError("library_removed") for a deleted library that can be restored."""
     for info in library_infos(client, removed=True):
         if info.name == name:
-            raise StoreError("library_removed", library=info.shown, until=f"{info.restorable_until:%Y-%m-%d %H:%M} UTC")
+            raise StoreError(
+                "library_removed", library=info.display_name, until=f"{info.restorable_until:%Y-%m-%d %H:%M} UTC"
+            )
 
 
 def is_expired(info: LibraryInfo) -> bool:
@@ -107,7 +109,7 @@ def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
 def check_format(info: LibraryInfo) -> None:
     """Raise StoreError for a library of an older or newer program."""
     if info.format != FORMAT:
-        raise StoreError("library_newer" if info.format > FORMAT else "library_older", library=info.shown)
+        raise StoreError("library_newer" if info.format > FORMAT else "library_older", library=info.display_name)
 
 
 def note_fingerprint(client: QdrantClient, info: LibraryInfo, model: str, fingerprint: str) -> None:
@@ -172,7 +174,7 @@ class ImportReservation:
 
     def _check(self) -> None:
         if self._owner != _record(self._client, self._info.name).get("maker"):
-            raise StoreError("library_arriving", library=self._info.shown)
+            raise StoreError("library_arriving", library=self._info.display_name)
 
     def _payload(self, *, importing: bool) -> dict[str, Any]:
         import_fields = {"importing": True, "seen": time.time()} if importing else {}
@@ -196,7 +198,7 @@ def clear_dead_import(client: QdrantClient, name: str) -> None:
 
 def _check_not_importing(client: QdrantClient, record: Mapping[str, Any]) -> None:
     if record.get("importing") and is_shared(client) and time.time() - record.get("seen", 0.0) < _TIMEOUT:
-        raise StoreError("library_arriving", library=library_from(record).shown)
+        raise StoreError("library_arriving", library=library_from(record).display_name)
 
 
 def _owner_filter(name: str, owner: str) -> list[models.Condition]:
@@ -231,7 +233,7 @@ def check_title(client: QdrantClient, title: str, of: str = "") -> str:
     if not plain.isprintable() or not 0 < len(plain) <= _MAX_TITLE:
         raise StoreError("library_title_wrong", most=_MAX_TITLE)
     others = [*library_infos(client), *library_infos(client, removed=True)]
-    if any(info.shown.casefold() == plain.casefold() for info in others if info.name != of):
+    if any(info.display_name.casefold() == plain.casefold() for info in others if info.name != of):
         raise StoreError("library_title_taken", title=plain)
     return plain
 

@@ -136,7 +136,7 @@ def open_import(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Libra
     ensure_registry(client)
     with library_locks(client, info.name).lock_all():
         if library_info(client, info.name) is not None:
-            raise StoreError("library_exists", library=info.shown)
+            raise StoreError("library_exists", library=info.display_name)
         check_free(client, info.name)
         reservation = ImportReservation(client, info)
         reservation.begin()

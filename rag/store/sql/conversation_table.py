@@ -150,7 +150,7 @@ class ConversationTable(Table):
         )
         return [row["id"] for row in rows]
 
-    def opened(self, conversation_id: str, owner: str) -> None:
+    def mark_read(self, conversation_id: str, owner: str) -> None:
         self._file.write(
             "UPDATE turns SET extra = json_patch(extra, '{\"unread\": null}') WHERE conversation_id = ? AND owner = ?"
             " AND instr(extra, '\"unread\"') > 0",
@@ -241,7 +241,7 @@ class ConversationTable(Table):
         """Return the ids of all conversations in the library, for every owner."""
         return [row["id"] for row in self._file.rows("SELECT id FROM conversations WHERE library = ?", library)]
 
-    def cited(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
+    def find_citing_turns(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
         """Return the owner's turns whose answers cite the page, latest first."""
         rows = self._file.rows(
             # The cheap search for the hash, which passages may have too, skips most answers.
@@ -291,7 +291,7 @@ class ConversationTable(Table):
             "UPDATE conversations SET link = ? WHERE id = ? AND owner = ?", *(link, conversation_id, owner)
         )
 
-    def linked(self, link: str) -> Conversation | None:
+    def find_by_link(self, link: str) -> Conversation | None:
         """Return the conversation with this link, for any owner."""
         conversations = self._conversations("c.link = ? AND c.link <> ''", link)
         return conversations[0] if conversations else None

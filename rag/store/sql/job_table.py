@@ -126,7 +126,7 @@ class ItemTable(Table):
             batches = " AND (payload IS NOT NULL OR job_id IN (SELECT id FROM jobs WHERE bulk = 0))"  # not batch pages
             return db.execute(statement + batches, (job_id,)).rowcount
 
-    def kept_files(self, library: str, owner: str | None, reading: int) -> int:
+    def count_stored_files(self, library: str, owner: str | None, reading: int) -> int:
         """Count the stored files of the library's jobs last read by rules older than `reading`.
 
         With `owner`, only that person's and those without an owner.
@@ -154,7 +154,7 @@ class ItemTable(Table):
         rows = self._file.rows(f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND position = ?", job_id, position)
         return _item(rows[0]) if rows else None
 
-    def wanted(self, job_id: str, position: int) -> JobItem | None:
+    def find_open(self, job_id: str, position: int) -> JobItem | None:
         """Return the item, if it has no result and its job was not cancelled."""
         rows = self._file.rows(
             f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND position = ? AND result IS NULL"

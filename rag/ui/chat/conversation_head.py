@@ -114,7 +114,7 @@ def _draw_export(
 def draw_shared(app: App, link: str, language: Language) -> None:
     """Draw the conversation with this link, or a warning if there is none."""
     try:
-        conversation, turns = app.conversations.linked(link)
+        conversation, turns = app.conversations.find_by_link(link)
     except RagError as error:
         st.warning(escape_line(say(error.notice, language)), icon=":material/link_off:")
         return

@@ -93,7 +93,7 @@ def _existing_libraries(app: App, scope: Scope) -> list[str]:
 
 def _draw_libraries(app: App, library: str, scope: Scope, language: Language) -> None:
     """Draw the choice of more libraries to search and, once some are selected, their weights."""
-    titles = {info.name: info.shown for info in app.libraries.infos()}
+    titles = {info.name: info.display_name for info in app.libraries.infos()}
     others = [name for name in titles if name != library]
     if not others:
         return
@@ -234,7 +234,7 @@ def _set_scope(scope: Scope) -> None:
 def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
     """Return the titles of the pages and libraries in the scope."""
     libraries = (library, *_existing_libraries(app, scope))
-    pages = unless_away(lambda: app.reading(libraries).known(scope.pages)) if scope.pages else {}
+    pages = unless_away(lambda: app.reading(libraries).stored_pages(scope.pages)) if scope.pages else {}
     titles = {url_hash: page.title or page.url for url_hash, page in (pages or {}).items()}
     return titles | {name: app.libraries.title(name) for name in scope.libraries}
 

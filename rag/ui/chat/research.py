@@ -235,7 +235,7 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
 def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Language, *, key: str) -> None:
     """Draw the web pages of a run that are not in the library, with a button that adds them."""
     passages = {passage["url_hash"]: passage for passage in trail.get("ledger", ()) if passage["source"] == "web"}
-    existing = app.library(library).known(list(passages)) if passages else {}
+    existing = app.library(library).stored_pages(list(passages)) if passages else {}
     urls = [passage["url"] for url_hash, passage in passages.items() if url_hash not in existing]
     if not urls:
         return

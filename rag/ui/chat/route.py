@@ -132,7 +132,7 @@ def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> 
     rows = turn.route.get("remove") or turn.route.get("near") or ()
     for place, row in enumerate(rows):
         home = row["library"] or library
-        pages = unless_away(lambda home=home, row=row: app.library(home).known([row["url_hash"]]))  # type: ignore[misc]
+        pages = unless_away(lambda home=home, row=row: app.library(home).stored_pages([row["url_hash"]]))  # type: ignore[misc]
         if pages is not None and not pages:
             text = label("way_removed", language, title=escape_line(row["title"]))
             st.caption(f":green[:material/check:] {text}")
@@ -151,7 +151,10 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
             draw_progress(app, jobs_of(app).job(data["job"]), language)
         return
     rows = sorted(data.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
-    pages = unless_away(lambda: app.library(library).known([row["url_hash"] for row in rows if row["url_hash"]])) or {}
+    pages = (
+        unless_away(lambda: app.library(library).stored_pages([row["url_hash"] for row in rows if row["url_hash"]]))
+        or {}
+    )
     if data["route"] == "save":
         saved = [row["url_hash"] for row in rows if row["status"] in SAVED]
         draw_import_card(app, library, saved, partial(ask, app, library), language, key=turn.id)

@@ -90,7 +90,7 @@ def _draw_add_buttons(app: App, library: str, language: Language) -> None:
 def _draw_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
     """Draw the newest pages, and those that answers cited most."""
     most_cited = app.conversations.most_cited(library, session().owner)
-    pages = unless_away(lambda: app.library(library).known(most_cited)) or {}
+    pages = unless_away(lambda: app.library(library).stored_pages(most_cited)) or {}
     left, right = st.columns(2)
     with left:
         _draw_pages("newest", newest, language)
@@ -140,7 +140,7 @@ class _Example(NamedTuple):
 
 def example_questions(app: App, library: str, language: Language, among: Sequence[str] | None = None) -> list[str]:
     """Return a few questions about pages of `library` (and of `among`, if given), in `language` if there are any."""
-    pages = unless_away(lambda: app.library(library).known([example.page for example in _examples()])) or {}
+    pages = unless_away(lambda: app.library(library).stored_pages([example.page for example in _examples()])) or {}
     selected = pages.keys() if among is None else pages.keys() & set(among)
     return _pick_examples([example for example in _examples() if example.page in selected], language)
 

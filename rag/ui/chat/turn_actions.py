@@ -56,7 +56,7 @@ def _rate(app: App, turn: TurnView) -> None:
 
 
 def _draw_details(app: App, turn: TurnView, language: Language) -> None:
-    feedback = app.feedback.given(turn.id, session().owner)
+    feedback = app.feedback.details(turn.id, session().owner)
     with st.form(f"feedback-form-{turn.id}", border=False):
         if turn.rating < 0:
             st.selectbox(

@@ -115,7 +115,7 @@ def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Langua
 def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
     """Return the titles of the items' pages by the items' positions."""
     pages = {item.position: page_of(item.result) for item in items if item.result}
-    saved = unless_away(lambda: app.library(job.library).known([page for page in pages.values() if page])) or {}
+    saved = unless_away(lambda: app.library(job.library).stored_pages([page for page in pages.values() if page])) or {}
     return {position: saved[page].title for position, page in pages.items() if page in saved}
 
 

@@ -66,7 +66,7 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     """Return the changed states of the pages that the turn cites, by url_hash."""
     if not turn.stamps:
         return {}
-    pages = unless_away(lambda: app.reading(libraries_of(app, library, turn)).known(list(turn.stamps)))
+    pages = unless_away(lambda: app.reading(libraries_of(app, library, turn)).stored_pages(list(turn.stamps)))
     if pages is None:
         return {}
     states: dict[str, PageNow] = {key: "off_site" for key, page in pages.items() if page.status == "gone"}

@@ -124,7 +124,7 @@ def draw_import_card(
 
     `samples` are questions that these pages are known to answer.
     """
-    pages = unless_away(lambda: app.library(library).known(url_hashes)) if url_hashes else None
+    pages = unless_away(lambda: app.library(library).stored_pages(url_hashes)) if url_hashes else None
     existing = [url_hash for url_hash in dict.fromkeys(url_hashes) if url_hash in pages] if pages else []
     if not existing:
         return

@@ -54,7 +54,7 @@ def _select(state: Session, name: str) -> None:
 def draw_picker(app: App, language: Language) -> None:
     """Draw the choice of libraries, and the button that creates one."""
     current = current_library(app)
-    titles = {info.name: info.shown for info in app.libraries.infos()}
+    titles = {info.name: info.display_name for info in app.libraries.infos()}
     titles.setdefault(current, current)  # not listed while the engine is away
     # Each library has separate fields, so that a late click changes nothing in another one.
     picker = f"library-picker-{current}"
@@ -139,10 +139,10 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
 
 def draw_removed(app: App, language: Language) -> None:
     """Draw the deleted libraries that can be restored."""
-    for info in app.libraries.removed():
+    for info in app.libraries.removed_libraries():
         until = moment(info.restorable_until.isoformat())
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):
-            st.caption(label("library_kept", language, title=escape_line(info.shown), until=until))
+            st.caption(label("library_kept", language, title=escape_line(info.display_name), until=until))
             if st.button(label("library_restore", language), icon=":material/undo:", key=f"restore-{info.name}"):
                 if attempt(lambda name=info.name: app.libraries.restore(name)):  # type: ignore[misc]
                     use_library(info.name)

@@ -167,7 +167,7 @@ def parts_of(text: str, size: int = _PART) -> list[int]:
 
 def _draw_cited(app: App, library: str, page: Page, language: Language) -> None:
     """Draw this person's questions that cite the page, newest first, each opening its conversation."""
-    turns = app.conversations.cited(library, page.url_hash, session().owner)
+    turns = app.conversations.find_citing_turns(library, page.url_hash, session().owner)
     if not turns:
         st.info(label("cited_none", language), icon=":material/format_quote:")
     for place, turn in enumerate(turns):

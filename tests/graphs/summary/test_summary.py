@@ -57,7 +57,7 @@ class Pages:
     scope: Filters = field(default_factory=Filters)
 
     def listed(self, *, dated: bool = True) -> list[Page]:
-        return [replace(one, text="") for one in self.all if self.scope.holds(one, dated=dated)]
+        return [replace(one, text="") for one in self.all if self.scope.matches(one, dated=dated)]
 
     def read(self, url_hash: str) -> Page | None:
         return next((one for one in self.all if one.url_hash == url_hash), None)

@@ -263,12 +263,12 @@ def test_files_that_nothing_came_of_are_read_again_by_newer_rules(
     files = [("note.md", b"# Note\n\nA note of the harbour."), ("empty.md", b" \n"), ("torn.pdf", b"%PDF-1.4 torn")]
     job_id = jobs.submit_files(files, library="main")
     assert sorted(statuses(finished(jobs, job_id))) == ["added", "failed", "failed"]
-    assert (jobs.kept_files("main"), jobs.reread_files("main")) == (0, [])
+    assert (jobs.count_unread_files("main"), jobs.reread_files("main")) == (0, [])
     monkeypatch.setattr(service, "READING_VERSION", READING_VERSION + 1)
-    assert (jobs.kept_files("main"), jobs.kept_files("other")) == (2, 0)
+    assert (jobs.count_unread_files("main"), jobs.count_unread_files("other")) == (2, 0)
     assert jobs.reread_files("main") == [job_id]
     assert [item.attempts for item in finished(jobs, job_id).items] == [1, 2, 2]
-    assert jobs.kept_files("main") == 0
+    assert jobs.count_unread_files("main") == 0
 
 
 def test_nothing_to_retry_leaves_the_job_as_it_is(jobs: Jobs) -> None:
