@@ -36,7 +36,7 @@ _WARM_UP_LIMIT = 120.0
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    with tempfile.TemporaryDirectory() as folder, chat_server(options.pause, options.multiply_dimension) as chat:
+    with tempfile.TemporaryDirectory() as folder, chat_server(options.pause, options.times) as chat:
         data, settings = Path(folder) / "data", {"LLM_MODEL": "test", "LLM_BASE_URL": chat}
         load_samples(data)
         with serving(data, settings, Path(folder) / "stages.json") as served:

@@ -23,7 +23,7 @@ def main() -> None:
         reply = rules(request)
         if reply.tool_calls or "[1]" not in reply.text:
             return reply
-        return replace(reply, text=" ".join([reply.text] * options.multiply_dimension), pause=options.pause)
+        return replace(reply, text=" ".join([reply.text] * options.times), pause=options.pause)
 
     with ChatServer(respond, port=options.port) as server:
         print(server.base_url, flush=True)

@@ -35,7 +35,7 @@ class Quantity:
 
     def multiply_dimension(self, other: Quantity, power: int = 1) -> Dimension:
         """Return the dimension of the product with a power of `other`."""
-        return tuple(a - b for a, b in zip(self.dimension, other.dimension, strict=True))
+        return tuple(a + power * b for a, b in zip(self.dimension, other.dimension, strict=True))
 
     def power(self, exponent: int) -> Quantity:
         return Quantity(self.value**exponent, tuple(part * exponent for part in self.dimension))
