@@ -35,7 +35,7 @@ class AnsweringByRule:
     def source_of(self, chat: Any) -> Any:
         return chat
 
-    def connected(self, source: Any) -> Any:
+    def current_chat(self, source: Any) -> Any:
         return source
 
     def ask_as(

@@ -165,13 +165,13 @@ class FakeLibrary:
     def page_count(self) -> int:
         return len(self.stored)
 
-    def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+    def stored_pages(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         return {page.url_hash: page for page in self.stored if page.url_hash in url_hashes}
 
     resolve = known
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
-        return {url_hash: page.text for url_hash, page in self.known(url_hashes).items()}
+        return {url_hash: page.text for url_hash, page in self.stored_pages(url_hashes).items()}
 
     def chunk_count(self) -> int:
         return sum(page.chunks for page in self.stored)
@@ -253,7 +253,7 @@ class FakeJobs:
         self.by_id[job_id].state = "running"
         return job_id
 
-    def kept_files(self, library: str) -> int:
+    def count_unread_files(self, library: str) -> int:
         return self.kept
 
     def reread_files(self, library: str) -> list[str]:
@@ -331,7 +331,7 @@ class FakeOverviews:
 
     def of(self, library: str, url_hashes: Sequence[str], reasoner: object, language: str) -> Future[Overview]:
         made: Future[Overview] = Future()
-        known = self.open(library).known(list(url_hashes))
+        known = self.open(library).stored_pages(list(url_hashes))
         pages = [(known[one], f"About {known[one].title}.") for one in url_hashes if one in known]
         made.set_result(Overview(tuple(pages), self.questions))
         return made

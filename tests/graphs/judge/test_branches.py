@@ -30,7 +30,7 @@ class Asking:
     async def answer(self, parts: Any, passages: Sequence[Passage]) -> AsyncIterator[str]:
         yield f"{passages[0].text} [1]"
 
-    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
+    def find_missing_names(self, question: str, passages: Sequence[Passage]) -> list[str]:
         return []
 
 

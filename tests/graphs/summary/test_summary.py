@@ -56,7 +56,7 @@ class Pages:
     summaries: dict[Any, Mapping[str, Any]] = field(default_factory=dict)
     scope: Filters = field(default_factory=Filters)
 
-    def listed(self, *, dated: bool = True) -> list[Page]:
+    def list_pages(self, *, dated: bool = True) -> list[Page]:
         return [replace(one, text="") for one in self.all if self.scope.matches(one, dated=dated)]
 
     def read(self, url_hash: str) -> Page | None:
@@ -68,10 +68,10 @@ class Pages:
     def versions(self, url_hash: str) -> list[PageVersion]:
         return self.older[url_hash]
 
-    def kept(self, page: Page, language: str, by: str) -> Mapping[str, Any] | None:
+    def find_summary(self, page: Page, language: str, by: str) -> Mapping[str, Any] | None:
         return self.summaries.get((page.url_hash, page.text_hash, language, by))
 
-    def keep(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> None:
+    def save_summary(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> None:
         self.summaries[page.url_hash, page.text_hash, language, by] = {**summary, "made": "2026-02-01T00:00:00+00:00"}
 
 

@@ -35,7 +35,7 @@ class Pages:
     listing: list[Page] = field(default_factory=lambda: PAGES)
     text: str = TEXT
 
-    def listed(self, *, dated: bool = True) -> list[Page]:
+    def list_pages(self, *, dated: bool = True) -> list[Page]:
         return self.listing
 
     def read(self, url_hash: str) -> Any:

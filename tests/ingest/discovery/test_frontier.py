@@ -21,7 +21,7 @@ from tests.support.site_server import SiteServer
 class Everything:
     """Robots that refuse nothing, and no network."""
 
-    def allowed(self, url: str) -> bool:
+    def is_allowed(self, url: str) -> bool:
         return True
 
 
