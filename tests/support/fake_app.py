@@ -168,7 +168,7 @@ class FakeLibrary:
     def stored_pages(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         return {page.url_hash: page for page in self.stored if page.url_hash in url_hashes}
 
-    resolve = known
+    resolve = stored_pages
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
         return {url_hash: page.text for url_hash, page in self.stored_pages(url_hashes).items()}
