@@ -169,7 +169,7 @@ class InstantSearch:
     def titles(self) -> list[str]:
         return []
 
-    def held(self, question: str) -> None:
+    def find_cached(self, question: str) -> None:
         return None
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:

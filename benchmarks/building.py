@@ -74,7 +74,7 @@ class Load:
             number += 1
 
     def pop_figures(self) -> dict[str, float]:
-        """Return milliseconds since the last call: the longest tick, and p95 and worst of a search."""
+        """Return milliseconds since the last call: the longest pause, and p95 and worst of a search."""
         seconds = {name: np.array(values) * 1000 for name, values in self.seconds.items()}
         for values in self.seconds.values():
             values.clear()

@@ -2,7 +2,7 @@
 
     python -m benchmarks.foreign [--sets natural,cast,chroma,xquad-zh] [--limit 100] [--data FOLDER]
 
-Each library gets the answerable questions of its own set, and as many of the other sets that none of its pages answers.
+Each library gets the answerable questions of its set, and as many of the other sets that none of its pages answers.
 "Refused" means "not in your pages". A right quote is lost if an answerable question is refused although its first quote
 would contain the answer. With 95% intervals. Decision 12 chose its bound by these figures.
 """

@@ -19,7 +19,7 @@ from rag.ui.kit.escape import escape_line
 from rag.ui.kit.navigation import SHARE_PARAMS, current_language, go, shared_links
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.serving.uploads import release, upload_limits
 from rag.ui.shell import open_app
 
@@ -137,7 +137,7 @@ def _draw_count(urls: list[str], dropped: int, pasted: str, language: Language) 
     if not urls:
         st.caption(label("add_found_none", language))
         return
-    text = counted("add_found_one", "add_found", len(urls), language)
+    text = label_count("add_found_one", "add_found", len(urls), language)
     if dropped:
         text += f" · {label('add_dropped', language, count=dropped, limit=_LIMIT)}"
     st.caption(text)
@@ -172,7 +172,7 @@ def _draw_stored_files(app: App, library: str, language: Language) -> None:
     if not count:
         return
     st.caption(label("add_files_kept", language))
-    text = counted("add_files_reread_one", "add_files_reread", count, language)
+    text = label_count("add_files_reread_one", "add_files_reread", count, language)
     if st.button(text, icon=":material/replay:", key="files-reread"):
         _start(next(iter(jobs_of(app).reread_files(library)), None))
 

@@ -13,7 +13,7 @@ from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
 from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.library.access import draw_access
 from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
 from rag.ui.library.map import draw_map, draw_view, map_of
@@ -132,13 +132,13 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
 
 def _lead(pages: list[Page], language: Language) -> str:
     sites = len({page.site for page in pages if page.site})
-    return counted(
+    return label_count(
         "library_lead_one",
         "library_lead",
         len(pages),
         language,
         chunks=chunk_count(sum(page.chunks for page in pages), language),
-        sites=counted("library_site", "library_sites", sites, language),
+        sites=label_count("library_site", "library_sites", sites, language),
     )
 
 

@@ -17,7 +17,7 @@ from rag.ui.kit.parts import draw_page_head, duration, empty_state
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.kit.sources import draw_passage
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _summary(result: Retrieval, language: Language) -> str:
     if not result.passages:
         return label("search_found_none_filtered" if session().scope.filter_count else "search_found_none", language)
     time = duration(sum(result.ms.values()), language)
-    return counted("search_count_one", "search_count", len(result.passages), language, time=time)
+    return label_count("search_count_one", "search_count", len(result.passages), language, time=time)
 
 
 draw()

@@ -117,7 +117,7 @@ def test_own_models_can_be_forbidden() -> None:
         ChatOptions("a", OURS["llm_base_url"], fast_model="dearer"),
     ):
         assert refused(models.chat, chat).code == "chat_own_forbidden"
-        assert refused(models.served, chat).code == "chat_own_forbidden"
+        assert refused(models.list_served, chat).code == "chat_own_forbidden"
         assert refused(models.connect, chat, "browser").code == "chat_own_forbidden"
     assert models.chat(ChatOptions("a", OURS["llm_base_url"], temperature=0.5))
 
@@ -183,11 +183,11 @@ def test_both_models_are_tested_and_kept() -> None:
 
 def test_the_services_own_list() -> None:
     with ChatServer(lists=["a", "b"], key="right") as server:
-        assert chats().served(ChatOptions("", server.base_url, "right")) == ["a", "b"]
-        assert refused(chats().served, ChatOptions("", server.base_url, "wrong")).code == "connect_wrong_key"
-    assert refused(chats().served, ChatOptions("", server.base_url)).code == "connect_unreachable"
+        assert chats().list_served(ChatOptions("", server.base_url, "right")) == ["a", "b"]
+        assert refused(chats().list_served, ChatOptions("", server.base_url, "wrong")).code == "connect_wrong_key"
+    assert refused(chats().list_served, ChatOptions("", server.base_url)).code == "connect_unreachable"
     with ChatServer(lists=None) as server:
-        assert refused(chats().served, ChatOptions("", server.base_url)).code == "connect_no_list"
+        assert refused(chats().list_served, ChatOptions("", server.base_url)).code == "connect_no_list"
 
 
 def test_a_key_is_not_in_what_is_printed() -> None:

@@ -134,7 +134,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "transfers": {**dict.fromkeys(("export", "bring_in"), BEGINS), "library_of": PROGRAM},
     "chats": {
         **dict.fromkeys(("of_settings", "own_allowed"), OPERATOR),
-        **dict.fromkeys(("chat", "fast_chat", "test", "served", "is_own", "pace"), TYPED),
+        **dict.fromkeys(("chat", "fast_chat", "test", "list_served", "is_own", "pace"), TYPED),
         "connect": BEGINS,
     },
     "connected": {"keep": BEGINS},

@@ -32,12 +32,28 @@ def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
     assert not list(prose.in_docstring("Run `git restore anew`."))
 
 
-def test_public_names_are_read_and_private_ones_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_and_docstrings_are_checked_but_for_replies_of_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(prose, "ROOT", tmp_path)
-    code = 'class Page:\n    def text(self):\n        "What it says."\n\n\ndef _of():\n    "What it is."\n'
+    code = """
+class Page:
+    def _text(self):
+        "What it says."
+
+    def told(self): ...
+
+    @property
+    def quoted(self): ...
+
+
+class Reply(BaseModel):
+    "What the passage says."
+"""
     (tmp_path / "room.py").write_text(code, encoding="utf-8")
-    (finding,) = [one for file in prose.files(("room.py",)) for one in prose.code_findings(file)]
-    assert finding.startswith("room.py:2: begins with “What”")
+    found = [one for file in prose.files(("room.py",)) for one in prose.code_findings(file)]
+    assert [one.partition(" ")[0] for one in found] == ["room.py:3:", "room.py:6:"]
+    assert "“What”" in found[0] and "“told”" in found[1]
 
 
 def test_the_texts_of_the_program_have_none() -> None:

@@ -1,7 +1,7 @@
-"""What people would otherwise use, each a module that is run by itself: PAGES QUESTIONS RUN [K].
+"""Alternatives that people use, each a module to run as a command: PAGES QUESTIONS RUN [K].
 
-It writes one JSON line a question, {"id", "hits": [{"url", "text"}]}, to RUN, and prints one with
-`stored_s`, `chunks`, `ms` (a question) and `encoded` (tokens that went through the model).
+It writes one JSON line per question, {"id", "hits": [{"url", "text"}]}, to RUN, and prints one with
+`stored_s`, `chunks`, `ms` (per question) and `encoded` (tokens through the model).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["PEERS", "Peer"]
 
 @dataclass(frozen=True)
 class Peer:
-    """`module` is run by itself; with `own_packages` in the environment of `environment.py`."""
+    """`module` runs as a command; with `own_packages` in the environment of `environment.py`."""
 
     name: str
     module: str

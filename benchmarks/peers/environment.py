@@ -1,9 +1,9 @@
-"""Environments of their own for peers and packages beside ours, so that the project's pins stay what they are.
+"""Separate environments for peers and other packages, so that the project's pins stay unchanged.
 
-    python -m benchmarks.peers.environment      make the peers' now; a benchmark that needs one does so by itself
+    python -m benchmarks.peers.environment      make the peers' now; a benchmark that needs one makes it, too
 
-The peers' lies in benchmarks/out/peers, holds what benchmarks/requirements.txt names, and finds everything else
-(torch, the weights) where the project's Python has it. That of METRICS shares nothing.
+The peers' is benchmarks/out/peers, with the packages of benchmarks/requirements.txt; everything else (torch, the
+weights) comes from the project's Python. That of METRICS shares nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REQUIREMENTS = HERE / "requirements.txt"
 
 @dataclass(frozen=True)
 class Environment:
-    """What it holds, where it lies, and whether it finds the project's packages as well."""
+    """Its requirements and folder, and whether it sees the project's packages, too."""
 
     requirements: Path
     folder: Path

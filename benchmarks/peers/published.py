@@ -1,8 +1,8 @@
-"""What ragas and ir-measures themselves make of cases and rankings: FOLDER URL.
+"""Scores of cases and rankings by ragas and ir-measures themselves: FOLDER URL.
 
 FOLDER has cases.jsonl (question, answer, reference, passages), exported.jsonl (RAGAS's columns, as this project writes
-them), rankings.json and vectors.json; URL is that of a chat server. Writes scores.json, and exported.jsonl once more as
-ragas's own data set writes it (back.jsonl). Runs in the environment METRICS, without this project's packages.
+them), rankings.json and vectors.json; URL is that of a chat server. Writes scores.json, and exported.jsonl as
+ragas's data set writes it (back.jsonl). Runs in the environment METRICS, without this project's packages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def of_answers(cases: list[dict[str, Any]], url: str, vectors: Mapping[str
     from ragas.llms import llm_factory
 
     client = AsyncOpenAI(base_url=url, api_key="none")
-    metrics = _metrics(llm_factory("given", client=client), _given(vectors))
+    metrics = _metrics(llm_factory("given", client=client), _make_embedding(vectors))
     return {case["id"]: {name: await _score(metric, case) for name, metric in metrics.items()} for case in cases}
 
 
@@ -49,7 +49,7 @@ async def _score(metric: Any, case: Mapping[str, Any]) -> float:
     return float((await metric.ascore(**{name: case[name] for name in wanted if name in case})).value)
 
 
-def _given(vectors: Mapping[str, list[float]]) -> Any:
+def _make_embedding(vectors: Mapping[str, list[float]]) -> Any:
     from ragas.embeddings.base import BaseRagasEmbedding
 
     class Given(BaseRagasEmbedding):

@@ -1,4 +1,4 @@
-"""Runs a peer over a set, in a process of its own."""
+"""Running a peer over a set, in a separate process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run_peer(peer: Peer, data: Dataset, k: int, *, reuse: bool = False) -> Run:
 
 
 def _identity(data: Dataset, k: int) -> str:
-    """What a run depends on besides the peer: the set, the peers' versions, k."""
+    """Return a digest of what a run depends on besides the peer: the set, the peers' versions, k."""
     parts = (json.dumps([data.pages, data.questions]), environment.REQUIREMENTS.read_text(encoding="utf-8"), str(k))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 

@@ -137,7 +137,7 @@ class ChatModels:
         self.connected.keep(browser, owner, options)
         return Notice("connect_works", {"model": options.model})
 
-    def served(self, options: ChatOptions) -> list[str]:
+    def list_served(self, options: ChatOptions) -> list[str]:
         """Return the models that the service lists, whatever `options.model`. Raises ModelError in the form's words."""
         request = replace(options, model=options.model or "any")
         names = _reword_failures(lambda: BACKGROUND.wait(list_models(self.chat(request))), options)

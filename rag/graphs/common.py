@@ -337,7 +337,7 @@ def time_left(context: Any) -> float:
 def limit_reached(context: Any, searches_left: int) -> str:
     """Return why no more steps may start, or ""."""
     budget = context.budget
-    if context.model is not None and budget.left <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
+    if context.model is not None and budget.remaining <= CALLS_RESERVED and budget.limit > CALLS_RESERVED:
         return "budget_tokens" if budget.used + CALLS_RESERVED < budget.limit else "budget_calls"
     if time_left(context) <= 0:
         return "budget_seconds"
@@ -346,7 +346,7 @@ def limit_reached(context: Any, searches_left: int) -> str:
 
 def usage(context: Any) -> dict[str, float]:
     """Return what a run has used, for its state."""
-    return asdict(context.budget.spent(context.seconds()))
+    return asdict(context.budget.snapshot(context.seconds()))
 
 
 def usage_fields(context: Any, seconds: float) -> dict[str, Any]:

@@ -19,12 +19,12 @@ Language = str
 FOLDER = Path(__file__).resolve().parent
 
 
-def found(folder: Path) -> tuple[Language, ...]:
+def list_languages(folder: Path) -> tuple[Language, ...]:
     """Return the languages that have a file in `folder`."""
     return tuple(sorted(file.stem for file in folder.glob("*.toml")))
 
 
-LANGUAGES = found(FOLDER)
+LANGUAGES = list_languages(FOLDER)
 
 
 @functools.cache
@@ -37,7 +37,7 @@ def sentences(language: Language) -> Mapping[str, str]:
     return own if language == "en" else {**sentences("en"), **own}
 
 
-def preferred(accepted: str) -> Language:
+def choose_language(accepted: str) -> Language:
     """Return the first language of an Accept-Language header that has a file, else English."""
     tags = (tag.split(";")[0].split("-")[0].strip().lower() for tag in accepted.split(","))
     return next((tag for tag in tags if tag in LANGUAGES), "en")

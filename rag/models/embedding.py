@@ -34,7 +34,7 @@ Kind = Literal["passage", "query"]
 class LanguageMeans:
     """Means of unit vectors, (d,), by kind of text, for Chinese and for languages in Latin script.
 
-    In a multilingual model a question is closer to all passages of its own language than to an answer in another.
+    In a multilingual model a question is closer to all passages of its language than to an answer in another.
     Subtracting the means leaves the content (Libovický et al. 2020, "On the Language Neutrality of Pre-trained
     Multilingual Representations", arXiv 2004.05160). `python -m benchmarks.language_means` computes them.
     """

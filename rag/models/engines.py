@@ -243,7 +243,7 @@ def _find_head(model: Any) -> Callable[[Any], Any] | None:
 
 
 class _Group(Generic[Item, Result]):
-    """The items that came in since the last piece of work began."""
+    """The items that arrived since the last piece of work began."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -253,7 +253,7 @@ class _Group(Generic[Item, Result]):
 class CallBatcher(Generic[Item, Result]):
     """Turns many calls with one item each into few calls of `work` with a list.
 
-    No clock is involved: items that come in while the thread is busy are processed together once it is free. `submit`
+    No clock is involved: items that arrive while the thread is busy are processed together once it is free. `submit`
     begins a piece of work in a thread, one after the other.
     """
 

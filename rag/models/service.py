@@ -75,7 +75,7 @@ class Service:
             raise self.unusable_error() from error
 
     def late_error(self, seconds: float) -> ModelError:
-        """Return the error for a reply that did not come in time."""
+        """Return the error for a reply that is too late."""
         return ModelError("service_timeout", seconds=f"{seconds:g}", **self._params)
 
     def unusable_error(self) -> RefusedError:

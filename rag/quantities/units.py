@@ -270,7 +270,7 @@ def _to_measure(unit: Unit) -> Measure:
 
 
 def _convert_cldr_unit(unit: str) -> Measure:
-    """Return the measure of a CLDR unit outside the table: by size, compound or prefix, or else of its own kind."""
+    """Return the measure of a CLDR unit outside the table: by size, compound or prefix, or else of a separate kind."""
     if unit in _SIZES:
         kind, size = _SIZES[unit]
         return Measure(kind, Decimal(size))

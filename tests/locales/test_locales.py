@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import rag.locales
-from rag.locales import FOLDER, LANGUAGES, fill, preferred, say, sentences
+from rag.locales import FOLDER, LANGUAGES, choose_language, fill, say, sentences
 from rag.prompts.texts import PromptTexts
 from rag.types import Notice, because
-from rag.ui.kit.strings import counted, label
+from rag.ui.kit.strings import label, label_count
 from tests.support.sentence_keys import is_used, plurals, uses
 
 NUMBERS = (
@@ -83,8 +83,8 @@ def test_reasons_that_were_stored_in_words_are_still_said() -> None:
 
 
 def test_counts_choose_their_form() -> None:
-    assert counted("chunks_one", "chunks_many", 1, "en") == "1 passage"
-    assert counted("chunks_one", "chunks_many", 1200, "en") == "1,200 passages"
+    assert label_count("chunks_one", "chunks_many", 1, "en") == "1 passage"
+    assert label_count("chunks_one", "chunks_many", 1200, "en") == "1,200 passages"
     assert label("nav_chat", "zh") == "问答"
     assert fill("{count:page|pages}, {n:is|are} {name}", {"count": 1, "n": "2", "name": "{x}"}) == "1 page, 2 are {x}"
     with pytest.raises(KeyError):
@@ -105,7 +105,7 @@ def test_a_file_more_is_a_language_more(tmp_path: Path, monkeypatch: pytest.Monk
     german = '[common]\nlanguage_name = "Deutsch"\nnav_library = "Bibliothek"\n'
     (tmp_path / "de.toml").write_text(german, encoding="utf-8")
     monkeypatch.setattr(rag.locales, "FOLDER", tmp_path)
-    monkeypatch.setattr(rag.locales, "LANGUAGES", rag.locales.found(tmp_path))
+    monkeypatch.setattr(rag.locales, "LANGUAGES", rag.locales.list_languages(tmp_path))
     assert rag.locales.LANGUAGES == ("de", "en", "zh")
     sentences.cache_clear()
     try:
@@ -114,7 +114,7 @@ def test_a_file_more_is_a_language_more(tmp_path: Path, monkeypatch: pytest.Monk
             "Bibliothek",
             "Chat",
         )
-        assert preferred("de-AT,zh;q=0.5") == "de"
+        assert choose_language("de-AT,zh;q=0.5") == "de"
     finally:
         sentences.cache_clear()
 
@@ -124,7 +124,7 @@ def test_a_file_more_is_a_language_more(tmp_path: Path, monkeypatch: pytest.Monk
     [("", "en"), ("zh-CN", "zh"), ("en-GB,zh;q=0.9", "en"), ("xx,zh-TW;q=0.8", "zh"), ("xx", "en"), ("ZH", "zh")],
 )
 def test_the_browsers_language_is_chosen(accepted: str, language: str) -> None:
-    assert preferred(accepted) == language
+    assert choose_language(accepted) == language
 
 
 def test_every_prompt_has_a_name_on_the_screen() -> None:

@@ -10,7 +10,7 @@ from rag.types import Notice, ToolUse, Usage
 from rag.ui.kit.choices import Choices, Scope
 from rag.ui.kit.parts import duration
 from rag.ui.kit.sources import anchor_of
-from rag.ui.kit.strings import counted, label
+from rag.ui.kit.strings import label, label_count
 from rag.web.url_key import url_hash
 from tests.pages.conftest import ROOT, Open, words
 from tests.support.fake_app import FakeApp, FakeChats
@@ -411,7 +411,7 @@ def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
         for n in range(1, 11)
     )
     shown = words(asked(open_page("chat")))
-    assert counted("sources_more_one", "sources_more", 2, "en") in shown
+    assert label_count("sources_more_one", "sources_more", 2, "en") in shown
     line, more = (next(text for text in shown.splitlines() if f"Page {n}]" in text) for n in (8, 9))
     assert "Page 1]" in line and "Page 9" not in line and "Page 10]" in more
 

@@ -65,7 +65,7 @@ class FakeRetriever:
     def titles(self) -> list[str]:
         return []
 
-    def held(self, question: str) -> None:
+    def find_cached(self, question: str) -> None:
         return None
 
     def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:

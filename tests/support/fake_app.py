@@ -458,7 +458,7 @@ class FakeChats(ChatModels):
             raise ModelError("chat_unknown_model", model="none-such")
         return Notice("chat_works", {"model": options.model})
 
-    def served(self, options: ChatOptions) -> list[str]:
+    def list_served(self, options: ChatOptions) -> list[str]:
         return ["qwen3:32b", "qwen3:8b"]
 
 

@@ -15,7 +15,7 @@ from rag.evaluation.metrics import METRICS
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "main.py", *(file for folder in ("rag", "pages", "scripts") for file in (ROOT / folder).rglob("*.py"))]
 ERRORS = {name for name, one in vars(rag.errors).items() if isinstance(one, type) and issubclass(one, Exception)}
-SAYING = ERRORS | {"Notice", "because", "counted", "label", "say"}
+SAYING = ERRORS | {"Notice", "because", "label_count", "label", "say"}
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ def _name(function: ast.expr) -> str:
 
 
 def plurals() -> Iterator[tuple[str, str]]:
-    """Yield the pairs of keys that `counted` chooses from."""
+    """Yield the pairs of keys that `label_count` chooses from."""
     for tree in trees().values():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _name(node.func) == "counted":
+            if isinstance(node, ast.Call) and _name(node.func) == "label_count":
                 keys = [str(one.value) for one in node.args[:2] if isinstance(one, ast.Constant)]
                 if len(keys) == 2:
                     yield keys[0], keys[1]
@@ -58,9 +58,11 @@ def plurals() -> Iterator[tuple[str, str]]:
 
 def _uses(call: ast.Call, where: str) -> Iterator[Use]:
     name, values = _name(call.func), _values(call)
-    for argument in call.args[: 2 if name == "counted" else 1]:
+    for argument in call.args[: 2 if name == "label_count" else 1]:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            yield Use(where, argument.value, values | {"count"} if values is not None and name == "counted" else values)
+            yield Use(
+                where, argument.value, values | {"count"} if values is not None and name == "label_count" else values
+            )
 
 
 def _values(call: ast.Call) -> frozenset[str] | None:

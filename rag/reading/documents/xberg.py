@@ -1,4 +1,4 @@
-"""Office formats without a reader of their own here (.xls, .ods, .odp, .rtf, .msg), read by xberg.
+"""Office formats without another reader (.xls, .ods, .odp, .rtf, .msg), read by xberg.
 
 xberg is an optional requirement that only this module uses. It gets bytes, never a URL, in the process that parses,
 which has no keys. Its output is HTML, converted like that of the other formats.

@@ -295,7 +295,7 @@ def _text(hit: Hit) -> str:
 def _add_translation(
     query: str, language: str, share: float, result: Found, request: SearchRequest, engine: Engine
 ) -> Found:
-    """Merge the hits of both searches, each weighted by how much of its own question it covers."""
+    """Merge the hits of both searches, each weighted by how much of its question it covers."""
     hits, legs = engine.hits(request, text=query)
     merged = merge_searches([(result.hits, share), (hits, coverage(query, hits, engine))])
     params = {"query": query, "language": language}

@@ -269,7 +269,7 @@ class Library(Searcher):
             if len(points) == page.chunks:  # else it changed meanwhile
                 break
         ordered = sorted(points, key=lambda point: int((point.payload or {})["metadata"]["index"]))
-        return [passage for passage in map(self._checked, map(passage_from, ordered)) if passage.text]
+        return [passage for passage in map(self._note_damage, map(passage_from, ordered)) if passage.text]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return chunks by id, in the given order; missing and damaged ones are skipped."""
@@ -277,7 +277,7 @@ class Library(Searcher):
             return []
         points = self.client.retrieve(self.chunks_collection, list(dict.fromkeys(ids)), with_payload=True)
         by_id = {str(point.id): point for point in points}
-        passages = (self._checked(passage_from(by_id[chunk_id])) for chunk_id in ids if chunk_id in by_id)
+        passages = (self._note_damage(passage_from(by_id[chunk_id])) for chunk_id in ids if chunk_id in by_id)
         return [passage for passage in passages if passage.text]
 
     def reusable_vectors(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:

@@ -192,10 +192,10 @@ class Searcher:
             data = (point.payload or {})["metadata"] if point else {}
             if point and (is_unchanged or current.get(data["url_hash"]) == data["generation"]):
                 passage = passage_from(point, ranked.scores["fused"], ranked.ranks, ranked.scores)
-                hits.append(Hit(self._checked(passage), dense_vector(point), terms.get(ranked.id, frozenset())))
+                hits.append(Hit(self._note_damage(passage), dense_vector(point), terms.get(ranked.id, frozenset())))
         return hits
 
-    def _checked(self, passage: Passage) -> Passage:
+    def _note_damage(self, passage: Passage) -> Passage:
         """Return the passage; note its page as damaged if it has no text."""
         if not passage.text:
             self._damaged.add(passage.url_hash)

@@ -15,7 +15,7 @@ from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import language_name, page_count, short_source, strategy_hint, strategy_name, strategy_names
 from rag.ui.kit.session import count_pages, session
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -288,7 +288,7 @@ def _draw_picker(pages: list[Page], language: Language) -> None:
             for page in matches[:_MAX_LISTED]:
                 _draw_page(page)
             if len(matches) > _MAX_LISTED:
-                st.caption(counted("picker_more_one", "picker_more", len(matches) - _MAX_LISTED, language))
+                st.caption(label_count("picker_more_one", "picker_more", len(matches) - _MAX_LISTED, language))
             if not matches:
                 st.caption(label("picker_none", language))
 

@@ -15,7 +15,7 @@ from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.choices import Choices
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import browser, chat_in_use, keep_chat, recall_chat, session
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -58,7 +58,7 @@ def draw_options(app: App, language: Language) -> None:
                 _draw_judge(language, with_model=chat is not None)
             _draw_limits(app, language, with_model=chat is not None)
     if count := len(session().choices.options()):
-        st.caption(counted("options_chosen_one", "options_chosen", count, language), width="content")
+        st.caption(label_count("options_chosen_one", "options_chosen", count, language), width="content")
 
 
 def _height(app: App) -> int:
@@ -163,7 +163,7 @@ def list_models(app: App, chat: ChatOptions, language: Language) -> list[str]:
     if cached is None or cached[0] != chat.service:
         try:
             with st.spinner(label("model_listing", language)):
-                cached = (chat.service, app.chats.served(chat))
+                cached = (chat.service, app.chats.list_served(chat))
         except RagError:
             return []
         st.session_state[_SERVED] = cached

@@ -14,7 +14,7 @@ from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -52,7 +52,7 @@ def usage_parts(usage: Usage, language: Language) -> list[str]:
     tokens = usage.tokens_in + usage.tokens_out
     key = "usage_tokens_about" if usage.estimated else "usage_tokens"
     parts = [
-        counted("usage_call", "usage_calls", usage.calls, language),
+        label_count("usage_call", "usage_calls", usage.calls, language),
         label(key, language, count=f"{tokens:,}"),
     ]
     return parts if usage.money is None else [*parts, label("usage_money", language, money=_format_price(usage.money))]

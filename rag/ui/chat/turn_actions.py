@@ -19,7 +19,7 @@ from rag.ui.kit.choices import MODES, NEED_MODEL
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import close
 from rag.ui.kit.session import chat_in_use, session
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -94,7 +94,7 @@ def draw_feedback_export(app: App, library: str, language: Language) -> None:
         st.caption(label("feedback_none", language))
         return
     good = sum(row["rating"] > 0 for row in rows)
-    count = counted("feedback_count_one", "feedback_count", len(rows), language)
+    count = label_count("feedback_count_one", "feedback_count", len(rows), language)
     st.markdown(f"{count} · :material/thumb_up: {good} · :material/thumb_down: {len(rows) - good}")
     files = st.expander(
         label("feedback_files", language), icon=":material/download:", type="compact", key="feedback-files",

@@ -12,7 +12,7 @@ from rag.ingest.paste import find_urls
 from rag.locales import say
 from rag.ui.kit.escape import escape_line, is_web_url, web_link
 from rag.ui.kit.session import person_id
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.web.search import WebHit
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
 from rag.web.url_key import split_url
@@ -107,7 +107,7 @@ def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: 
         st.caption(label("web_none", language))
         return None
     urls = [hit.url for hit in hits if _draw_hit(hit)]
-    words = counted("web_add_one", "web_add", len(urls), language) if urls else label("add_go", language)
+    words = label_count("web_add_one", "web_add", len(urls), language) if urls else label("add_go", language)
     if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not urls):
         return None
     del st.session_state[_WEB_HITS]

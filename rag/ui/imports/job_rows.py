@@ -16,7 +16,7 @@ from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.session import jobs_of
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, JobItem, JobView
@@ -94,7 +94,7 @@ def draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] =
         _draw_part(app, job, first, language, "job-rows")
     count = sum(job.counts.get(status, 0) for status in aside)
     if count:
-        text = counted("job_rows_aside_one", "job_rows_aside", count, language)
+        text = label_count("job_rows_aside_one", "job_rows_aside", count, language)
         with st.expander(text, icon=":material/list:", type="compact", key="job-rows-aside"):
             _draw_part(app, job, [status for status in ORDER if status in aside], language, "job-rows-saved")
 

@@ -18,7 +18,7 @@ from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, k
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
 from rag.ui.kit.session import jobs_of, session, set_param, show
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, JobView
@@ -111,7 +111,7 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
                 attempt(lambda act=act: act(job.id))  # type: ignore[misc]
                 st.rerun()
         if not job.bulk and (failed or job.discovery == "failed"):
-            text = counted("job_retry_one", "job_retry", failed, language) if failed else label("retry", language)
+            text = label_count("job_retry_one", "job_retry", failed, language) if failed else label("retry", language)
             if st.button(text, icon=":material/replay:", key="job-retry"):
                 attempt(lambda: jobs.retry_failed(job.id))
                 st.rerun()

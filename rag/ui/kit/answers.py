@@ -32,7 +32,7 @@ def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
 
 
 def _with_texts(app: App, library: str, answer: Answer) -> Answer:
-    """Return a stored answer with the texts of its passages; passages of changed pages are left out.
+    """Return a stored answer with the texts of its passages; without those of changed pages.
 
     A passage may have been merged with its neighbours, so its span is cut out of the page; a stored passage with its id
     shows that the page has the same text.

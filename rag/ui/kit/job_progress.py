@@ -17,7 +17,7 @@ from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import short_source
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, JobView
@@ -155,7 +155,9 @@ def _draw_card_pages(overview: Overview, count: int, language: Language, key: st
         _draw_card_page(page, sentence, key)
     if rest := overview.pages[_CARD_PAGES:]:
         more = count - _CARD_PAGES
-        with st.expander(counted("card_more_one", "card_more", more, language), type="compact", key=f"card-more-{key}"):
+        with st.expander(
+            label_count("card_more_one", "card_more", more, language), type="compact", key=f"card-more-{key}"
+        ):
             for page, sentence in rest:
                 _draw_card_page(page, sentence, key)
             if count > len(overview.pages):

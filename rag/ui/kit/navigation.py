@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from rag.locales import preferred
+from rag.locales import choose_language
 from rag.ui.kit.session import session, set_param
 from rag.ui.kit.strings import LANGUAGES, Language, label
 
@@ -83,7 +83,7 @@ def go(name: PageName, **params: str) -> None:
 
 def _browser_language() -> Language:
     """Return the language that the browser asks for, English if it names none."""
-    return preferred(st.context.locale or "")
+    return choose_language(st.context.locale or "")
 
 
 def current_language() -> Language:

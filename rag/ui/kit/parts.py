@@ -15,7 +15,7 @@ from rag.locales import sentences
 from rag.retrieval.strategies import STRATEGIES
 from rag.text import escape_formula
 from rag.ui.kit.escape import JOINER, escape_line, is_web_url
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.web.url_key import split_url
 
 _NUMBER: Final = re.compile(r"[+-]?\d[\d.,]*+%?")
@@ -76,11 +76,11 @@ def language_name(tag: str, language: Language) -> str:
 
 
 def chunk_count(count: int, language: Language) -> str:
-    return counted("chunks_one", "chunks_many", count, language)
+    return label_count("chunks_one", "chunks_many", count, language)
 
 
 def page_count(count: int, language: Language) -> str:
-    return counted("in_use_page", "in_use_pages", count, language)
+    return label_count("in_use_page", "in_use_pages", count, language)
 
 
 def data_table(rows: Sequence[Mapping[str, Any]], **options: Any) -> Any:

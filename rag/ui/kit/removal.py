@@ -10,7 +10,7 @@ import streamlit as st
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import person_id, set_param
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -25,7 +25,7 @@ def confirm_removal(
 ) -> None:
     """Draw a dialog with the pages and a button that deletes them; then `after` is called."""
 
-    @st.dialog(counted("page_remove_title", "pages_remove_title", len(pages), language))
+    @st.dialog(label_count("page_remove_title", "pages_remove_title", len(pages), language))
     def ask() -> None:
         names = [f"- {escape_line(page.title or page.url)}" for page in pages[:_MAX_NAMES]]
         if len(pages) > _MAX_NAMES:
@@ -62,7 +62,7 @@ def draw_undo(app: App, library: str, language: Language) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="removal-undo", gap="small"):
         st.markdown(
-            f":material/delete: {counted('pages_removed_one', 'pages_removed', count, language)}", width="content"
+            f":material/delete: {label_count('pages_removed_one', 'pages_removed', count, language)}", width="content"
         )
         if token and st.button(label("remembered_undo", language), icon=":material/undo:", key="removal-undo-go"):
             st.session_state.pop(_UNDO)

@@ -15,7 +15,7 @@ from rag.ui.kit.escape import escape_line, shorten, web_link
 from rag.ui.kit.parts import site_of
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -81,7 +81,7 @@ def draw_line(
         with st.container(key=f"source-line-{run_id}"):
             st.markdown(" ".join(parts))
     if more := chips[_CHIPS:]:
-        words = counted("sources_more_one", "sources_more", len(more), language)
+        words = label_count("sources_more_one", "sources_more", len(more), language)
         with (
             st.expander(words, icon=":material/link:", type="compact", key=f"more-sources-{run_id}"),
             st.container(key=f"source-line-more-{run_id}"),

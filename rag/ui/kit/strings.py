@@ -6,7 +6,7 @@ from typing import Any
 
 from rag.locales import LANGUAGES, Language, fill, sentences
 
-__all__ = ["LANGUAGES", "Language", "counted", "label"]
+__all__ = ["LANGUAGES", "Language", "label", "label_count"]
 
 
 def label(key: str, language: Language, **values: Any) -> str:
@@ -14,6 +14,6 @@ def label(key: str, language: Language, **values: Any) -> str:
     return fill(sentences(language)[key], values, language)
 
 
-def counted(key_one: str, key_many: str, count: int, language: Language, **values: Any) -> str:
+def label_count(key_one: str, key_many: str, count: int, language: Language, **values: Any) -> str:
     """Return `key_one` for exactly one, else `key_many` with `{count}`."""
     return label(key_one if count == 1 else key_many, language, count=f"{count:,}", **values)

@@ -13,7 +13,7 @@ from rag.types import Answer, Notice, Step
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.parts import duration
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 # Nodes that set up or store the state, without a decision that a reader would want to know.
 _HIDDEN = frozenset({"enter", "close"})
@@ -23,7 +23,7 @@ def steps_head(answer: Answer, language: Language) -> str:
     """Return the number of steps and the total time; empty without steps."""
     count = sum(step.node not in _HIDDEN for step in answer.steps)
     time = duration(answer.seconds * 1000, language)
-    return counted("trace_one", "trace_many", count, language, time=time) if count else ""
+    return label_count("trace_one", "trace_many", count, language, time=time) if count else ""
 
 
 def draw_steps(answer: Answer, settings: Mapping[str, Any], language: Language, *, key: str) -> None:
@@ -90,7 +90,7 @@ def describe(step: Step, language: Language) -> str:
         text = " · ".join(shorten(" ".join(query.split()), 80) for query in queries)
         parts.append(label("detail_query", language, query=escape_line(text)))
     if step.node == "retrieve" and "passages" in detail:
-        parts.append(counted("detail_found_one", "detail_found", int(detail["passages"]), language))
+        parts.append(label_count("detail_found_one", "detail_found", int(detail["passages"]), language))
     if "relevant" in detail and "of" in detail:
         parts.append(label("detail_relevant", language, kept=detail["relevant"], count=detail["of"]))
     elif step.node != "rewrite" and (sentence := _decision(str(detail.get("decision", "")), language)):

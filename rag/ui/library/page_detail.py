@@ -23,7 +23,7 @@ from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import session, set_param
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.kit.sources import anchor_of, draw_line, tip
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.kit.trace import live_lines
 from rag.ui.library.page_list import draw_page_actions
 from rag.ui.library.upkeep import draw_page_schedule
@@ -92,7 +92,7 @@ def _facts_of(page: Page, language: Language) -> list[str]:
     if page.checked_at:
         history.append(label("page_checked", language, when=moment(page.checked_at)))
     if page.failures:
-        history.append(counted("page_failures_one", "page_failures", page.failures, language))
+        history.append(label_count("page_failures_one", "page_failures", page.failures, language))
     return [" · ".join(line) for line in (origin, [size, *history]) if line]
 
 
@@ -104,7 +104,7 @@ def _day(when: str) -> str:
 def _draw_aliases(page: Page, language: Language) -> None:
     if not page.aliases:
         return
-    with st.expander(counted("page_alias_one", "page_aliases", len(page.aliases), language), type="compact"):
+    with st.expander(label_count("page_alias_one", "page_aliases", len(page.aliases), language), type="compact"):
         st.markdown("\n".join(f"- {web_link(short_source(url), url)}" for url in page.aliases))
 
 

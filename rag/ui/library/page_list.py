@@ -16,7 +16,7 @@ from rag.ui.kit.attempt import attempt
 from rag.ui.kit.parts import data_table, language_name, moment, short_source
 from rag.ui.kit.removal import confirm_removal
 from rag.ui.kit.session import person_id, set_param
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.library.page_filter import state_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _columns(language: Language) -> dict[str, Any]:
 def draw_bulk(app: App, library: str, selected: Sequence[Page], excluded: Collection[str], language: Language) -> None:
     """Draw buttons for the selected pages."""
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="bulk", gap="small"):
-        st.markdown(f"**{counted('bulk_one', 'bulk', len(selected), language)}**", width="content")
+        st.markdown(f"**{label_count('bulk_one', 'bulk', len(selected), language)}**", width="content")
         draw_page_actions(app, library, selected, excluded, language, key="bulk")
 
 

@@ -10,7 +10,7 @@ from rag.locales import say
 from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import session, set_param
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.library.libraries import draw_title_field, use_library
 from rag.ui.serving.uploads import release
 
@@ -114,7 +114,7 @@ def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool
 
 
 def _draw_result(transfer: Transfer, language: Language) -> None:
-    pages = counted("in_use_page", "in_use_pages", transfer.pages, language)
+    pages = label_count("in_use_page", "in_use_pages", transfer.pages, language)
     if transfer.path is None:
         st.markdown(label("import_done", language, pages=pages))
         if st.button(label("import_open", language), icon=":material/menu_book:", type="primary", key="import-open"):

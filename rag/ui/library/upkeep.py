@@ -17,7 +17,7 @@ from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.job_progress import summary
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -133,7 +133,7 @@ def _schedule_name(view: ScheduleView, pages: Sequence[Page], language: Language
     titles = [page.title for page in pages if page.url_hash in schedule.url_hashes and page.title]
     if len(schedule.url_hashes) == 1 and titles:
         return titles[0]
-    return counted("schedule_chosen_one", "schedule_chosen", len(schedule.url_hashes), language)
+    return label_count("schedule_chosen_one", "schedule_chosen", len(schedule.url_hashes), language)
 
 
 def _describe_schedule(view: ScheduleView, language: Language) -> list[str]:

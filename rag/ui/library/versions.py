@@ -18,7 +18,7 @@ from rag.types import Page, PageVersion
 from rag.ui.kit.page_html import escape_html
 from rag.ui.kit.parts import moment
 from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE
-from rag.ui.kit.strings import Language, counted, label
+from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -158,7 +158,7 @@ def _amount(pieces: Sequence[DiffPiece], language: Language) -> str:
     added = sum(len(piece.text) for piece in pieces if piece.kind == "added")
     removed = sum(len(piece.text) for piece in pieces if piece.kind == "removed")
     places = sum(piece.kind != "same" and (n == 0 or pieces[n - 1].kind == "same") for n, piece in enumerate(pieces))
-    text = counted("versions_places_one", "versions_places", places, language)
+    text = label_count("versions_places_one", "versions_places", places, language)
     return f"{text} · {label('versions_amount', language, added=f'{added:,}', removed=f'{removed:,}')}"
 
 

@@ -28,7 +28,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from rag.config import Settings
 from rag.errors import ConfigError
-from rag.locales import preferred
+from rag.locales import choose_language
 from rag.ui.kit.browser import SCRIPTS
 from rag.ui.kit.strings import label
 
@@ -177,7 +177,7 @@ def _is_local(name: str) -> bool:
 
 
 def _sentence(reason: Refusal, headers: Headers) -> str:
-    language = preferred(headers.get("accept-language", ""))
+    language = choose_language(headers.get("accept-language", ""))
     name = headers.get("host", "")
     return label(f"refused_{reason}", language, name=name if _HOST.fullmatch(name) else "?")
 

@@ -13,7 +13,7 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rag.locales import preferred
+from rag.locales import choose_language
 from rag.ui.kit.session import is_admitted
 from rag.ui.kit.strings import Language, label
 
@@ -91,7 +91,7 @@ class Uploads:
         return Load(len(sizes), sum(sizes))
 
     def _sentence(self, fault: Refusal, headers: Headers) -> str:
-        language = preferred(headers.get("accept-language", ""))
+        language = choose_language(headers.get("accept-language", ""))
         upload_limits = {"files": SESSION_FILES, "megabytes": self._session_mb}
         return label(f"upload_{fault}", language, **(upload_limits if fault == "session" else {}))
 

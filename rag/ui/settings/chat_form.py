@@ -117,7 +117,7 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
         _say(error, language)
         if error.code in ("connect_no_model", "connect_unknown_model"):
             with suppress(RagError):
-                st.session_state[_MODELS] = app.chats.served(options)
+                st.session_state[_MODELS] = app.chats.list_served(options)
         return
     session().notes.append(notice)
     st.session_state["chat-round"] = _round() + 1
@@ -127,7 +127,7 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
 def _list(app: App, options: ChatOptions, language: Language) -> None:
     try:
         with st.spinner(label("chat_testing", language)):
-            st.session_state[_MODELS] = app.chats.served(options)
+            st.session_state[_MODELS] = app.chats.list_served(options)
     except RagError as error:
         _say(error, language)
 
