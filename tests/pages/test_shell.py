@@ -102,7 +102,7 @@ def test_while_the_database_is_away_the_conversation_stays_and_the_page_comes_ba
         raise StoreAwayError("store_away", since="12:03", url="http://db")
 
     with monkeypatch.context() as away:
-        for call in ("page", "pages", "page_count", "known", "passages", "texts"):
+        for call in ("page", "pages", "page_count", "stored_pages", "passages", "texts"):
             away.setattr(app.library(), call, fail)
         away.setattr(app, "converse", fail)
         page.run()

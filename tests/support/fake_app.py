@@ -614,7 +614,7 @@ class FakeApp:
         options = {one.name: getattr(question.options, one.name) for one in fields(question.options)}
         options["libraries"] = question.libraries
         self.asked.append({**asked, **options, **how})
-        known = self.library(question.library).known
+        known = self.library(question.library).stored_pages
         asking = TurnRequest(
             question, None, None, owner, conversation_id,  # type: ignore[arg-type]
             settings=how.get("settings", {}), suggest=False,
