@@ -41,6 +41,12 @@ ANN, BOB = signed_in("ann@example.com"), signed_in("bob@team.example", "Editors"
 ADMIN = signed_in("root@example.com", admins=("root@example.com",))
 
 
+def test_each_rule_is_for_a_method_that_exists() -> None:
+    classes = {service.__name__: service for service in CLASSES.values()}
+    missing = [f"{name}.{rule}" for name in RULES for rule in RULES[name] if not hasattr(classes[name], rule)]
+    assert missing == []
+
+
 def grants(**roles: Role) -> list[Grant]:
     return [
         Grant("main", subject.replace("_at_", "@").replace("_of_", ":"), role, "") for subject, role in roles.items()
