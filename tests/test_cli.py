@@ -96,6 +96,17 @@ def test_search_explained(capsys: pytest.CaptureFixture[str], folder: Path) -> N
     assert "Used." in printed
 
 
+def test_passages_are_listed_where_the_pages_do_not_answer(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    run(capsys, folder, "import", "--json", str(folder / "pages.jsonl"))
+    capsys.readouterr()
+    assert (
+        main(["--data-dir", str(folder / "data"), "ask", "Who conducts the orchestra of Zanzibar's moon colony?"]) == 0
+    )
+    question, notice, *passages = capsys.readouterr().out.strip().split("\n")
+    assert notice.strip() == "(Your pages don't answer this. Closest passages:)"
+    assert passages[0].split()[0] == "1" and "http" in passages[0] and passages[1].strip()
+
+
 def test_ask_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, rows = run(capsys, folder, "ask", "--json", "--mode", "deep", "When was the bridge opened?")
     assert status == 0

@@ -25,6 +25,8 @@ from rag.types import Answer, Exchange, Passage, ToolUse
 from rag.web.url_key import url_hash
 
 _TOOL_ROUTES = frozenset({"calculate", "date", "statistics", "web", "small_talk", "unknown"})
+_CLOSEST = 3
+"""Passages listed for a question that the pages don't answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +180,11 @@ def _source(source: Mapping[str, Any]) -> str:
 
 
 def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
-    parts = [f"? {question}"]
-    parts += [f"{h['rank']:3}  {h['score']:.3f}  {_source(h)}  {h['url']}\n     {shorten(h['text'])}" for h in hits]
-    return "\n".join(parts)
+    return "\n".join([f"? {question}", *map(_hit_as_text, hits)])
+
+
+def _hit_as_text(hit: Mapping[str, Any]) -> str:
+    return f"{hit['rank']:3}  {hit['score']:.3f}  {_source(hit)}  {hit['url']}\n     {shorten(hit['text'])}"
 
 
 def _answer_as_text(answer: Answer) -> str:
@@ -190,4 +194,6 @@ def _answer_as_text(answer: Answer) -> str:
     notice = say(answer.notice, question_language(answer.question)) if answer.notice else ""
     if notice and notice != answer.text:
         lines.append(f"  ({notice})")
+    if answer.outcome == "not_in_pages":  # the notice announces them
+        lines += [_hit_as_text(_hit(rank, passage)) for rank, passage in enumerate(answer.passages[:_CLOSEST], 1)]
     return "\n".join(filter(None, lines)) + "\n"
