@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
+from rag.models.sentence_index import index_sentences, pack
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
 from rag.store.duplicates import sign
 from rag.store.qdrant.library import Library
@@ -45,11 +46,12 @@ class Draft:
     chunks: list[Chunk]
     dense: NDArray[np.float32]
     sparse: list[SparseVector]
+    sentences: list[str]
 
     @property
     def new(self) -> NewChunks:
         hashes = [content_hash(chunk.text) for chunk in self.chunks]
-        return NewChunks(self.chunks, self.dense, [True] * len(self.chunks), self.sparse, hashes)
+        return NewChunks(self.chunks, self.dense, [True] * len(self.chunks), self.sparse, hashes, self.sentences)
 
     def commit(self, library: Library) -> Page:
         return library.commit_all([library.draft(self.page, self.new)])[0].page
@@ -60,6 +62,7 @@ class World:
 
     def __init__(self) -> None:
         rng = np.random.default_rng(11)
+        self._encoder = SparseEncoder()
         self._map = rng.standard_normal((_LATENT, DIMENSION)).astype(np.float32)
         self._topics = rng.standard_normal((_TOPICS, _LATENT)).astype(np.float32)
         self._shares = np.cumsum(1.0 / np.arange(10, _VOCABULARY + 10))
@@ -68,9 +71,8 @@ class World:
     @cached_property
     def _words(self) -> tuple[list[str], NDArray[np.int64]]:
         """The vocabulary, and the term of each word."""
-        encoder = SparseEncoder()
         spellings = (_word(number) for number in range(2 * _VOCABULARY))
-        pairs = ((word, encoder.encode_query(word).indices) for word in spellings)
+        pairs = ((word, self._encoder.encode_query(word).indices) for word in spellings)
         usable = list(islice(((word, terms[0]) for word, terms in pairs if terms), _VOCABULARY))  # some are stop words
         return [word for word, _ in usable], np.array([term for _, term in usable], dtype=np.int64)
 
@@ -85,7 +87,8 @@ class World:
             for i, text in enumerate(texts)
         ]
         sparse = [self._weights(part.ravel()) for part in word_ids]
-        return Draft(_page(number, "\n\n".join(texts)), chunks, self._vectors(rng, CHUNKS_A_PAGE), sparse)
+        sentences = [pack(index_sentences(text, self._encoder), len(text)) for text in texts]
+        return Draft(_page(number, "\n\n".join(texts)), chunks, self._vectors(rng, CHUNKS_A_PAGE), sparse, sentences)
 
     def question(self, number: int, pages: int) -> tuple[str, NDArray[np.float32]]:
         """Return six words of a chunk of one of the first `pages` pages, and a vector near its own."""
@@ -138,7 +141,9 @@ def _points(draft: Draft, model: str) -> tuple[models.PointStruct, list[models.P
                 "dense": draft.dense[row].tolist(),
                 "sparse": models.SparseVector.model_construct(**_columns(draft.sparse[row])),
             },
-            _with_flag(chunk_payload(page, chunk, hashes[row], active=True, written=0.0)),
+            _with_flag(
+                chunk_payload(page, chunk, hashes[row], active=True, written=0.0, sentences=draft.sentences[row])
+            ),
         )
         for row, chunk in enumerate(draft.chunks)
     ]

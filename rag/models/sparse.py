@@ -96,7 +96,7 @@ class SparseEncoder:
         self._bm25 = Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, ascii_folding=True, avg_len=AVERAGE_TERMS))
         self.terms_of_word = lru_cache(_WORD_CACHE_SIZE)(self._terms_of_word)
         self.terms = lru_cache(_TEXT_CACHE_SIZE)(self._terms)
-        self.terms_within = lru_cache(_PASSAGE_CACHE_SIZE)(self._terms_within)
+        self.sentence_terms = lru_cache(_PASSAGE_CACHE_SIZE)(self._sentence_terms)
 
     def encode_passage(self, text: str) -> SparseVector:
         """Return the passage's terms and their saturated, length-normalised frequencies; empty for no terms."""
@@ -121,11 +121,11 @@ class SparseEncoder:
             return frozenset(self.encode_query(text).indices)
         return self._terms_of_plain(_spell_numbers(text))
 
-    def sentence_terms(self, text: str) -> tuple[frozenset[int], ...]:
-        """Return the `terms` of each sentence of a text, in order."""
+    def _sentence_terms(self, text: str) -> tuple[frozenset[int], ...]:
+        """Return the `terms` of each sentence of a text, in order; `sentence_terms` caches them."""
         return self.terms_within(text, sentence_spans(text))
 
-    def _terms_within(self, text: str, spans: tuple[tuple[int, int], ...]) -> tuple[frozenset[int], ...]:
+    def terms_within(self, text: str, spans: tuple[tuple[int, int], ...]) -> tuple[frozenset[int], ...]:
         """Return the `terms` of these parts of a text; one pass over plain text takes a third of the time."""
         parts = [text[start:end] for start, end in spans]
         if not _PLAIN.fullmatch(text):

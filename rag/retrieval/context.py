@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import ceil
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rag.models.sparse import SparseEncoder
@@ -38,22 +40,25 @@ class Context:
 
 
 def assemble(
-    chosen: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, k: int, budget: int = BUDGET
+    chosen: Sequence[Passage],
+    asked: Mapping[int, float],
+    sparse: SparseEncoder,
+    k: int,
+    budget: int = BUDGET,
+    stored: Mapping[str, str] = MappingProxyType({}),
 ) -> Context:
     """Assemble the context from passages in order of selection, for the weighted terms `asked`.
 
-    Returns up to k passages, which fill `budget` characters if there is enough text: see `spans`.
+    Returns up to k passages, which fill `budget` characters if there is enough text: see `spans`, also for `stored`.
     """
     fates: dict[str, Fate] = {}
     into: dict[str, str] = {}
-    distinct: list[Passage] = []
-    for passage in chosen:
-        if duplicate := _find_duplicate(passage, distinct):
-            fates[passage.id], into[passage.id] = "same_text", duplicate.id
-        else:
-            distinct.append(passage)
+    duplicates = _find_duplicates(chosen)
+    for later, first in duplicates.items():
+        fates[chosen[later].id], into[chosen[later].id] = "same_text", chosen[first].id
+    distinct = [passage for number, passage in enumerate(chosen) if number not in duplicates]
     selected: list[Passage] = []
-    for number, bounds in choose_spans(distinct, asked, sparse, k, budget):
+    for number, bounds in choose_spans(distinct, asked, sparse, k, budget, stored):
         span = _slice(distinct[number], bounds)
         place = next((i for i, other in enumerate(selected) if is_touching(span, other)), None)
         if place is None:
@@ -66,28 +71,40 @@ def assemble(
     return Context(tuple(selected), fates, into)
 
 
-def _find_duplicate(passage: Passage, others: Sequence[Passage]) -> Passage | None:
-    words = _words(passage.text)
-    if not words:
-        return None
-    least, most = MIN_OVERLAP * len(words), len(words) / MIN_OVERLAP
-    for other in others:
-        other_words = _words(other.text)
-        if not least <= len(other_words) <= most:
+def _find_duplicates(passages: Sequence[Passage]) -> dict[int, int]:
+    """Return the index of each passage with the text of an earlier one, and the index of that one.
+
+    Only sets that share one of their first words, in any fixed order, can overlap that much: the prefix filter of
+    Chaudhuri, Ganti and Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006.
+    """
+    duplicates: dict[int, int] = {}
+    by_word: dict[str, list[int]] = {}
+    for number, passage in enumerate(passages):
+        words, first_words = _words(passage.text)
+        earlier = sorted({other for word in first_words for other in by_word.get(word, ())})
+        first = next((other for other in earlier if _is_same(passage.text, words, passages[other].text)), None)
+        if first is not None:
+            duplicates[number] = first
             continue
-        common = len(words & other_words)
-        if common < MIN_OVERLAP * (len(words) + len(other_words) - common):
-            continue
-        # Two rows of figures may share nearly all words and differ only in the relevant number.
-        if _numbers(passage.text) == _numbers(other.text):
-            return other
-    return None
+        for word in first_words:
+            by_word.setdefault(word, []).append(number)
+    return duplicates
+
+
+def _is_same(text: str, words: frozenset[str], other: str) -> bool:
+    other_words, _ = _words(other)
+    common = len(words & other_words)
+    if common < MIN_OVERLAP * (len(words) + len(other_words) - common):
+        return False
+    # Two rows of figures may share nearly all words and differ only in the relevant number.
+    return _numbers(text) == _numbers(other)
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> frozenset[str]:
-    """Cached: each passage is compared with all selected before it, and recurs in later searches."""
-    return frozenset(terms(text))
+def _words(text: str) -> tuple[frozenset[str], list[str]]:
+    """Return the words of a text, and the longest of them, which are rare; cached: passages recur in later searches."""
+    words = frozenset(terms(text))
+    return words, sorted(sorted(words), key=len, reverse=True)[: len(words) - ceil(MIN_OVERLAP * len(words)) + 1]
 
 
 def _numbers(text: str) -> list[str]:
@@ -131,8 +148,10 @@ def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
 
     The text comes from the page; start, end and id are the parent's. A hit without a parent stays unchanged.
     """
+    parents = _to_parents([hit.passage for hit in hits], library)
     return [
-        replace(hits[place], passage=passage) for place, passage in _to_parents([hit.passage for hit in hits], library)
+        hits[place] if passage is hits[place].passage else replace(hits[place], passage=passage, sentences="")
+        for place, passage in parents
     ]
 
 

@@ -95,7 +95,8 @@ class Retriever:
         questions = (question, *result.asked)
         terms = [self._idf(one, before) for one in questions]
         weights = {term: idf for each in terms for term, idf in each.items()}
-        context = self._context(selected, weights, k, whole=result.whole)
+        stored = {hit.passage.id: hit.sentences for hit in hits}
+        context = self._context(selected, weights, k, stored, whole=result.whole)
         choose_end = time.perf_counter()
         likely = self._max_probability(zip(questions, terms, strict=True), context.passages, result.legs)
         judge_end = time.perf_counter()
@@ -111,10 +112,12 @@ class Retriever:
             tuple(dict.fromkeys(one.title or one.url for one in damaged)),
         )
 
-    def _context(self, selected: Sequence[Passage], idf: dict[int, float], k: int, *, whole: bool) -> Context:
+    def _context(
+        self, selected: Sequence[Passage], idf: dict[int, float], k: int, stored: Mapping[str, str], *, whole: bool
+    ) -> Context:
         if whole:
             return Context(tuple(selected[:k]))
-        return assemble(selected, idf, self._engine.sparse, k, self._tuning.characters)
+        return assemble(selected, idf, self._engine.sparse, k, self._tuning.characters, stored)
 
     def _max_probability(
         self, questions: Iterable[tuple[str, dict[int, float]]], passages: Sequence[Passage], legs: Sequence[str]

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.models.sentence_index import SentenceIndex, index_sentences, unpack
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.page_names import find_named
-from rag.text import fenced_blocks, is_chinese, sentence_spans
+from rag.text import is_chinese
 from rag.types import Passage
 
 BUDGET = 4000
@@ -44,7 +44,6 @@ SHORT = 200
 """A passage of up to this many characters, Chinese ones counting twice, is read in full or not at all."""
 
 Bounds = tuple[int, int]
-Units = tuple[tuple[int, int, int], ...]  # start, end, the first unit that has to be read with it
 
 
 @dataclass(slots=True)
@@ -72,14 +71,21 @@ class _Pool:
 
 
 def choose_spans(
-    passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, k: int, budget: int = BUDGET
+    passages: Sequence[Passage],
+    asked: Mapping[int, float],
+    sparse: SparseEncoder,
+    k: int,
+    budget: int = BUDGET,
+    stored: Mapping[str, str] = MappingProxyType({}),
 ) -> list[tuple[int, Bounds]]:
     """Return up to k runs of sentences of `passages` (sorted by score), in order of selection.
 
     asked: the question's terms with their weights. Each run is the index of a passage and the bounds in its text. Runs
-    that touch in the page count once.
+    that touch in the page count once. `stored` are the packed sentence indexes of passages, by id; others are computed.
     """
-    pool = _pool(passages, asked, sparse)
+    if not passages:
+        return []
+    pool = _pool(passages, asked, sparse, stored)
     if not len(pool.of):
         return []
     weights = np.array(list(asked.values())) / (sum(asked.values()) or 1.0)
@@ -149,71 +155,71 @@ def _take(pool: _Pool, order: dict[int, Bounds], of: int, low: int, high: int) -
     pool.low[last + 1 : end] = last + 1
 
 
-def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder) -> _Pool:
-    columns = {term: place for place, term in enumerate(asked)}
-    of: list[int] = []
-    start: list[int] = []
-    end: list[int] = []
-    first: list[int] = []
-    last: list[int] = []
-    rows: list[NDArray[np.float64]] = []
+def _pool(
+    passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, stored: Mapping[str, str]
+) -> _Pool:
+    indexes = [
+        unpack(stored.get(passage.id, ""), passage.text) or index_sentences(passage.text, sparse)
+        for passage in passages
+    ]
+    sizes = np.array([len(index.start) for index in indexes])
+    of, base = np.repeat(np.arange(len(passages)), sizes), np.cumsum(sizes) - sizes
+    offsets = np.array([passage.start for passage in passages])[of]
+    short = np.array([_is_short(passage.text) for passage in passages])[of]
+    start, end, first = (np.concatenate([index[column] for index in indexes]) for column in range(3))
+    first = base[of] + np.where(short, 0, first)
+    last = np.where(short, (base + sizes - 1)[of], np.arange(len(of)))
+    before, after = _find_neighbours(passages, of, start + offsets)
+    terms = _weights(passages, indexes, of, base, list(asked), sparse)
+    return _Pool(of, start + offsets, end + offsets, terms, first, last, before, after)
+
+
+def _is_short(text: str) -> bool:
+    return 2 * len(text) <= SHORT or (len(text) <= SHORT and not is_chinese(text))
+
+
+def _weights(
+    passages: Sequence[Passage],
+    indexes: Sequence[SentenceIndex],
+    of: NDArray[np.int64],
+    base: NDArray[np.int64],
+    asked: Sequence[int],
+    sparse: SparseEncoder,
+) -> NDArray[np.float64]:
+    """Return the weight of each of the terms asked for in each unit, (n, m): from itself, a neighbour, or the headings.
+
+    of: the passage of each unit, (n,); base: the first unit of each passage.
+    """
+    direct = np.zeros((len(of), len(asked)))
+    above = np.zeros((len(passages), len(asked)), dtype=bool)
     for number, passage in enumerate(passages):
-        units = units_of(passage.text)
-        base = len(of)
-        of += [number] * len(units)
-        start += [passage.start + unit[0] for unit in units]
-        end += [passage.start + unit[1] for unit in units]
-        short = 2 * len(passage.text) <= SHORT or (len(passage.text) <= SHORT and not is_chinese(passage.text))
-        first += [base if short else base + unit[2] for unit in units]
-        last += [base + (len(units) - 1 if short else place) for place in range(len(units))]
-        above = sparse.terms(" ".join((passage.title, *passage.section)))
-        rows.append(_weights(sparse.terms_within(passage.text, tuple(unit[:2] for unit in units)), above, columns))
-    before, after = _find_neighbours(passages, of, start)
-    terms = np.concatenate(rows) if rows else np.zeros((0, len(columns)))
-    numbers, starts, ends, firsts, lasts = (np.array(row, dtype=np.int64) for row in (of, start, end, first, last))
-    return _Pool(numbers, starts, ends, terms, firsts, lasts, before, after)
-
-
-def _weights(units: Sequence[frozenset[int]], above: frozenset[int], columns: Mapping[int, int]) -> NDArray[np.float64]:
-    """Return the weight of each term in each unit, (units, terms): from itself, a neighbour, or the headings."""
-    direct = np.zeros((len(units) + 2, len(columns)))
-    for term, column in columns.items():
-        if term in above:
-            direct[:, column] = 1.0
-        else:
-            direct[[number for number, terms in enumerate(units, 1) if term in terms], column] = 1.0
-    weights: NDArray[np.float64] = np.maximum(direct[1:-1], NEIGHBOUR_WEIGHT * np.maximum(direct[:-2], direct[2:]))
+        heading = sparse.terms(" ".join((passage.title, *passage.section)))
+        above[number] = [term in heading for term in asked]
+    units = np.concatenate([index.of + at for index, at in zip(indexes, base, strict=True)])
+    terms = np.concatenate([index.terms for index in indexes])
+    for column, term in enumerate(asked):
+        direct[units[terms == term], column] = 1.0
+    beside = np.zeros_like(direct)
+    same = (of[1:] == of[:-1])[:, None]
+    beside[1:] = direct[:-1] * same
+    beside[:-1] = np.maximum(beside[:-1], direct[1:] * same)
+    weights: NDArray[np.float64] = np.where(above[of], 1.0, np.maximum(direct, NEIGHBOUR_WEIGHT * beside))
     return weights
 
 
 def _find_neighbours(
-    passages: Sequence[Passage], of: Sequence[int], start: Sequence[int]
+    passages: Sequence[Passage], of: NDArray[np.int64], start: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the units before and after each one in the page, n if they are in no passage."""
     n = len(of)
     before, after = np.full(n, n), np.full(n, n)
-    ordered = sorted(range(n), key=lambda unit: (passages[of[unit]].url_hash, start[unit]))
-    for first, second in pairwise(ordered):
-        left, right = passages[of[first]], passages[of[second]]
-        same = of[first] == of[second]
-        if same or (left.url_hash == right.url_hash and left.end + len(right.lead) == right.start):
-            after[first], before[second] = second, first
+    numbers: dict[str, int] = {}
+    page = np.array([numbers.setdefault(passage.url_hash, len(numbers)) for passage in passages], dtype=np.int64)
+    joins = np.array([passage.start - len(passage.lead) for passage in passages], dtype=np.int64)
+    ends = np.array([passage.end for passage in passages], dtype=np.int64)
+    order = np.lexsort((start, page[of]))
+    left, right = order[:-1], order[1:]
+    a, b = of[left], of[right]
+    adjacent = (a == b) | ((page[a] == page[b]) & (ends[a] == joins[b]))
+    after[left[adjacent]], before[right[adjacent]] = right[adjacent], left[adjacent]
     return before, after
-
-
-@lru_cache(maxsize=4096)
-def units_of(text: str) -> Units:
-    """Return the sentences of a passage, each code block as one, each table row with the header that it needs."""
-    blocks = fenced_blocks(text)
-    units: list[tuple[int, int, int]] = []
-    header: int | None = None
-    for start, end in sentence_spans(text):
-        block = next((block for block in blocks if block[0] <= start < block[1]), None)
-        if block and units and units[-1][1] >= start:
-            continue
-        if block:
-            start, end = start, max(end, block[1])
-        is_row = text.startswith("|", start)
-        header = (len(units) if header is None else header) if is_row else None
-        units.append((start, end, len(units) if header is None else header))
-    return tuple(units)

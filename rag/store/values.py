@@ -67,11 +67,13 @@ class Hit:
 
     `passage.ranks` and `.scores` have an entry for each leg that found it, and one for `fused`. `vector` is the stored
     dense one (d,) if requested and present; `terms` are the indices of the sparse vector if there is no dense one.
+    `sentences` is the stored sentence index of the passage, empty if there is none.
     """
 
     passage: Passage
     vector: NDArray[np.float32] | None = None
     terms: frozenset[int] = frozenset()
+    sentences: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class NewChunks:
     """A page's chunks with their vectors, row by row; `hashes` are those of the embedded texts.
 
     dense: (n, d) float32, L2-normalised; row i is ignored if `dense_ok[i]` is False, and dense ranking then skips chunk
-    i.
+    i. `sentences` are the packed sentence indexes of the chunks; without them, each search computes what it needs.
     """
 
     chunks: Sequence[Chunk]
@@ -87,11 +89,13 @@ class NewChunks:
     dense_ok: Sequence[bool]
     sparse: Sequence[SparseVector]
     hashes: Sequence[str]
+    sentences: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         sizes = {len(self.chunks), len(self.dense_ok), len(self.sparse), len(self.hashes), len(self.dense)}
+        sizes |= {len(self.sentences)} if self.sentences else set()
         if len(sizes) != 1:
-            raise ValueError("chunks, dense, dense_ok, sparse and hashes must have one row for each chunk")
+            raise ValueError("chunks, dense, dense_ok, sparse, hashes and sentences must have one row for each chunk")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ import pytest
 
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
+from rag.models.sentence_index import unpack
 from rag.models.sparse import SparseEncoder
 from rag.retrieval import spans
-from rag.retrieval.context import Context, assemble, widen
+from rag.retrieval.context import Context, assemble, widen, with_parents
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant.library import Library
@@ -139,6 +140,16 @@ def test_a_parent_ranks_as_its_best_child(retriever: Retriever, small_library: L
     assert [p.score for p in passages] == sorted((p.score for p in passages), reverse=True)
     assert passages[0].score == hits[0].passage.score
     assert passages[0].ranks == hits[0].passage.ranks
+
+
+def test_a_chunk_comes_with_its_sentences_and_a_parent_without(small_library: Library, ingestor: Ingestor) -> None:
+    encoder = SparseEncoder()
+    for chunker, at in (("semantic", 1), ("parent", 0)):
+        take_in(ingestor, chunker)
+        hits = small_library.search(dense=None, sparse=encoder.encode_query("whale oil"), limit=9, prefetch=9)
+        assert all(unpack(hit.sentences, hit.passage.text) for hit in hits)
+        wide = with_parents(hits, small_library)
+        assert all(bool(hit.sentences) == bool(at) for hit in wide)
 
 
 def test_a_parent_is_known_by_one_id_and_read_again_by_it(retriever: Retriever) -> None:

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from rag.models.sentence_index import index_sentences, pack
 from rag.models.sparse import SparseEncoder
 from rag.retrieval import spans
-from rag.retrieval.spans import SHORT, choose_spans, units_of
+from rag.retrieval.spans import SHORT, choose_spans
 from rag.types import Passage
 from tests.retrieval.test_context import piece
 
@@ -140,4 +141,20 @@ def test_a_row_comes_with_the_head_of_its_table_and_code_comes_whole() -> None:
     table = "Prices follow.\n\n| Plan | Price |\n| --- | --- |\n| Team | 79 € |\n\nAll in euros."
     assert texts([whole(table)], "79", budget=5) == ["| Plan | Price |\n| --- | --- |\n| Team | 79 € |"]
     code = "Run it:\n\n```\nload()\nask()\n```\n\nDone."
-    assert [code[a:b] for a, b, _ in units_of(code)] == ["Run it:", "```\nload()\nask()\n```", "Done."]
+    start, end, *_ = index_sentences(code, SPARSE)
+    assert [code[a:b] for a, b in zip(start, end, strict=True)] == ["Run it:", "```\nload()\nask()\n```", "Done."]
+
+
+def test_stored_indexes_lead_to_the_same_choice() -> None:
+    pages = [whole(MARKET), whole(HARBOUR, "b"), whole("| toll | coins |\n|---|---|\n| ship | two |", "c")]
+    stored = {page.id: pack(index_sentences(page.text, SPARSE), len(page.text)) for page in pages}
+    for question in ("What did the lamp burn?", "toll of carts", "two coins for a ship"):
+        computed = choose_spans(pages, asked(question), SPARSE, 3, 60)
+        assert choose_spans(pages, asked(question), SPARSE, 3, 60, stored) == computed
+
+
+def test_stored_indexes_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = whole(HARBOUR)
+    stored = {page.id: pack(index_sentences(page.text, SPARSE), len(page.text))}
+    monkeypatch.setattr(spans, "index_sentences", None)
+    assert choose_spans([page], asked("lamp"), SPARSE, 1, 10, stored)

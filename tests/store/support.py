@@ -15,6 +15,8 @@ from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
 from numpy.typing import NDArray
 
+from rag.models.sentence_index import index_sentences, pack
+from rag.models.sparse import SparseEncoder
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.sql.conversation_table import ConversationTable
@@ -23,6 +25,7 @@ from rag.types import Chunk, Page, SparseVector
 
 DIMENSION = 16
 MODEL = "synthetic"
+ENCODER = SparseEncoder()
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Draft:
     @property
     def new(self) -> NewChunks:
         hashes = [content_hash(chunk.text) for chunk in self.chunks]
-        return NewChunks(self.chunks, self.dense, self.dense_ok, self.sparse, hashes)
+        sentences = [pack(index_sentences(chunk.text, ENCODER), len(chunk.text)) for chunk in self.chunks]
+        return NewChunks(self.chunks, self.dense, self.dense_ok, self.sparse, hashes, sentences)
 
 
 def draft(key: str, *, chunks: int = 4, version: int = 0, site: str = "a.example") -> Draft:

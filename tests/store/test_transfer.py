@@ -104,7 +104,8 @@ def test_searches_answer_alike(filled: Library, archive: Path, elsewhere: Qdrant
         ours, theirs = (
             one.search(dense=given.dense[1], sparse=given.sparse[1], limit=8, prefetch=30) for one in (filled, copy)
         )
-        assert [hit.passage.id for hit in ours] == [hit.passage.id for hit in theirs]
+        assert [(hit.passage.id, hit.sentences) for hit in ours] == [(hit.passage.id, hit.sentences) for hit in theirs]
+        assert all(hit.sentences for hit in theirs)
         assert [hit.passage.score for hit in ours] == pytest.approx([hit.passage.score for hit in theirs])
 
 

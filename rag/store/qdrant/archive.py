@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import StoreError
+from rag.models.sentence_index import unpack
 from rag.store.qdrant.edge.config import os_fault
 from rag.store.qdrant.records import chunk_payload
 from rag.store.values import text_hash
@@ -225,6 +226,7 @@ def _directory_size(path: Path) -> int:
 
 MAX_CHARACTERS = 2000  # characters of a heading, a title, a name
 MAX_HEADINGS = 16  # headings of a path
+MAX_INDEX = 4000  # characters of a packed sentence index; longer ones are left out, and computed when needed
 TEXT_FIELDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
 _HASH = re.compile(r"[0-9a-f]{32}")
 _NUMBER_FIELDS = frozenset(["chunks", "characters", "failures", "version", "reading"])
@@ -251,10 +253,13 @@ class ChunkRow:
     dense: bool
     terms: int
     parent_id: str = ""
+    sentences: str = ""
 
     def payload(self, written: float) -> dict[str, Any]:
-        active = not self.left_out
-        payload = chunk_payload(self.page, self.chunk, self.content_hash, active=active, written=written)
+        active, sentences = not self.left_out, self.sentences
+        payload = chunk_payload(
+            self.page, self.chunk, self.content_hash, active=active, written=written, sentences=sentences
+        )
         payload["metadata"] |= {"left_out": True} if self.left_out else {}
         payload["metadata"] |= {"parent_id": self.parent_id} if self.chunk.parent else {}
         return payload
@@ -319,7 +324,9 @@ def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) 
         _require(0 <= first <= start and end <= last <= len(page.text))
         parent = (first, last)
     chunk = Chunk(index, page.text[start:end], start, end, tuple(section), header, parent)
-    return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id)
+    sentences = row.get("sentences", "")
+    _require(isinstance(sentences, str) and (not sentences or unpack(sentences, chunk.text) is not None))
+    return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id, sentences)
 
 
 def _check_value(name: str, value: Any) -> Any:

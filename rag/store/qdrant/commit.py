@@ -478,7 +478,14 @@ def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: f
         id=chunk_id(page.url_hash, page.generation, chunk.index),
         vector=vector,
         payload=chunk_payload(
-            page, chunk, new.hashes[row], active=False, written=written, first_child=first, base_rev=base_rev
+            page,
+            chunk,
+            new.hashes[row],
+            active=False,
+            written=written,
+            first_child=first,
+            base_rev=base_rev,
+            sentences=new.sentences[row] if new.sentences else "",
         ),
     )
 

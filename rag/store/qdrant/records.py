@@ -26,6 +26,7 @@ from rag.types import Chunk, Page, Passage
 
 DENSE = "dense"
 SPARSE = "sparse"
+SENTENCES = "sentences"
 LIBRARIES = "pagelight.libraries"
 ORDER = models.WriteOrdering.MEDIUM
 """Ordering of all writes of records, done by a live node. With weak ordering, two writes can each win on one replica;
@@ -336,12 +337,20 @@ def record_from(payload: Mapping[str, Any]) -> PageRecord:
 
 
 def chunk_payload(
-    page: Page, chunk: Chunk, vector_hash: str, *, active: bool, written: float, first_child: int = 0, base_rev: int = 0
+    page: Page,
+    chunk: Chunk,
+    vector_hash: str,
+    *,
+    active: bool,
+    written: float,
+    first_child: int = 0,
+    base_rev: int = 0,
+    sentences: str = "",
 ) -> dict[str, Any]:
     """Return a chunk in LangChain's layout. `written` (Unix time) separates leftovers from commits in progress.
 
     A parent is identified by the id of its first child, which has the index `first_child`. `base_rev` is the revision
-    of the page's record when the chunk was written.
+    of the page's record when the chunk was written. `sentences` is the packed sentence index of its text.
     """
     return {
         "page_content": chunk.text,
@@ -366,6 +375,7 @@ def chunk_payload(
             "written": written,
             "base_rev": base_rev,
             **_parent_payload(page, chunk, first_child),
+            **({SENTENCES: sentences} if sentences else {}),
         },
     }
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.store.qdrant.client import LibraryLocks, is_shared
-from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, scope_filter
+from rag.store.qdrant.records import DENSE, SENTENCES, SPARSE, match, page_id, passage_from, scope_filter
 from rag.store.values import Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion, sort_ids
 from rag.types import Passage, SparseVector
 
@@ -192,7 +192,8 @@ class Searcher:
             data = (point.payload or {})["metadata"] if point else {}
             if point and (is_unchanged or current.get(data["url_hash"]) == data["generation"]):
                 passage = passage_from(point, ranked.scores["fused"], ranked.ranks, ranked.scores)
-                hits.append(Hit(self._note_damage(passage), dense_vector(point), terms.get(ranked.id, frozenset())))
+                hit_terms, sentences = terms.get(ranked.id, frozenset()), data.get(SENTENCES, "")
+                hits.append(Hit(self._note_damage(passage), dense_vector(point), hit_terms, sentences))
         return hits
 
     def _note_damage(self, passage: Passage) -> Passage:

@@ -22,6 +22,7 @@ from rag.store.duplicates import merge_aliases, signature_from
 from rag.store.qdrant.archive import (
     MAX_CHARACTERS,
     MAX_HEADINGS,
+    MAX_INDEX,
     ROWS_BYTES,
     TEXT_FIELDS,
     AddressError,
@@ -37,6 +38,7 @@ from rag.store.qdrant.client import library_locks
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import (
     DENSE,
+    SENTENCES,
     SPARSE,
     LibraryInfo,
     Mark,
@@ -359,6 +361,7 @@ def _write_chunks(archive: ArchiveWriter, points: Sequence[models.Record], dimen
         row = {"page": data["url_hash"], "index": data["index"], "start": data["start"], "end": data["end"]}
         row |= {"section": _headings(point), "hash": data["content_hash"], "parent": parent}
         row |= {"header": data["header"][:MAX_CHARACTERS]} if data.get("header") else {}
+        row |= {"sentences": data[SENTENCES]} if 0 < len(data.get(SENTENCES, "")) <= MAX_INDEX else {}
         rows.append({**row, "dense": vector is not None, "terms": len(sparse.indices) if sparse else 0})
         dense += [vector] if vector is not None else []
         terms += list(sparse.indices) if sparse else []
