@@ -7,14 +7,13 @@ sentences and numbers of terms, in 16 bits; all terms, in 32 bits.
 from __future__ import annotations
 
 import base64
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
-from rag.text import fenced_blocks, sentence_spans
+from rag.text import fenced_blocks, split_sentences
 
 _MAX_LENGTH = 1 << 16  # characters; offsets are stored in 16 bits
 
@@ -33,7 +32,6 @@ class SentenceIndex(NamedTuple):
     terms: NDArray[np.int64]
 
 
-@lru_cache(maxsize=2048)
 def index_sentences(text: str, encoder: SparseEncoder) -> SentenceIndex:
     """Return the sentences of a text, each code block as one, each table row with the header that it needs."""
     bounds = _find_bounds(text)
@@ -72,7 +70,7 @@ def _find_bounds(text: str) -> list[tuple[int, int, int]]:
     blocks = fenced_blocks(text)
     bounds: list[tuple[int, int, int]] = []
     header: int | None = None
-    for start, end in sentence_spans(text):
+    for start, end in split_sentences(text):
         block = next((block for block in blocks if block[0] <= start < block[1]), None)
         if block and bounds and bounds[-1][1] >= start:
             continue

@@ -73,7 +73,7 @@ def _simplifier() -> Any:
 # of such a chunk in terms gains up to 0.005 MRR over the default of 256; k and b matter less.
 AVERAGE_TERMS = 100.0
 
-_WORD_CACHE_SIZE = 1 << 16
+_WORD_CACHE_SIZE = 1 << 14
 _TEXT_CACHE_SIZE = 1 << 13
 _PASSAGE_CACHE_SIZE = 1 << 11
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -158,10 +159,7 @@ def _take(pool: _Pool, order: dict[int, Bounds], of: int, low: int, high: int) -
 def _pool(
     passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, stored: Mapping[str, str]
 ) -> _Pool:
-    indexes = [
-        unpack(stored.get(passage.id, ""), passage.text) or index_sentences(passage.text, sparse)
-        for passage in passages
-    ]
+    indexes = [unpack(stored.get(passage.id, ""), passage.text) or _index(passage.text, sparse) for passage in passages]
     sizes = np.array([len(index.start) for index in indexes])
     of, base = np.repeat(np.arange(len(passages)), sizes), np.cumsum(sizes) - sizes
     offsets = np.array([passage.start for passage in passages])[of]
@@ -172,6 +170,9 @@ def _pool(
     before, after = _find_neighbours(passages, of, start + offsets)
     terms = _weights(passages, indexes, of, base, list(asked), sparse)
     return _Pool(of, start + offsets, end + offsets, terms, first, last, before, after)
+
+
+_index = lru_cache(maxsize=2048)(index_sentences)
 
 
 def _is_short(text: str) -> bool:

@@ -156,5 +156,5 @@ def test_stored_indexes_lead_to_the_same_choice() -> None:
 def test_stored_indexes_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     page = whole(HARBOUR)
     stored = {page.id: pack(index_sentences(page.text, SPARSE), len(page.text))}
-    monkeypatch.setattr(spans, "index_sentences", None)
+    monkeypatch.setattr(spans, "_index", None)
     assert choose_spans([page], asked("lamp"), SPARSE, 1, 10, stored)
