@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rag.patterns import lazy_regex
+
 Refusal = Literal["", "no_list", "no_address", "foreign_letters", "unverified", "unsaid", "not_listed"]
 
-_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+")
-_SUBJECT = re.compile(r"[^\s@:]*@[^\s@]+|group:\S.{0,100}")
+_ADDRESS = lazy_regex(r"[^\s@]+@[^\s@]+")
+_SUBJECT = lazy_regex(r"[^\s@:]*@[^\s@]+|group:\S.{0,100}")
 
 
 @dataclass(frozen=True, slots=True)

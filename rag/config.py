@@ -11,11 +11,12 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rag.errors import ConfigError
+from rag.patterns import lazy_regex
 
-_LIBRARY = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
-_HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
-_HOST = re.compile(r"[a-z0-9_.-]+|\[?[0-9a-f:.]+\]?", re.ASCII)
-_ACCESS_ENTRY = re.compile(r"\*|[^\s@,]*@[^\s@,]+")
+_LIBRARY = lazy_regex(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_HOST_PORT = lazy_regex(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
+_HOST = lazy_regex(r"[a-z0-9_.-]+|\[?[0-9a-f:.]+\]?", re.ASCII)
+_ACCESS_ENTRY = lazy_regex(r"\*|[^\s@,]*@[^\s@,]+")
 
 CHUNKERS = ("semantic", "recursive", "fixed", "markdown", "parent", "breakpoints")
 """The names in `rag.ingest.chunking.CHUNKERS`, which this module cannot import."""

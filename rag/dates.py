@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
 
 
@@ -66,9 +67,9 @@ _UNIT = r"(?:hour|day|week|month|year)"
 _HAN_COUNT = r"(?:\d{1,5}(?!\s?年)|\d{1,3}|[一二两三四五六七八九十百几半]{1,4})\s?个?(?:小时|天|日|周|星期|礼拜|月|年)"
 _HAN_WEEK = "(?:周|星期|礼拜)"
 
-SPAN: Final = re.compile(rf"\b{_COUNT} {_UNIT}s?\b|(?<!\d){_HAN_COUNT}", re.IGNORECASE)
+SPAN: Final = lazy_regex(rf"\b{_COUNT} {_UNIT}s?\b|(?<!\d){_HAN_COUNT}", re.IGNORECASE)
 """A duration."""
-_MOMENT: Final = re.compile(
+_MOMENT: Final = lazy_regex(
     rf"(?P<iso>(?<![\w./-])\d{{4}}([-/])\d{{1,2}}\2\d{{1,2}}(?![\d/-]))"
     rf"|\b(?P<dmy>\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}}\b)?)"
     rf"|\b(?P<mdy>{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?)"
@@ -88,7 +89,7 @@ _MOMENT: Final = re.compile(
     rf"|(?P<zhrolling>(?:最近|过去|近)的?{_HAN_COUNT}|{_HAN_COUNT}[之以]?内)",
     re.IGNORECASE,
 )
-_BEFORE: Final = re.compile(
+_BEFORE: Final = lazy_regex(
     r"(?P<since>\b(?:ever since|since|starting|starting from|from|after|as of)|自从|自|从)(?: the| on)?\s?\Z"
     r"|(?P<before>\bbefore)(?: the)?\s?\Z"
     r"|(?P<until>\b(?:until|till|up to|by)|截至|截止到?|直到)(?: the| on)?\s?\Z"
@@ -96,12 +97,12 @@ _BEFORE: Final = re.compile(
     r"|(?P<within>\b(?:in|on|during|for|within|over)|在)(?: the)?\s?\Z",
     re.IGNORECASE,
 )
-_AFTER: Final = re.compile(
+_AFTER: Final = lazy_regex(
     r"\s?(?:(?P<since>以来|以后|之后|后|起|开始|至今| (?:onwards?|or later|and later))"
     r"|(?P<before>[之以]前|前(?![一二三四五六七八九十几\d]))|(?P<until>为止))",
     re.IGNORECASE,
 )
-_JOINER: Final = re.compile(r"\s?(?:\b(?:to|until|till|through|and)\b|[-–—~～到至和])\s?(?:the )?", re.IGNORECASE)
+_JOINER: Final = lazy_regex(r"\s?(?:\b(?:to|until|till|through|and)\b|[-–—~～到至和])\s?(?:the )?", re.IGNORECASE)
 _MAX_CONTEXT: Final = 24
 
 

@@ -11,34 +11,36 @@ from math import ceil
 
 import regex
 
-_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_KANA_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
-_HAN = re.compile(f"[{_CJK}]")
-_WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
-_ASCII_WORD = re.compile("[a-z0-9]+")
-_LOWER, _UPPER = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
-_LETTER = re.compile(r"[^\W\d_]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from rag.patterns import lazy_regex
 
-_HAN_RUN = re.compile(f"[{_CJK}]+")
-_CHINESE_ASKS = re.compile(
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_KANA_HANGUL = lazy_regex("[\u3040-\u30ff\uac00-\ud7af]")
+_HAN = lazy_regex(f"[{_CJK}]")
+_WORD = lazy_regex(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_ASCII_WORD = lazy_regex("[a-z0-9]+")
+_LOWER, _UPPER = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
+_LETTER = lazy_regex(r"[^\W\d_]")
+_SURROGATE = lazy_regex("[\ud800-\udfff]")
+
+_HAN_RUN = lazy_regex(f"[{_CJK}]+")
+_CHINESE_ASKS = lazy_regex(
     "什么|啥|怎|如何|为何|多少|多[久大长高快]|哪|谁|几|吗|呢|何时|是否|[能会要有可]不|能否|有没有|是不是|区别|差别|不同"
     "|请|帮|介绍|解释|说明|比较|对比|推荐|总结|列出|查"
 )
-_CHINESE_JOINS = re.compile(f"{_CHINESE_ASKS.pattern}|[的是和与跟或有在从到用对被把比了吧能会要]|支持|可以|应该|需要")
-_ENGLISH_FRAME = re.compile(
+_CHINESE_JOINS = lazy_regex(f"{_CHINESE_ASKS.pattern}|[的是和与跟或有在从到用对被把比了吧能会要]|支持|可以|应该|需要")
+_ENGLISH_FRAME = lazy_regex(
     r"^\W*(?:what|who|when|where|why|which|how)(?:'s|’s)?\s+(?:many |much |long |old |often )?"
     r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|the)\b"
     r"|^\W*(?:can|could|is|are|was|were|do|does|did|should|would|will|please|tell)\s+[a-z]"
     r"|^\W*(?:explain|translate|define|describe|pronounce|meaning|pinyin)\b",
     re.IGNORECASE,
 )
-_ENGLISH_JOINS = re.compile(  # lower case only, since titles capitalise them
+_ENGLISH_JOINS = lazy_regex(  # lower case only, since titles capitalise them
     r"\b(?:the|an?|is|are|was|were|of|and|or|in|on|at|to|for|with|from|by|it|its|this|that|what|which|who|when|where"
     r"|why|how|does|do|did|can|has|have|be|mean|means|between)\b"
 )
 
-_WIDE = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+_WIDE = lazy_regex("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 WIDE_WEIGHT = 2.0
 """Latin characters that count the same as a Chinese one, for search and for a token budget."""
 
@@ -46,31 +48,31 @@ WIDE_WEIGHT = 2.0
 _CLOSERS = re.escape("\"'”’」』）)】》〉]*_`~") + "\u0300-\u036f\u200d\ufe00-\ufe0f"
 _CLUSTER = regex.compile(r"\X")
 # A run of marks within a word matches whole too, or the search would restart at each of its marks.
-_END = re.compile(
+_END = lazy_regex(
     rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{_CLOSERS}]*"
     rf"|(?P<en>[.!?…]++)[{_CLOSERS}]*+(?:(?=\s|$|[{_CJK}])|(?P<within>))"
     r"|(?P<line>\n)"
 )
-_ELLIPSIS = re.compile(rf"…{{2,}}[{_CLOSERS}]*")
+_ELLIPSIS = lazy_regex(rf"…{{2,}}[{_CLOSERS}]*")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof sr jr st vs etc e.g i.e cf al fig figs no nos vol pp p ed eds inc ltd co corp dept univ "
     "approx gen col lt sgt capt rev hon gov sen rep jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k "
     "u.n a.m p.m ca".split()
 )
-_BEFORE_WORD = re.compile(r"[\s(\[\"“']")
+_BEFORE_WORD = lazy_regex(r"[\s(\[\"“']")
 _NEVER_INITIAL = frozenset("–—,;:)%")
 """Characters that never begin a sentence after a full stop on the same line."""
-_BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
-_FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
-_NEWLINE = re.compile(r"\n")
-_STRUCK = re.compile(r"(?<!~)~~(?![~\s])(?:[^~\n]++|~(?!~))++~~(?!~)")
+_BLOCK_LINE = lazy_regex(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
+_FENCE = lazy_regex(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
+_NEWLINE = lazy_regex(r"\n")
+_STRUCK = lazy_regex(r"(?<!~)~~(?![~\s])(?:[^~\n]++|~(?!~))++~~(?!~)")
 UNSURE = "[?]"
 """The mark after a line that text recognition (OCR) is not sure of."""
-_INVALID = re.compile(rf"{_STRUCK.pattern}|^[^\n]*\[\?\](?= ?\||$)[^\n]*$", re.MULTILINE)
+_INVALID = lazy_regex(rf"{_STRUCK.pattern}|^[^\n]*\[\?\](?= ?\||$)[^\n]*$", re.MULTILINE)
 _CLOSE_UP = tuple(" ,.;:!?)]，。；：！？）、")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_FORMULA = re.compile(r"'*+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # including full-width signs
-_CITATION_MARK = re.compile(r"(?<!\s)\s*+\[\d+\]")
+_CONTROLS = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_FORMULA = lazy_regex(r"'*+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # including full-width signs
+_CITATION_MARK = lazy_regex(r"(?<!\s)\s*+\[\d+\]")
 _NARROW_TOKENS = 0.27  # tokens per Latin and per wide character, according to vendors' guides:
 _WIDE_TOKENS = 0.7  # about 0.25-0.3 and 0.6-0.8 with any tokenizer
 
@@ -353,7 +355,7 @@ def replace_surrogates(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-_MARKDOWN_SYNTAX = re.compile(
+_MARKDOWN_SYNTAX = lazy_regex(
     r"[\\`*~<>\[\]|$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<=\s)#+$|^[-+#=]|(?<=^\d)[.)](?=\s)|(?<=^\d\d)[.)](?=\s)"
 )
 
@@ -368,8 +370,8 @@ def strip_citations(answer: str) -> str:
     return _CITATION_MARK.sub("", answer)
 
 
-_ENDS = re.compile(r"(?:[。！？!?…]|(?<!\d)[.])['\"”’)）」』*_]*$")
-_ENDS_WITH_MARKS = re.compile(r"[。！？!?….]['\"”’)）」』*_]*(?:\s?\[\d{1,3}\])+")
+_ENDS = lazy_regex(r"(?:[。！？!?…]|(?<!\d)[.])['\"”’)）」』*_]*$")
+_ENDS_WITH_MARKS = lazy_regex(r"[。！？!?….]['\"”’)）」』*_]*(?:\s?\[\d{1,3}\])+")
 
 
 def trim_to_sentences(text: str) -> str:

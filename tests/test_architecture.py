@@ -36,7 +36,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.access", "rag.background", "rag.config", "rag.logs", "rag.process", "rag.text", "rag.tracing"),
     ("rag.errors",),
     ("rag.locales",),
-    ("rag.types",),
+    ("rag.patterns", "rag.types"),
 )
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 

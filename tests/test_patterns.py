@@ -1,71 +1,58 @@
-"""No text can hold up the process: each pattern of the package takes time in proportion to what it reads.
-
-The patterns and the strings are found by `benchmarks.patterns`; a new pattern is tried by being there.
-"""
-
 from __future__ import annotations
 
-import functools
+import ast
+import copy
+import pickle
 import re
-from pathlib import Path
 
 import pytest
 
-from benchmarks.patterns import SECONDS, PatternUse, package_patterns, worst
-
-# For a busy machine; the command tells the milliseconds.
-_PATIENCE = 4
-_all = functools.cache(package_patterns)
-_ROOMS = ("rag.checking", "rag.reading", "rag.reasoning", "rag.web", "rag.ui")
+from rag import patterns
+from rag.patterns import compile_all, lazy_regex
+from tests.test_architecture import trees
 
 
-def _slow(patterns: list[PatternUse]) -> list[str]:
-    rows = [row for one in patterns if (row := worst(one))]
-    return [f"{row.place}: {row}" for row in rows if not row.is_proportionate or row.seconds > _PATIENCE * SECONDS]
+def test_a_lazy_pattern_does_what_a_compiled_one_does() -> None:
+    lazy, plain = (
+        lazy_regex(r"(?P<word>[a-z]+)(\d?)", re.IGNORECASE),
+        re.compile(r"(?P<word>[a-z]+)(\d?)", re.IGNORECASE),
+    )
+    text = "Ab1 cd2 EF"
+    assert [match.span() for match in lazy.finditer(text, 2)] == [match.span() for match in plain.finditer(text, 2)]
+    assert lazy.findall(text) == plain.findall(text)
+    assert lazy.sub(r"<\g<word>>", text) == plain.sub(r"<\g<word>>", text)
+    assert lazy.subn("", text) == plain.subn("", text)
+    assert lazy.split(text) == plain.split(text)
+    assert lazy.fullmatch("ab1") and not lazy.fullmatch("ab 1")
+    assert (lazy.pattern, lazy.flags, lazy.groups) == (plain.pattern, plain.flags, plain.groups)
+    assert dict(lazy.groupindex) == dict(plain.groupindex)
+    assert lazy_regex(b"a+").search(b"baa").group() == b"aa"  # type: ignore[union-attr]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("room", [*_ROOMS, ""])
-def test_all_take_time_in_proportion(room: str) -> None:
-    found = _all()
-    inside = [one for one in found if (one.place.startswith(room) if room else not one.place.startswith(_ROOMS))]
-    assert len(inside) > 10
-    assert _slow(inside) == []
+def test_a_pattern_is_compiled_once_and_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources: list[str] = []
+    monkeypatch.setattr(patterns.re, "compile", lambda *args: sources.append(args[0]) or re._compiler.compile(*args))  # type: ignore[attr-defined]
+    lazy = lazy_regex("a|b")
+    assert sources == []
+    assert lazy.match("b") and lazy.search("ca")
+    assert sources == ["a|b"]
 
 
-def test_patterns_are_found_wherever_they_stand() -> None:
-    found = {one.place: one for one in _all()}
-    assert "rag.checking.statements._NOTHING_FOUND" in found
-    assert found["rag.web.guard._LABEL"].methods == ("fullmatch",)
-    assert any(".TITLES" in place for place in found), "in a table"
-    assert any(place.startswith("rag.retrieval.page_names:") for place in found), "inside a function"
-    assert any(isinstance(one.pattern, bytes) for one in found.values())
-    sources = Path(__file__).resolve().parents[1].joinpath("rag").rglob("*.py")
-    assert len(found) > 0.8 * sum(source.read_text("utf-8").count("re.compile(") for source in sources)
+def test_a_lazy_pattern_can_be_copied() -> None:
+    lazy = lazy_regex("a")
+    for other in (copy.deepcopy(lazy), pickle.loads(pickle.dumps(lazy))):
+        assert other.match("a")
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"^\W*(?:sorry)?\W*(?:now)?not",
-        r"\s+$",
-        r"(?:\w+\s?)*;",
-        r"(?:a|a)*$",
-        r"<!--.*?-->",
-        r"title: *(.*?) *$",
-        r"(?:x+y?)+z",
-        r"you.*said",
-        rb"[a-z]+[0-9]",
-        r"(['\"])(?:(?!\1).)*\1;|\d+\.\d*e",
-    ],
-)
-def test_slow_ones_are_seen(pattern: str | bytes) -> None:
-    assert _slow([PatternUse("here", pattern, re.DOTALL, ("search",))])
+def test_all_patterns_of_the_app_are_valid() -> None:
+    for module in trees():
+        if module.startswith("rag.") and not module.endswith("__main__"):
+            __import__(module)
+    compile_all()
 
 
-@pytest.mark.parametrize(
-    ("pattern", "method"),
-    [(r"\s+$", "fullmatch"), (r"(?<!\s)\s++$", "search"), (r"\w++;", "match"), (r"a{1,20}b", "search")],
-)
-def test_quick_ones_pass(pattern: str, method: str) -> None:
-    assert _slow([PatternUse("here", pattern, 0, (method,))]) == []
+def test_modules_compile_no_pattern_when_they_are_imported() -> None:
+    for module, tree in trees().items():
+        outside = [node for node in ast.iter_child_nodes(tree) if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        calls = [node for statement in outside for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        assert not [call.lineno for call in calls if ast.unparse(call.func) == "re.compile"], module

@@ -48,6 +48,7 @@ from rag.ingest.jobs import JobItem, JobView
 from rag.ingest.sources import Source
 from rag.locales import say
 from rag.models.servers import with_sampling
+from rag.patterns import compile_all
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import make_expander
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -161,6 +162,7 @@ class App:
         name = self.settings.rag_library
         reasoner = self.reasoner(name)
         self._runs.warm()
+        compile_all()
         with suppress(StoreError):  # the database is away, as the page says
             if (library := self.library(name)).page_count() <= _FEW_PAGES:
                 self.overviews.prepare(name, [page.url_hash for page in library.pages()], reasoner)

@@ -17,6 +17,7 @@ from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, list_models
 from rag.models.servers import Pace, pace_of
+from rag.patterns import lazy_regex
 from rag.prompts.texts import PromptTexts
 from rag.types import Notice
 from rag.web.guard import allow_list, check_addresses, check_url
@@ -40,8 +41,8 @@ SERVICES: Final = {
 """Services by name: their address, and one of their models."""
 
 _OPENAI: Final = SERVICES["OpenAI"][0]
-_ADDRESS: Final = re.compile(r"https?://[^\s/@?#\\]+(?:/[^\s?#\\]*)?", re.ASCII)
-_KEY: Final = re.compile(r"[\x21-\x7e]*")
+_ADDRESS: Final = lazy_regex(r"https?://[^\s/@?#\\]+(?:/[^\s?#\\]*)?", re.ASCII)
+_KEY: Final = lazy_regex(r"[\x21-\x7e]*")
 _LONGEST: Final = 2000
 # Failures that the form words differently, as `connect_…` instead of `chat_…`.
 _FORM: Final = frozenset(

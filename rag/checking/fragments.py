@@ -14,20 +14,22 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+from rag.patterns import lazy_regex
+
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_WIDE = re.compile(f"[{_HAN}]")
+_WIDE = lazy_regex(f"[{_HAN}]")
 # A Latin word with its punctuation, or a run of Chinese up to its next punctuation mark.
 _IN_RUN = rf"(?:[{_HAN}0-9A-Za-z%·]|(?<=\d)[,.:](?=\d))"
-_UNIT = re.compile(rf"{_IN_RUN}*[{_HAN}]{_IN_RUN}*|[^\s{_HAN}]+")
-_EDGE = re.compile(r"^\W++|(?<!\W)\W++$")
-_LEAD = re.compile(r"[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)*")
-_FENCE = re.compile(r"[ \t]*(`|~)\1\1")
-_PIECE = re.compile(r"\S+(?: \S+)*")  # code has its white space, and a term has single spaces only
-_ROW = re.compile(r"[ \t]*\|.*\|?[ \t]*")
+_UNIT = lazy_regex(rf"{_IN_RUN}*[{_HAN}]{_IN_RUN}*|[^\s{_HAN}]+")
+_EDGE = lazy_regex(r"^\W++|(?<!\W)\W++$")
+_LEAD = lazy_regex(r"[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)*")
+_FENCE = lazy_regex(r"[ \t]*(`|~)\1\1")
+_PIECE = lazy_regex(r"\S+(?: \S+)*")  # code has its white space, and a term has single spaces only
+_ROW = lazy_regex(r"[ \t]*\|.*\|?[ \t]*")
 # Possessive: a long run of dashes could be split in too many ways.
-_RULE = re.compile(r"[ \t]*+\|?+(?:[ \t]*+:?+-{2,}+:?+[ \t]*+\|?+)++[ \t]*+|[ \t]*+(?:[-*_][ \t]*+){3,}+")
-_CELL_END = re.compile(r"(?<!\\)\|")
-_EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|\\(?=[^\s0-9A-Za-z])")
+_RULE = lazy_regex(r"[ \t]*+\|?+(?:[ \t]*+:?+-{2,}+:?+[ \t]*+\|?+)++[ \t]*+|[ \t]*+(?:[-*_][ \t]*+){3,}+")
+_CELL_END = lazy_regex(r"(?<!\\)\|")
+_EMPHASIS = lazy_regex(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|\\(?=[^\s0-9A-Za-z])")
 _SHORT: Final = 24  # units quoted in full; longer text by its beginning and end
 _ENDS: Final = 5
 _WIDE_SHORT: Final = 40

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rag.patterns import lazy_regex
 from rag.text import fenced_blocks
 
 _NAMES: Final = r"passages?|sources?|refs?\.?|references?|citations?|段落|来源|资料|网页|引用|文献|参考|出处"
@@ -24,42 +25,42 @@ _BETWEEN: Final = r"\s{0,2}+(?:[,，、;；&和](?:\s?and\s)?+|and\s)\s{0,2}+"
 _LIST: Final = rf"\s{{0,2}}+{_ITEM}(?:{_BETWEEN}{_ITEM}){{0,20}}+\s{{0,2}}+"
 _BRACKETS: Final = rf"\\?[\[［【〔]{{1,2}}(?P<in>{_LIST})\\?[\]］】〕]{{1,2}}"
 _RAISED: Final = rf"<sup>\s?(?:\[(?P<sup>{_LIST})\]|(?<=[\s.,;。，；”\"]<sup>)(?P<bare>{_LIST}))\s?</sup>"
-_ANY = re.compile(f"{_BRACKETS}|{_RAISED}", re.IGNORECASE)
-_ROUND = re.compile(
+_ANY = lazy_regex(f"{_BRACKETS}|{_RAISED}", re.IGNORECASE)
+_ROUND = lazy_regex(
     rf"[(（]\s?(?:(?P<named>(?:{_NAMES})\s?[:：]?\s?\d{{1,2}}(?:{_BETWEEN}(?:{_NAMES})?\s?\d{{1,2}}){{0,9}})"
     rf"|(?P<plain>\d{{1,2}}(?:{_BETWEEN}\d{{1,2}}){{0,9}}))\s?[)）]",
     re.IGNORECASE,
 )
-_ENDS = re.compile(r"(?:\s?[(（]\s?\d{1,2}\s?[)）])*[*_\"”]{0,3}\s{0,2}(?:[.。!?！？;；]|\s*\Z|\n| \|)")
-_STOP = re.compile(r"[.。!?！？][*_\"”]{0,3}\s{0,2}\Z")
+_ENDS = lazy_regex(r"(?:\s?[(（]\s?\d{1,2}\s?[)）])*[*_\"”]{0,3}\s{0,2}(?:[.。!?！？;；]|\s*\Z|\n| \|)")
+_STOP = lazy_regex(r"[.。!?！？][*_\"”]{0,3}\s{0,2}\Z")
 _COUNTED: Final = (
     r"section|article|clause|paragraph|rule|schedule|chapter|equation|eq\.?|figure|fig\.?|table|step|item|point|option"
     r"|note|part|version|type|class"
 )
-_COUNTS = re.compile(  # numbered things that are no marks: section 4 (1), equation (2), f(1)
+_COUNTS = lazy_regex(  # numbered things that are no marks: section 4 (1), equation (2), f(1)
     rf"(?:[)\]]|\b(?:{_COUNTED})(?:\s[\dA-Z][\d.]{{0,5}})?|\b(?:see|in|of|and|or|to|is|are)|[条款项式图表步第见])\s?\Z"
     r"|[A-Za-z_]\Z",
     re.IGNORECASE,
 )
-_BOUNDS = re.compile(
+_BOUNDS = lazy_regex(
     r"(?:\b(?:range|interval|between|set|bounds?|from|array|list|vector)|区间|范围|值域|数组|介于|在)\W{0,3}\Z",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"(\d{1,3})[^\d†,，、;；]{0,5}[-–—~～]\s?(\d{1,3})")
-_APART = re.compile(r"[ \t]*+(?:(?:[,，、;；&和]|and\b)[ \t]*+)?")
-NAMED_PASSAGE = re.compile(
+_RANGE = lazy_regex(r"(\d{1,3})[^\d†,，、;；]{0,5}[-–—~～]\s?(\d{1,3})")
+_APART = lazy_regex(r"[ \t]*+(?:(?:[,，、;；&和]|and\b)[ \t]*+)?")
+NAMED_PASSAGE = lazy_regex(
     rf"\b(?:the\s)?(?:{_NAMES})\s?#?\d{{1,2}}(?:\s?(?:[,、和&-]|and|or)\s?\d{{1,2}}){{0,9}}", re.IGNORECASE
 )
 """A passage named in words: `passage 2 says`."""
-_OPEN_BRACKET = re.compile(r"[(（]\s?(?:(?:see|cf\.?|sources?|见|参见|来源)\s?[:：]?\s?)?\Z", re.IGNORECASE)
-_DIGITS = re.compile(r"\d{1,3}")
-_IN_BRACKETS = re.compile(
+_OPEN_BRACKET = lazy_regex(r"[(（]\s?(?:(?:see|cf\.?|sources?|见|参见|来源)\s?[:：]?\s?)?\Z", re.IGNORECASE)
+_DIGITS = lazy_regex(r"\d{1,3}")
+_IN_BRACKETS = lazy_regex(
     r"(?P<row>[ \t]?(?:\^?[\[【［〔]{1,2}(?P<square>[^\[\]【】［］〔〕\n]{1,120})[\]】］〕]{1,2}(?:\(#[^)\s]{0,60}\))?"
     r"|<(?P<tag>[a-z]{1,10})>\s?\[?(?P<tagged>[\d,;\s]{1,20})\]?\s?</(?P=tag)>"
     r"|[{<](?P<bare>\s?\d{1,2}(?:\s?,\s?\d{1,2}){0,9}\s?)[}>]|\#\#(?P<hash>\d{1,2})\$\$|(?P<raised>[¹²³⁴-⁹]{1,2})))",
     re.IGNORECASE,
 )
-_NAMED_NUMBER = re.compile(
+_NAMED_NUMBER = lazy_regex(
     r"(?:(?P<label>[^\W\d_]{1,20})\s?[:：#_.-]?\s?|[#^]\s?)?(?P<number>\d{1,3})(?:[a-z]|\^|[:.]\d{1,3})?"
     r"(?:\s?[:：,，|–-]\s?(?P<tail>\D.*))?",
     re.IGNORECASE,
@@ -70,25 +71,25 @@ _TARGET = (
     r"\(\s{0,3}(?P<target>(?:[^()\s<>]|\([^()\s]{0,200}\)){0,2000}|<[^<>\n]{0,2000}>)"
     r"(?:\s{1,3}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?\s{0,3}\)"
 )
-_LINK = re.compile(rf"(?P<image>!?)(?P<double>\[)?\[(?P<label>[^\[\]\n]{{0,300}})\](?(double)\]){_TARGET}")
+_LINK = lazy_regex(rf"(?P<image>!?)(?P<double>\[)?\[(?P<label>[^\[\]\n]{{0,300}})\](?(double)\]){_TARGET}")
 _PART = r"[^\s<>\[\]\"`{}|\\，。；、：！？（）《》「」“”]"
-_URL = re.compile(rf"(?<![A-Za-z0-9])(?:https?://|www\.){_PART}{{1,2000}}", re.IGNORECASE)
-_IN_TEXT = re.compile(rf"(?P<space>[ \t]?)(?P<open>[<(（])?(?P<url>{_URL.pattern})(?P<close>[>）])?", re.IGNORECASE)
-_BEYOND_ASCII = re.compile(r"[^!-~].*", re.DOTALL)
+_URL = lazy_regex(rf"(?<![A-Za-z0-9])(?:https?://|www\.){_PART}{{1,2000}}", re.IGNORECASE)
+_IN_TEXT = lazy_regex(rf"(?P<space>[ \t]?)(?P<open>[<(（])?(?P<url>{_URL.pattern})(?P<close>[>）])?", re.IGNORECASE)
+_BEYOND_ASCII = lazy_regex(r"[^!-~].*", re.DOTALL)
 _NESTED = 2  # an image within a link, an address within an address
-_TICKS = re.compile(r"`+")
+_TICKS = lazy_regex(r"`+")
 _MAX_RUNS: Final = 40  # runs of backticks to search for a closing one
-_INDEXED = re.compile(
+_INDEXED = lazy_regex(
     r"(?<![\w`.])(?P<word>[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){0,5})"
     r"(?P<first>\[(?P<index>[^\[\]`\n]{1,40})\])(?P<rest>(?:\[[^\[\]`\n]{1,40}\]|\([^()\[\]`\s]{0,60}\)|\.[a-z_]\w{0,60}){0,8})",
     re.ASCII,
 )
-_ASSIGNED = re.compile(r"\s{0,2}(?:[-+*/|&]?=(?![=>])|==|<-)")
-_ASSIGNS = re.compile(r"[\w\])]\s{0,2}(?::=|[-+*/]?=)\s{0,2}$")
-_DOTTED = re.compile(r"\.(?!(?:html?|json|info|yaml|jpeg|tiff|docx|xlsx|pptx|toml)$)[a-z_]\w{3,}$")
-_ADDRESS = re.compile(r"^\(\W*(?:[a-z][a-z0-9+.-]*:|www\.|[/#.])|^\([^)]*\.[a-z]{2,}(?:[/?#)]|$)", re.IGNORECASE)
+_ASSIGNED = lazy_regex(r"\s{0,2}(?:[-+*/|&]?=(?![=>])|==|<-)")
+_ASSIGNS = lazy_regex(r"[\w\])]\s{0,2}(?::=|[-+*/]?=)\s{0,2}$")
+_DOTTED = lazy_regex(r"\.(?!(?:html?|json|info|yaml|jpeg|tiff|docx|xlsx|pptx|toml)$)[a-z_]\w{3,}$")
+_ADDRESS = lazy_regex(r"^\(\W*(?:[a-z][a-z0-9+.-]*:|www\.|[/#.])|^\([^)]*\.[a-z]{2,}(?:[/?#)]|$)", re.IGNORECASE)
 
-_CODE_ENDS = re.compile(r"[*_]{0,3}\s{0,2}(?:[.,;:!?。，；：！？、]|\Z|\n)")
+_CODE_ENDS = lazy_regex(r"[*_]{0,3}\s{0,2}(?:[.,;:!?。，；：！？、]|\Z|\n)")
 
 Spans = Sequence[tuple[int, int]]
 

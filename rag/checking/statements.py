@@ -13,31 +13,32 @@ from typing import Final, Literal
 
 from rag.checking.marks import NAMED_PASSAGE, Mark, cut, find_marks, is_inside, marks_between
 from rag.checking.terms import Term, read_terms
+from rag.patterns import lazy_regex
 from rag.text import fenced_blocks, split_sentences, weigh
 
-_HEADING = re.compile(r"\s*#{1,6}\s")
-_HEADING_LINE = re.compile(r"^[^\S\n]*+#{1,6}\s[^\n]*+", re.MULTILINE)
-_BOLD_LINE = re.compile(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*+(?:[:：]\s*+)?$")
-_FULL_STOP = re.compile(r"[.。!！][*_\s]*$")
-_QUESTION = re.compile(r"[?？][\"'”’」』）)*_\s]*$")
-_COLON = re.compile(r"[:：][*_\s]*$")
-_RULE = re.compile(r"[|\s:=*_-]+")
-_YES_OR_NO = re.compile(
+_HEADING = lazy_regex(r"\s*#{1,6}\s")
+_HEADING_LINE = lazy_regex(r"^[^\S\n]*+#{1,6}\s[^\n]*+", re.MULTILINE)
+_BOLD_LINE = lazy_regex(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*+(?:[:：]\s*+)?$")
+_FULL_STOP = lazy_regex(r"[.。!！][*_\s]*$")
+_QUESTION = lazy_regex(r"[?？][\"'”’」』）)*_\s]*$")
+_COLON = lazy_regex(r"[:：][*_\s]*$")
+_RULE = lazy_regex(r"[|\s:=*_-]+")
+_YES_OR_NO = lazy_regex(
     r"(?<![*_\s])[*_\s]*+(?:yes|no|yeah|nope|correct|right|indeed|certainly|of course"
     r"|是的?|不是?的?|否|对的?|没错|没有|不会|不能|不可以|不行|可以|能|会|有|行|(?P<verb>[不没未][^\W\d]{1,3})(?=[,，].{0,30}(?P=verb)))"
     r"[*_]*\s*(?:[,，、;；:：—–]|\s-\s|[.!]\s+(?=\D))[*_\s]*",
     re.IGNORECASE,
 )
-_LIST_MARKER = re.compile(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
+_LIST_MARKER = lazy_regex(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
 MAX_CHARS = 5_000
 """The most characters of a sentence. Longer ones have no end, and nothing supports them."""
 _LONGEST_TRANSITION = 3  # content words of a line that only introduces the next
 _SHORTEST_REPEATED = 20  # Latin characters or their like: shorter ones may be repeated on purpose
 _STOPS: Final = ".。!！ *_"
 
-_HEADING_WITHOUT_TEXT = re.compile(r"^(#{1,6}) [^\n]*\n*+(?=(?!\1#)#{1,6} |\Z)", re.MULTILINE)
-_EMPTY_ITEM = re.compile(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
-_BLANK_LINES = re.compile(r"\n{3,}")
+_HEADING_WITHOUT_TEXT = lazy_regex(r"^(#{1,6}) [^\n]*\n*+(?=(?!\1#)#{1,6} |\Z)", re.MULTILINE)
+_EMPTY_ITEM = lazy_regex(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
+_BLANK_LINES = lazy_regex(r"\n{3,}")
 
 Kind = Literal["statement", "excused", "nothing"]
 _SOURCE: Final = (
@@ -51,7 +52,7 @@ _ZH_SOURCE: Final = (
 )
 _ZH_LACKS: Final = "(?:没|未|无|不[能提涉包]|难以|找不到)"
 _WITHIN: Final = r"[^.。!?！？\n]{0,40}"
-_LACKING_SOURCE = re.compile(
+_LACKING_SOURCE = lazy_regex(
     rf"{_SOURCE}{_WITHIN}{_LACKS}|{_LACKS}{_WITHIN}{_SOURCE}|\bI {_WITHIN}{_LACKS}"
     rf"|{_ZH_SOURCE}{_WITHIN}{_ZH_LACKS}|{_ZH_LACKS}{_WITHIN}{_ZH_SOURCE}|我(?!们){_WITHIN}{_ZH_LACKS}",
     re.IGNORECASE,
@@ -63,13 +64,13 @@ _VERBS: Final = (
 _ZH_VERBS: Final = (
     "提到|提及|涉及|说明|记载|介绍|指出|回答|描述|讲到|谈到|写明|给出|提供|找到|确定|得知|判断|查到|了解到"
 )
-_CONTENT_WORDS = re.compile(
+_CONTENT_WORDS = lazy_regex(
     rf"\b(?:{_VERBS}|mention|say|specif|stat|expla|tell|answer|indicat|describ|discuss|address|reveal|contain|hold|provid"
     rf"|includ|cover|giv|list|show|offer|refer|inform|find|know|determin|confirm|possible|enough|sufficient|in the)"
     rf"|{_ZH_VERBS}|显示|列出|相关|有关|关于|答案|信息|包含|包括",
     re.IGNORECASE,
 )
-_COURTESY = re.compile(r"^(?:I|let me|please|sorry)\b|^(?:请|希望(?:以上|这|对|能|我|本)|如需|如果?您)", re.IGNORECASE)
+_COURTESY = lazy_regex(r"^(?:I|let me|please|sorry)\b|^(?:请|希望(?:以上|这|对|能|我|本)|如需|如果?您)", re.IGNORECASE)
 
 # Not the beginning of a name: "no information desk".
 _FOLLOWED: Final = (
@@ -77,7 +78,7 @@ _FOLLOWED: Final = (
     r"|available|found|here|there|given|provided)\b))"
 )
 _APART: Final = r"[^\w\n]*+"  # within a line and possessive, or the marks of an answer could freeze the app
-_NOTHING_FOUND = re.compile(
+_NOTHING_FOUND = lazy_regex(
     rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b{_FOLLOWED}|^{_APART}not (?:{_VERBS})\b"
     r"|(?:找不到|没有找到|未找到|未能找到|没找到|没有|没|无|缺乏|缺少)(?:任何|足够)?(?:的)?(?:相关|有关|关于|与此|答案)"
     rf"|^{_APART}(?:(?:抱歉|很?遗憾|对不起){_APART})?(?:目前|暂时|其中)?(?:没有|未|并未|无法|不能)(?:{_ZH_VERBS}|包含)",

@@ -11,13 +11,14 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, Literal
 
+from rag.patterns import lazy_regex
 from rag.quantities.reading import HAN, find_sign, find_values, normalise
 from rag.quantities.values import Value
 from rag.text import sentence_spans, strip_struck
 
 Kind = Literal["word", "name", "number", "han", "sign", "function"]
 
-_TOKEN = re.compile(
+_TOKEN = lazy_regex(
     rf"(?P<word>(?:[^\W\d_{HAN}]\.){{2,}}|[^\W\d_{HAN}]+(?:'[^\W\d_{HAN}]+)*[+#]*)|(?P<han>[{HAN}])|(?P<break>[,;:()，；：（）。.!?！？\n])"
 )
 _FUNCTION_WORDS: Final = frozenset(
@@ -30,9 +31,9 @@ _FUNCTION_SIGNS: Final = frozenset("的了是在和与也都就着吗呢吧啊�
 _NEGATIONS: Final = frozenset("no not never without none neither nor cannot 不 没 未".split())
 _CONJUNCTIONS: Final = frozenset("and but or while which who where 而 并 且".split())
 _ENDINGS: Final = ("ing", "ed", "ies", "es", "s", "ly")
-_START = re.compile(r"(?:^|[.!?:\"“\n*•>|#-])\s{0,4}$")
-_QUOTE: Final = re.compile(r"(?:^|\n)[ \t]*>$")
-_HAN_CHAR: Final = re.compile(f"[{HAN}]")
+_START = lazy_regex(r"(?:^|[.!?:\"“\n*•>|#-])\s{0,4}$")
+_QUOTE: Final = lazy_regex(r"(?:^|\n)[ \t]*>$")
+_HAN_CHAR: Final = lazy_regex(f"[{HAN}]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -20,6 +19,7 @@ from rag.conversations.followups import Likely, propose
 from rag.errors import RagError
 from rag.ingest.paste import locate_urls
 from rag.models.usage import Spent, sum_usages
+from rag.patterns import lazy_regex
 from rag.process import Process
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import MAX_STANDALONE, find_earlier_questions
@@ -43,7 +43,7 @@ WISH: Final = "wish"
 """The reasoner of the answer to a message that only asks to remember something."""
 _REPORTS: Final = frozenset({"save", "remove", "small_talk", "unknown"})
 """Routes of messages that get a report or a reply, not an answer."""
-_WORD: Final = re.compile(r"\w")
+_WORD: Final = lazy_regex(r"\w")
 _ANSWERS: Final = frozenset({"answered", "caveat", "conversation"})
 
 

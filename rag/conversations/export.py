@@ -19,6 +19,7 @@ from rag.conversations.trees import TreeNode, nodes_of
 from rag.dates import now
 from rag.errors import RagError
 from rag.locales import LANGUAGES, Language, say
+from rag.patterns import lazy_regex
 from rag.runs.serialization import to_json
 from rag.store.sql.conversation_table import Conversation
 from rag.text import is_chinese, replace_surrogates
@@ -28,11 +29,11 @@ from rag.web.url_key import split_url
 
 Kind = Literal["md", "html", "docx", "json"]
 
-_MARKS: Final = re.compile(r"\[(\d{1,3})\]")
-_MARKS_BEHIND: Final = re.compile(r"(?:\s?\[\d{1,3}\])+")
-_HEADING: Final = re.compile(r"(?m)^ {0,3}#{1,6} +")
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!$&])")
-_NO_XML: Final = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MARKS: Final = lazy_regex(r"\[(\d{1,3})\]")
+_MARKS_BEHIND: Final = lazy_regex(r"(?:\s?\[\d{1,3}\])+")
+_HEADING: Final = lazy_regex(r"(?m)^ {0,3}#{1,6} +")
+_SPECIAL: Final = lazy_regex(r"([\\`*_{}\[\]<>#|~!$&])")
+_NO_XML: Final = lazy_regex("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow (its production 2), and carriage returns, which its readers change."""
 _STYLE: Final = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.6 system-ui,sans-serif;color:#1f2328}"

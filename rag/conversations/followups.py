@@ -14,6 +14,7 @@ from rag.background import BACKGROUND
 from rag.errors import ModelError, RagError
 from rag.locales import say
 from rag.models.usage import CallBudget, Meter, Prices
+from rag.patterns import lazy_regex
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.run import log_problem
 from rag.text import detect_language, is_chinese, question_language, terms
@@ -26,13 +27,13 @@ LIKELY: Final = 0.5
 """Minimum likelihood that the passages answer a proposed question."""
 _MAX_QUESTION: Final = 120  # characters of a question
 _MAX_HEADING: Final = 80
-_HEADING: Final = re.compile(r"^[\s\d.、一二三四五六七八九十()（）]*")
-_MARKUP: Final = re.compile(
+_HEADING: Final = lazy_regex(r"^[\s\d.、一二三四五六七八九十()（）]*")
+_MARKUP: Final = lazy_regex(
     r"^\s*+(?:#{1,6}\s++|[-*+•>]\s++|\d{1,3}[.)、]\s*+)?+(?:\*\*|__)?+(?:(?:Q|问)\d{0,2}[:：.]\s*+)?+"
 )
-_QUESTION: Final = re.compile(r"[^?？.!。！]{4,}+[?？]")
+_QUESTION: Final = lazy_regex(r"[^?？.!。！]{4,}+[?？]")
 # Chinese questions need no mark; English ones change the word order: "Where data lies" asks nothing.
-_ASKS: Final = re.compile(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
+_ASKS: Final = lazy_regex(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
 Likely = Callable[[str, Sequence[Passage]], float]
 Keep = Callable[[Mapping[str, Any]], object]

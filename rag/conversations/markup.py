@@ -5,7 +5,6 @@ Headings, lists, tables, emphasis and code stay; raw HTML, images and links beco
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
@@ -17,12 +16,13 @@ from markdown_it.tree import SyntaxTreeNode
 from markdown_it.utils import EnvType, OptionsDict
 
 from rag.checking.marks import code_spans
+from rag.patterns import lazy_regex
 
 HEADING_OFFSET: Final = 2
 """Levels of headings above those of an answer: the conversation's title, and the question."""
-_ACTIVE_MARKUP: Final = re.compile(r"<|!(?=\[)|\](?=[(:\[])|[$]|&(?=#?\w+;)")
-_HEADING: Final = re.compile(r"(?m)^( {0,3})(#{1,6})(?=[ \t])")
-_FENCE: Final = re.compile(r"(?m)^ {0,3}(`{3,}|~{3,})")
+_ACTIVE_MARKUP: Final = lazy_regex(r"<|!(?=\[)|\](?=[(:\[])|[$]|&(?=#?\w+;)")
+_HEADING: Final = lazy_regex(r"(?m)^( {0,3})(#{1,6})(?=[ \t])")
+_FENCE: Final = lazy_regex(r"(?m)^ {0,3}(`{3,}|~{3,})")
 
 
 @cache

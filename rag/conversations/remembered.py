@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from rag.dates import now
 from rag.errors import RagError
+from rag.patterns import lazy_regex
 from rag.store.sql.database import connect_shared, failures
 from rag.text import split_sentences
 
@@ -32,7 +33,7 @@ MOST: Final = 50  # notes of a person
 MINUTES: Final = 30 * 24 * 60.0
 _MODEL_CHARACTERS: Final = 2_000  # characters of notes that a model gets
 
-_REQUEST: Final = re.compile(
+_REQUEST: Final = lazy_regex(
     r"(?:please[ ,]{1,3})?remember(?: that\b|:)[ ,:]{0,3}|(?:请)?(?:帮我)?记住[：:，, ]{0,3}", re.IGNORECASE
 )
 _MARKS: Final = ("?", "？")

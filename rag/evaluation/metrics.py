@@ -6,7 +6,6 @@ statement, or no judge for it. Such questions are excluded from a figure, and co
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +33,15 @@ from rag.evaluation.support import (
     split_answer,
     statements_of,
 )
+from rag.patterns import lazy_regex
 from rag.text import is_chinese, strip_citations
 from rag.types import Answer
 
 if TYPE_CHECKING:
     from rag.evaluation.judge import ModelJudge
 
-_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
-_TOKEN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_ARTICLES: Final = lazy_regex(r"\b(?:a|an|the)\b")
+_TOKEN: Final = lazy_regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 
 
 def tokens(text: str, chinese: bool) -> list[str]:

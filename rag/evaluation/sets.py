@@ -31,6 +31,7 @@ from rag.evaluation.cases import (
 )
 from rag.evaluation.evidence import HALF, WHOLE, quote_coverage, squash
 from rag.locales import say
+from rag.patterns import lazy_regex
 from rag.quantities.numerals import DIGITS
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import StoredSet
@@ -194,9 +195,9 @@ def _dice(first: frozenset[str], second: Sequence[str]) -> float:
 
 # Cases made from feedback and from pages
 
-_HEADING: Final = re.compile(r"^#{2,6}[ \t]+(?P<heading>\S[^\n]*)$", re.MULTILINE)
-_NAME: Final = re.compile(r"(?<![\w'’-])[A-Z][\w'’-]++(?: [A-Z][\w'’-]++)++|《[^《》\n]{2,40}》")
-_DIGITS: Final = re.compile(DIGITS)
+_HEADING: Final = lazy_regex(r"^#{2,6}[ \t]+(?P<heading>\S[^\n]*)$", re.MULTILINE)
+_NAME: Final = lazy_regex(r"(?<![\w'’-])[A-Z][\w'’-]++(?: [A-Z][\w'’-]++)++|《[^《》\n]{2,40}》")
+_DIGITS: Final = lazy_regex(DIGITS)
 _MIN_LENGTH, _MAX_LENGTH = 40.0, 240.0  # Latin characters' worth of a sentence that a question is made from
 _GAP: Final = "____"
 _MAX_SHARED: Final = 0.6

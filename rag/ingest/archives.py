@@ -20,6 +20,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.charset import EAST_ASIAN, guess_codec
 from rag.text import replace_surrogates
 
@@ -29,9 +30,9 @@ _UNICODE_PATH = 0x7075
 _CONSOLES = {"cp850": "cp1252", "cp852": "windows-1250", "cp866": "windows-1251", "cp737": "windows-1253"}
 _COMMON = {"gb2312": "gb18030", "shift_jis": "cp932", "big5": "big5hkscs", "euc-kr": "cp949"}
 _SIGNS = frozenset(["So", "Sm", "Sc", "Sk", "No", "Lo"])
-_WORD = re.compile(r"[^\W\d_]+")
-_RUN = re.compile(rb"[\x80-\xff]+")
-_ENDING = re.compile(rb"\.\w{1,8}$", re.MULTILINE)
+_WORD = lazy_regex(r"[^\W\d_]+")
+_RUN = lazy_regex(rb"[\x80-\xff]+")
+_ENDING = lazy_regex(rb"\.\w{1,8}$", re.MULTILINE)
 _MAX_SIGNS = 0.1
 _TOO_FEW_BYTES = 4  # two characters: those common in Chinese are common in Korean too, and Chinese is likelier here
 

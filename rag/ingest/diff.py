@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from rag.patterns import lazy_regex
 from rag.text import split_sentences
 
 DiffKind = Literal["same", "added", "removed"]
@@ -24,8 +25,8 @@ _STEPS = 100_000  # per comparison; about a tenth of a second
 _ALL_STEPS = 1_500_000  # per page; beyond it, changes are shown as a whole
 _MIN_ALIKE = 0.3  # of the longer side; below it, a sentence counts as replaced, not reworded
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_TOKEN = re.compile(rf"[{_HAN}]|[^\W{_HAN}]+|\s+|.", re.DOTALL)
-_LINE_END = re.compile(r"(?<=\n)(?=[^\n])")
+_TOKEN = lazy_regex(rf"[{_HAN}]|[^\W{_HAN}]+|\s+|.", re.DOTALL)
+_LINE_END = lazy_regex(r"(?<=\n)(?=[^\n])")
 
 
 @dataclass(frozen=True, slots=True)

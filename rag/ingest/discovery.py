@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher, FetchResult
 from rag.web.guard import printable
@@ -39,7 +40,7 @@ MAX_FILES = 50
 MAX_NESTING = 3
 _MAX_SITEMAP_BYTES = 10 * 1024 * 1024
 _USUAL_PLACES = ("/sitemap.xml", "/sitemap_index.xml")
-_SITEMAP_PATH = re.compile(r"(?:sitemap[^/]*|\.xml(?:\.gz)?)$", re.IGNORECASE)
+_SITEMAP_PATH = lazy_regex(r"(?:sitemap[^/]*|\.xml(?:\.gz)?)$", re.IGNORECASE)
 
 Admits = Callable[[str], bool]
 

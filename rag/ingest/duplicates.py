@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from rag.ingest.loader import OnStage, Read
+from rag.patterns import lazy_regex
 from rag.store.duplicates import THRESHOLD, Signature, jaccard_similarity, sign
 from rag.types import Decision, Notice, Page, PageVersion
 from rag.web.guard import MAX_LENGTH
@@ -38,8 +39,8 @@ RELATED = 0.2
 _LIMIT = 3
 """Maximum number of similar pages to compare when a stored page shows their text too."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
-_PAGE_PATH = re.compile(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[\d.]*+[^/:\[\]\d.][^/:]*+/.*)", re.DOTALL)
+_PAGE_PATH = lazy_regex(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
+_ADDRESS = lazy_regex(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[\d.]*+[^/:\[\]\d.][^/:]*+/.*)", re.DOTALL)
 MAX_GROUP = 32
 """Maximum number of pages in a group, all of which a crash may leave to be done again."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+from rag.patterns import lazy_regex
 from rag.web.media import ENDINGS
 from rag.web.url_key import url_key
 
@@ -21,7 +22,7 @@ _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _BARE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?::[0-9]{1,5})?"
 _SCHEME = "[A-Za-z][A-Za-z0-9+-]{1,15}:"
 # Malformed addresses, within a text or alone on a line, match too, so that their rows can report them.
-_CANDIDATE = re.compile(
+_CANDIDATE = lazy_regex(
     rf"(?P<full>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^{_END}]{{1,{_MAX_ADDRESS}}})"
     rf"|(?P<slip>(?<![\w@.:-]){_SCHEME}/(?!/)[^{_END}]{{1,{_MAX_ADDRESS}}})"
     rf"|(?P<alone>^{_SCHEME}(?!//)[!-~]{{1,{_MAX_ADDRESS}}}(?=\r?$))"
@@ -31,11 +32,11 @@ _CANDIDATE = re.compile(
 )
 # Where one address runs into the next; after "=" or "/" it belongs to the first (archives, redirects).
 # A run of marks is tried from its first one only, or a long one would take quadratic time.
-_NEXT = re.compile(r"(?<![=/%&])(?:(?<![,;|])|(?<=[=/%&][,;|]))[,;|]*+(?=https?://)", re.IGNORECASE)
+_NEXT = lazy_regex(r"(?<![=/%&])(?:(?<![,;|])|(?<=[=/%&][,;|]))[,;|]*+(?=https?://)", re.IGNORECASE)
 _TRAILING = ".,;:!?'*~|(&[{"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-_ATTACHED_TEXT = re.compile(rf"(?<=[A-Za-z0-9])[{_CJK}]")
-_TITLED_BY_PATH = re.compile(
+_ATTACHED_TEXT = lazy_regex(rf"(?<=[A-Za-z0-9])[{_CJK}]")
+_TITLED_BY_PATH = lazy_regex(
     r"/(?:wiki|item|tags?|topic|search|zh|zh-(?:cn|tw|hans|hant))/[^/?#]*$|[?&#]", re.IGNORECASE
 )
 _USUAL_ENDINGS = (
@@ -45,10 +46,10 @@ _USUAL_ENDINGS = (
 _FILE_ENDINGS = "|".join(ending.lstrip(".") for ending in ENDINGS) + (
     "|php|py|js|ts|css|jsonl?|xml|ya?ml|toml|doc|ppt|png|jpe?g|gif|svg|zip|gz|exe|sh|bat|log|ini|cfg|lock"
 )
-_USUAL_DOMAIN = re.compile(rf"(?:www\.\S+|\S+\.(?:{_USUAL_ENDINGS}))(?::[0-9]+)?", re.IGNORECASE)
-_FILE_NAME = re.compile(rf"\S+\.(?:{_FILE_ENDINGS})", re.IGNORECASE)
+_USUAL_DOMAIN = lazy_regex(rf"(?:www\.\S+|\S+\.(?:{_USUAL_ENDINGS}))(?::[0-9]+)?", re.IGNORECASE)
+_FILE_NAME = lazy_regex(rf"\S+\.(?:{_FILE_ENDINGS})", re.IGNORECASE)
 # Bare domains with only a mark between them.
-_NEXT_DOMAIN = re.compile(
+_NEXT_DOMAIN = lazy_regex(
     rf"(?<![,;|])[,;|]++(?=(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_USUAL_ENDINGS})(?:[/?#:,;|]|$))", re.IGNORECASE
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 from rag.errors import IngestError
 from rag.ingest.archives import Member, folder_members, zip_members
+from rag.patterns import lazy_regex
 from rag.text import replace_surrogates
 from rag.types import PageSource
 from rag.web.guard import MAX_LENGTH, is_web_address, printable
@@ -33,7 +33,7 @@ _LIMITS = {ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENTS else MAX_FILE_BYTE
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _NAMES = ("title", "lang")
 _TEXTS = ("text", "html", "markdown")
-_LINE_END = re.compile(r"\r\n?|\n")
+_LINE_END = lazy_regex(r"\r\n?|\n")
 _ESCAPE_LENGTH = 6  # characters in a line for a byte of text: \u0041
 _OTHER_FIELDS = 65_536  # characters for everything but the text
 

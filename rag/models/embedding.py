@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -24,6 +23,7 @@ from rag.models.model_files import find_model, load_flag_model
 from rag.models.sparse import LexicalHead
 from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalise, pad_rows, sum_of_rows
 from rag.models.transformer import read_bert
+from rag.patterns import lazy_regex
 from rag.text import is_chinese
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ _MAX_QUERIES = 32
 _QUERY_TOKENS = 512  # in one forward pass: queries of similar lengths share one
 _UNREAD_SHARE = 0.25
 _ASCII = "".join(map(chr, range(33, 127)))  # a vocabulary that can read these can read all their combinations
-_VISIBLE = re.compile("[!-~]")
+_VISIBLE = lazy_regex("[!-~]")
 _SAMPLE = (
     "The river rises in the mountains and reaches the sea after four hundred kilometres, and the bridge that "
     "crosses it below the old town was the longest of its time when it was opened to traffic in 1910.",

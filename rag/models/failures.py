@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
-
 from rag.errors import ModelError
+from rag.patterns import lazy_regex
 
 # Services use 400 and 403, too; 404 alone may mean the path.
-_NO_MODEL = re.compile(
+_NO_MODEL = lazy_regex(
     r"model[^\n]{0,200}?(?:not[ _](?:exist|found)|does(?:n't| not) exist)|(?:unknown|no such|invalid) model|模型不存在"
 )
 # Messages of llama.cpp, Ollama, vLLM, LM Studio, DashScope, DeepSeek, Moonshot, Zhipu and others for a request larger
 # than the model's window; not those for a limit on the reply or on tokens a minute.
 _WINDOW = r"context|prompt|input|tokens?|model length|上下文|输入|提示|文本"
 _BEYOND = r"exceed|too (?:long|large)|longer than|greater than|overflow|maximum|is only|of only|超[过出长]|过长|太长"
-_TOO_LONG = re.compile(
+_TOO_LONG = lazy_regex(
     rf"(?:{_WINDOW})[^\n]{{0,120}}(?:{_BEYOND})"
     rf"|(?:{_BEYOND})[^\n]{{0,40}}(?:context|prompt|input|model) (?:length|size|window)|range of input length"
     r"|context shift is disabled|exceed_context_size|model token limit"
 )
-_NOT_WINDOW = re.compile(r"(?:valid range of|invalid) ['\"`]?max_(?:completion_)?tokens|per (?:minute|day|second|hour)")
-_SIZE = re.compile(
+_NOT_WINDOW = lazy_regex(r"(?:valid range of|invalid) ['\"`]?max_(?:completion_)?tokens|per (?:minute|day|second|hour)")
+_SIZE = lazy_regex(
     r"n_ctx\W{1,4}(\d{3,8})|context (?:size|length|window)[^\d\n]{0,30}(\d{3,8})"
     r"|(?:maximum|max) (?:model |context )?length[^\d\n]{0,12}(\d{3,8})"
     r"|range of input length should be \[\d, ?(\d{3,8})\]|token limit\D{0,6}(\d{3,8})"

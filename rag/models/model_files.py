@@ -24,6 +24,7 @@ from typing import Any
 from rag.errors import ModelError
 from rag.models import e5
 from rag.models.families import Pooling, read_json
+from rag.patterns import lazy_regex
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ MINILM_STORED = "builtin"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The digest of model.safetensors, as its authors published it."""
 SHIPPED = (e5.NAME, MINILM)
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
+_HUB_NAME = lazy_regex(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
 LEXICAL = "+sparse"
 """The end of a name whose libraries have learned terms in addition to those of BM25; see `LexicalHead`."""
 HEAD = "sparse_linear.pt"

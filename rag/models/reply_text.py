@@ -11,48 +11,50 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-_THOUGHT: Final = re.compile(r"think|thought|reason|analy|reflect|scratch|plan|monolog|tool|function|detail", re.I)
-_ANSWER: Final = re.compile(r"answer|response|final|output|result|reply|text|content|sentence|statement", re.I)
+from rag.patterns import lazy_regex
+
+_THOUGHT: Final = lazy_regex(r"think|thought|reason|analy|reflect|scratch|plan|monolog|tool|function|detail", re.I)
+_ANSWER: Final = lazy_regex(r"answer|response|final|output|result|reply|text|content|sentence|statement", re.I)
 _HTML: Final = frozenset(
     "a b blockquote br cite code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s section"
     " small span strong sub sup table tbody td th thead tr u ul".split()
 )
-_LEAD: Final = re.compile(
+_LEAD: Final = lazy_regex(
     r"\s*+(?:<(?P<tag>[a-z_][\w:-]{0,30})(?:\s[^<>\n]{0,200})?>|\[(?P<square>[A-Z][A-Z_]{2,20})\]|◁(?P<triangle>\w{2,20})▷)",
     re.IGNORECASE,
 )
-_OPEN: Final = re.compile(r"<(?:think|thinking|thought)>", re.IGNORECASE)
-_CLOSE: Final = re.compile(r"</(?:think|thinking|thought)>|\[/THINK\]|◁/think▷", re.IGNORECASE)
-_CHANNELS: Final = re.compile(r"\s*+(?:<\|start\|>assistant)?(?:<\|channel\|>|(?:analysis|commentary)(?=[A-Z]))")
-_FINAL: Final = re.compile(r"<\|channel\|>\s*+final[^<]{0,40}<\|message\|>|(?<!\w)assistant\s?final(?=\W|[A-Z])")
-_TOKEN: Final = re.compile(
+_OPEN: Final = lazy_regex(r"<(?:think|thinking|thought)>", re.IGNORECASE)
+_CLOSE: Final = lazy_regex(r"</(?:think|thinking|thought)>|\[/THINK\]|◁/think▷", re.IGNORECASE)
+_CHANNELS: Final = lazy_regex(r"\s*+(?:<\|start\|>assistant)?(?:<\|channel\|>|(?:analysis|commentary)(?=[A-Z]))")
+_FINAL: Final = lazy_regex(r"<\|channel\|>\s*+final[^<]{0,40}<\|message\|>|(?<!\w)assistant\s?final(?=\W|[A-Z])")
+_TOKEN: Final = lazy_regex(
     r"<[|｜][^<>|｜\n]{1,40}[|｜]>|</s>|<(?:end|start)_of_\w{1,20}>|<eos>|\[/?(?:INST|TOOL_CALLS)\]"
 )
 _THINKING: Final = ("thinking", "thoughts", "thought process", "reasoning", "analysis", "思考过程", "思考", "推理")
 _ANSWERS: Final = ("final answer", "answer", "response", "最终答案", "答案", "回答")
-_LABELLED_THOUGHTS: Final = re.compile(
+_LABELLED_THOUGHTS: Final = lazy_regex(
     rf"[*#_\s]*+(?:{'|'.join(_THINKING)})(?: process)?[*_]*+\s?(?:[:：]|\.{{3}}|…)[*_]*+\s", re.IGNORECASE
 )
 _ANSWER_LABEL: Final = rf"[*#_ ]*+(?:{'|'.join(_ANSWERS)})[*_]*+(?:\s?[:：][*_]*+[ \t]*+|[ \t]*+\n)"
-_ANSWER_START: Final = re.compile(rf"\s*+{_ANSWER_LABEL}\s*+(?=\S)", re.IGNORECASE)
-_THOUGHTS_END: Final = re.compile(rf"\.{{3}}done thinking\.?|^{_ANSWER_LABEL}", re.IGNORECASE | re.MULTILINE)
-_FENCED: Final = re.compile(r"\s*+(?P<marks>`{3,}+|~{3,}+)(?P<language>[\w+-]{0,20})[ \t]*+\n(?P<inner>.*)", re.DOTALL)
+_ANSWER_START: Final = lazy_regex(rf"\s*+{_ANSWER_LABEL}\s*+(?=\S)", re.IGNORECASE)
+_THOUGHTS_END: Final = lazy_regex(rf"\.{{3}}done thinking\.?|^{_ANSWER_LABEL}", re.IGNORECASE | re.MULTILINE)
+_FENCED: Final = lazy_regex(r"\s*+(?P<marks>`{3,}+|~{3,}+)(?P<language>[\w+-]{0,20})[ \t]*+\n(?P<inner>.*)", re.DOTALL)
 _PROSE: Final = frozenset({"markdown", "md", "text", "txt", "plaintext"})
-_CITES: Final = re.compile(r"\[\d{1,2}\]")
-_WORD: Final = re.compile(r"\w")
-_TAIL: Final = re.compile(
+_CITES: Final = lazy_regex(r"\[\d{1,2}\]")
+_WORD: Final = lazy_regex(r"\w")
+_TAIL: Final = lazy_regex(
     r"\n[ \t]*+(?:#{1,6}[ \t]|[*_]{2})?[ \t]*+(?:references|sources|citations|footnotes|bibliography|works cited"
     r"|参考(?:文献|资料|来源)?|(?:资料)?来源|引用(?:来源)?|出处)[ \t]*+[*_]*+[ \t]*+[:：]?[*_]*+[ \t]*+"
     r"(?P<entries>(?:(?:\n|^|\[)[^\n]*)*+)\Z",
     re.IGNORECASE,
 )
-_ENTRY: Final = re.compile(r"\s*(?:[-*•–]|\[\^?\d|\(?\d{1,3}[.)\]]|https?:|【|<http)|\s*\Z")
-_LINK_LINE: Final = re.compile(r"[ \t]*+(?:\[\^?\d{1,2}\]|\d{1,2}\.)")
-_OPEN_TAG: Final = re.compile(r"(?:<(?:[/|｜a-z_][^<>\n]{0,60})?|\[/?[A-Z_]{0,20}|◁[^▷\n]{0,20})\Z", re.IGNORECASE)
+_ENTRY: Final = lazy_regex(r"\s*(?:[-*•–]|\[\^?\d|\(?\d{1,3}[.)\]]|https?:|【|<http)|\s*\Z")
+_LINK_LINE: Final = lazy_regex(r"[ \t]*+(?:\[\^?\d{1,2}\]|\d{1,2}\.)")
+_OPEN_TAG: Final = lazy_regex(r"(?:<(?:[/|｜a-z_][^<>\n]{0,60})?|\[/?[A-Z_]{0,20}|◁[^▷\n]{0,20})\Z", re.IGNORECASE)
 _OPENERS: Final = tuple("\"'“‘「『《`*(（[【")
 _ENDINGS: Final = tuple("\r\n.!?…。！？")
 _CLOSERS: Final = tuple('.!?…。！？]】)）}>"”’*_')
-_MENTION: Final = re.compile(
+_MENTION: Final = lazy_regex(
     r"(?:标[签记志识]|符号|字[样符]|[和与及或以用由到在是为的叫写现])$"
 )  # Chinese has no spaces
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rag.errors import ModelError
 from rag.models.failures import failure_types, model_error, status_of
 from rag.models.reply_text import answer_text
+from rag.patterns import lazy_regex
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -25,12 +26,12 @@ NOT_UNDERSTOOD: Final = frozenset({400, 422, 501})
 
 # The key, credit, size or rate was refused, or a gateway gave up: the same would happen without tools.
 _OTHER_STATUSES: Final = frozenset({401, 402, 408, 413, 429, 504})
-_TOOL_WORDS: Final = re.compile(r"(?<![a-z])tool(?!ong|kit|box)|function[ _-]?call|工具|函数调用")
-_FORM_WORDS: Final = re.compile(
+_TOOL_WORDS: Final = lazy_regex(r"(?<![a-z])tool(?!ong|kit|box)|function[ _-]?call|工具|函数调用")
+_FORM_WORDS: Final = lazy_regex(
     r"response[ _-]?format|schema|json[ _-]?(?:object|mode|output)|structured[ _-]?output|guided[ _-]|grammar"
     r"|结构化|json ?(?:模式|格式)"
 )
-_HTML_PAGE: Final = re.compile(r"<(?:!doctype|html|body)\b")
+_HTML_PAGE: Final = lazy_regex(r"<(?:!doctype|html|body)\b")
 
 # Servers that refused tools, for the lifetime of the process.
 _without_tools: set[ServerKey] = set()

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rag.patterns import lazy_regex
 from rag.prompts.texts import PromptText, PromptTexts
 from rag.text import describe_struck, first_sentence, is_chinese
 from rag.types import Exchange, Passage
@@ -31,7 +32,7 @@ _MAX_TOKENS: Final = {
 }
 """Maximum tokens of a reply, by job."""
 
-_MARKER = re.compile(r"passage-[0-9a-f]{6}(?=>)")
+_MARKER = lazy_regex(r"passage-[0-9a-f]{6}(?=>)")
 _marker: ContextVar[str] = ContextVar("marker", default="")
 
 Numbered = tuple[int, Passage]

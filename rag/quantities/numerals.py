@@ -7,6 +7,8 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
+from rag.patterns import lazy_regex
+
 DIGITS: Final = (
     r"(?:\d{1,3}(?:,\d{2,3}){0,12},\d{3}(?!\d)(?:\.\d+)?"  # 1,234,567.8 and 12,34,567
     r"|\d{1,3}(?:[ '’]\d{3}){1,12}(?!\d)(?:[.,]\d+)?"  # 1 234 567,8 and 1'234'567
@@ -134,7 +136,7 @@ _MOST: Final = r"\b(?:up to|at (?:the )?most|max(?:imum)?\.?(?: of)?|within|as (
 _LEAST: Final = r"\b(?:at (?:the )?least|min(?:imum)?\.?(?: of)?|as (?:few|little|low) as)"
 _FILL: Final = r"[ 为]{0,2}(?:a |an |the |about |approximately |roughly |around |just |约)?"
 _BEFORE: Final = tuple(
-    (re.compile(rf"(?:{pattern}){_FILL}$", re.IGNORECASE), bound)
+    (lazy_regex(rf"(?:{pattern}){_FILL}$", re.IGNORECASE), bound)
     for pattern, bound in (
         (rf"≤|{_NEGATION}{_UP}|{_DOWN}{_OR_EQUAL}|{_MOST}|[至最][多高]|顶多", "≤"),
         (rf"≥|{_NEGATION}{_DOWN}|{_UP}{_OR_EQUAL}|{_LEAST}|[至最][少低]|起码|(?<![未不])满", "≥"),
@@ -144,7 +146,7 @@ _BEFORE: Final = tuple(
 )
 _AFTER: Final = tuple(
     (
-        re.compile(rf"(?: [a-z]+)? ?(?:or|and) (?:{words})\b|(?: [a-z]+)? {most}\b|{han}"),
+        lazy_regex(rf"(?: [a-z]+)? ?(?:or|and) (?:{words})\b|(?: [a-z]+)? {most}\b|{han}"),
         bound,
     )
     for words, most, han, bound in (
@@ -152,13 +154,13 @@ _AFTER: Final = tuple(
         (f"{_LESS}|below|under", "maximum", rf"[{_HAN}]{{0,2}}?(?:\(含\))?[及或]?[以之][下内]|内", "≤"),
     )
 )
-_PLUS: Final = re.compile(r"\+(?!\w)")
-_UNTIL: Final = re.compile(
+_PLUS: Final = lazy_regex(r"\+(?!\w)")
+_UNTIL: Final = lazy_regex(
     r"(?:\b(?:before|by|until|till|up to|prior to)|截至|直到|截止到?) ?(?:the )?$", re.IGNORECASE
 )
-_SINCE: Final = re.compile(r"(?:\b(?:after|since|as of|starting)|自从?) ?(?:the )?$", re.IGNORECASE)
-_UNTIL_AFTER: Final = re.compile("[之以]?前|为止|[之以]?内")
-_SINCE_AFTER: Final = re.compile("[之以]?后|以来|起")
+_SINCE: Final = lazy_regex(r"(?:\b(?:after|since|as of|starting)|自从?) ?(?:the )?$", re.IGNORECASE)
+_UNTIL_AFTER: Final = lazy_regex("[之以]?前|为止|[之以]?内")
+_SINCE_AFTER: Final = lazy_regex("[之以]?后|以来|起")
 
 
 def find_bound_before(before: str) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from math import gcd
 from typing import Final
 
+from rag.patterns import lazy_regex
 from rag.quantities.numerals import (
     DIGITS,
     ENGLISH,
@@ -38,10 +39,10 @@ _EXACT: Final = 99  # figures of a number that is never rounded
 
 # Normalisation
 
-_SUPERSCRIPT: Final = re.compile(r"(?<=\d)(?=[⁺⁻⁰¹²³⁴-⁹])")
-_VULGAR_FRACTION: Final = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
-_DEGREE: Final = re.compile(r"(?<=\d) ?[º˚°](?: ?(?=[CF]\b))?")
-_HAN_COMMA: Final = re.compile(r"，(?=\d)")  # separates numbers, not thousands
+_SUPERSCRIPT: Final = lazy_regex(r"(?<=\d)(?=[⁺⁻⁰¹²³⁴-⁹])")
+_VULGAR_FRACTION: Final = lazy_regex(r"(?<=\d)(?=[¼-¾⅐-⅞])")
+_DEGREE: Final = lazy_regex(r"(?<=\d) ?[º˚°](?: ?(?=[CF]\b))?")
+_HAN_COMMA: Final = lazy_regex(r"，(?=\d)")  # separates numbers, not thousands
 _FOLDINGS: Final = str.maketrans("’萬億點兩負⁄⩽≦⩾≧∶", "'万亿点两负/≤≤≥≥:")
 _SIGNS: Final = (("<=", "≤"), (">=", "≥"), ("!=", "≠"), ("-->", "→"), ("->", "→"), ("=>", "→"))
 _ARROWS: Final = {"RIGHTWARDS": "→", "LEFTWARDS": "←", "UPWARDS": "↑", "DOWNWARDS": "↓"}
@@ -69,16 +70,16 @@ def find_sign(char: str) -> str:
 
 # Numbers and their units
 
-_DIGITS: Final = re.compile(DIGITS)
-_HAN_NUMBER: Final = re.compile(
+_DIGITS: Final = lazy_regex(DIGITS)
+_HAN_NUMBER: Final = lazy_regex(
     rf"[{HAN_DIGITS}十][{HAN_DIGITS}十百千万亿]{{0,24}}(?:点[{HAN_DIGITS}]{{1,12}}[万亿]{{0,2}})?"
 )
-_HAN_SCALE: Final = re.compile(
+_HAN_SCALE: Final = lazy_regex(
     r"[十百千万亿]{1,3}(?:\d{1,4}(?:\.\d{1,6})?(?=[十百千万亿])|(?<=[千万亿])\d{1,4}(?![\d.,:/年月日-]))?"
 )
-_HALF_OF: Final = re.compile("一半|半(?=个|小时|天|年|公里|公斤|米)个?")
-_ENGLISH: Final = re.compile(ENGLISH, re.IGNORECASE)
-_ORDINAL: Final = re.compile(
+_HALF_OF: Final = lazy_regex("一半|半(?=个|小时|天|年|公里|公斤|米)个?")
+_ENGLISH: Final = lazy_regex(ENGLISH, re.IGNORECASE)
+_ORDINAL: Final = lazy_regex(
     rf"(?:(?P<tens>twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ -])?(?P<last>{'|'.join(ORDINALS)})\b",
     re.IGNORECASE,
 )
@@ -87,89 +88,89 @@ _DENOMINATORS: Final = {word: value for word, value in ORDINALS.items() if value
     "halve": 2,
     "quarter": 4,
 }
-_ENGLISH_FRACTION: Final = re.compile(
+_ENGLISH_FRACTION: Final = lazy_regex(
     rf"(?P<n>one|two|three|four|five|six|seven|eight|nine|an?)[ -](?P<of>{'|'.join(_DENOMINATORS)})(?P<many>s?)\b"
     r"|half\b(?! past)",
     re.IGNORECASE,
 )
-_HAN_FRACTION: Final = re.compile(
+_HAN_FRACTION: Final = lazy_regex(
     rf"(?P<of>[百千万]|\d{{1,6}}|[{HAN_DIGITS}十]{{1,4}})分之(?P<n>{DIGITS}|[{HAN_DIGITS}十百]{{1,9}}(?:点[{HAN_DIGITS}]{{1,6}})?)"
 )
-_TENTHS: Final = re.compile(rf"(?P<n>[{HAN_DIGITS}\d])成(?P<half>半)?(?=[^{HAN}]|[的以左上多]|$)")
+_TENTHS: Final = lazy_regex(rf"(?P<n>[{HAN_DIGITS}\d])成(?P<half>半)?(?=[^{HAN}]|[的以左上多]|$)")
 _SHARES: Final = {"百": "%", "千": "‰", "万": "‱"}
-_POWER_OF_TEN: Final = re.compile(r" ?[×x*] ?10\^?(?P<by>[-−+]?\d{1,3})\b|[eE](?P<e>[-+]?\d{1,3})\b")
-_FRACTION: Final = re.compile(r"(?: (?P<a>\d{1,3}))?/(?P<b>[1-9]\d{0,3})(?![\d/])")
-_AND_A_HALF: Final = re.compile(r" and a half\b|半(?=小时|天|年)|(?=个半)个半")
-_SCALE: Final = re.compile(
+_POWER_OF_TEN: Final = lazy_regex(r" ?[×x*] ?10\^?(?P<by>[-−+]?\d{1,3})\b|[eE](?P<e>[-+]?\d{1,3})\b")
+_FRACTION: Final = lazy_regex(r"(?: (?P<a>\d{1,3}))?/(?P<b>[1-9]\d{0,3})(?![\d/])")
+_AND_A_HALF: Final = lazy_regex(r" and a half\b|半(?=小时|天|年)|(?=个半)个半")
+_SCALE: Final = lazy_regex(
     rf" ?(?P<word>{'|'.join(word for word in SCALES if len(word) > 1)})s?\b|(?P<sign>[kKmMbB])(?![A-Za-z\d/])",
     re.IGNORECASE,
 )
-_EXPONENT: Final = re.compile(r"\^(?P<e>[-+]?\d{1,3})(?!\d)")
-_ORDINAL_ENDING: Final = re.compile(r"(?:st|nd|rd|th)\b")
-_APPROXIMATE_SUFFIX: Final = re.compile("[余多来](?=\\D)")
-_ABOUT_AFTER: Final = re.compile("左右|上下")
-_ABOUT: Final = re.compile(
+_EXPONENT: Final = lazy_regex(r"\^(?P<e>[-+]?\d{1,3})(?!\d)")
+_ORDINAL_ENDING: Final = lazy_regex(r"(?:st|nd|rd|th)\b")
+_APPROXIMATE_SUFFIX: Final = lazy_regex("[余多来](?=\\D)")
+_ABOUT_AFTER: Final = lazy_regex("左右|上下")
+_ABOUT: Final = lazy_regex(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca?\.)|[~≈约近]|接近) ?$",
     re.IGNORECASE,
 )
 _LATIN: Final = r"[^\W\d_\u2e80-\uffff]"
-_UNIT: Final = re.compile(
+_UNIT: Final = lazy_regex(
     rf"[ -]?(?:(?P<sign>[%‰‱]|[A-Z]{{0,3}}[$€£¥₩₹₽₫₪₱])"
     rf"|(?P<name>(?:°?{_LATIN}+[23]?(?:/{_LATIN}+[23]?)?|°)(?:[ -]{_LATIN}+){{0,3}}))| ?(?P<han>[{HAN}]{{1,8}})"
 )
-_WORD_END: Final = re.compile("[ -]|$")
-_WORD_FOLLOWS: Final = re.compile(r" \w")
+_WORD_END: Final = lazy_regex("[ -]|$")
+_WORD_FOLLOWS: Final = lazy_regex(r" \w")
 # Words that may follow a number without being what it counts.
 _FUNCTION_WORDS: Final = (
     "a an the of in on at to for from by with and or but as is are was were be been it its this that these those"
     " when while also not can may might will would should do does did has have had than then so into about over after"
     " before during between more most less each per each only if because however points?"
 ).split()
-_PER: Final = re.compile(r" ?/ ?| (?:per|an?|each|every) |每")
-_BELOW_ZERO: Final = re.compile(r"(?: degrees)? below (?:zero|freezing)\b|(?: century)? B\.?C\b(?:\.?E\b)?\.?")
-_EVERY: Final = re.compile(rf"每(?P<unit>[{HAN}]{{1,2}}) ?$")
-_HAN_REST: Final = re.compile(rf"(?:半|(?<=[米块])(?P<digits>\d{{1,2}}))(?=[的以左上多]|[^{HAN}\d%/]|$)(?![.,:]\d)")
-_CURRENCY_BEFORE: Final = re.compile(rf"(?:[A-Z]{{0,3}}[$€£¥₩₹₽₫₪₱]|\b[A-Z]{{3}}|(?P<han>[{HAN}]{{2,4}})) ?$")
-_MINUS: Final = re.compile(
+_PER: Final = lazy_regex(r" ?/ ?| (?:per|an?|each|every) |每")
+_BELOW_ZERO: Final = lazy_regex(r"(?: degrees)? below (?:zero|freezing)\b|(?: century)? B\.?C\b(?:\.?E\b)?\.?")
+_EVERY: Final = lazy_regex(rf"每(?P<unit>[{HAN}]{{1,2}}) ?$")
+_HAN_REST: Final = lazy_regex(rf"(?:半|(?<=[米块])(?P<digits>\d{{1,2}}))(?=[的以左上多]|[^{HAN}\d%/]|$)(?![.,:]\d)")
+_CURRENCY_BEFORE: Final = lazy_regex(rf"(?:[A-Z]{{0,3}}[$€£¥₩₹₽₫₪₱]|\b[A-Z]{{3}}|(?P<han>[{HAN}]{{2,4}})) ?$")
+_MINUS: Final = lazy_regex(
     rf"(?<![^\s(|\[{{:,，;；=<>≤≥≈~/\"“'、$€£¥{HAN}])[-−–]$|\b(?:minus|negative) $|(?:零下|负|公元前) ?$",
     re.IGNORECASE,
 )
-_DASH: Final = re.compile(" ?[-−–—~] ?")
-_EITHER_SIGN: Final = re.compile(r"[±+]$")
-_ORDER: Final = re.compile("第 ?$")
-_VERSION_BEFORE: Final = re.compile(
+_DASH: Final = lazy_regex(" ?[-−–—~] ?")
+_EITHER_SIGN: Final = lazy_regex(r"[±+]$")
+_ORDER: Final = lazy_regex("第 ?$")
+_VERSION_BEFORE: Final = lazy_regex(
     r"(?:(?i:\b(?:ver|versions?|release|section|chapter|figure|fig|table|part|article|clause)\.? )|(?:§|版本?号?|第) ?"
     r"|(?<![\w.])(?!The |In |At |Of |About |Over |Under )[A-Z][A-Za-z+#]{0,24} |(?<=[A-Za-z])[≤≥<>=]{1,2} ?)$"
 )
-_VERSION_AFTER: Final = re.compile(
+_VERSION_AFTER: Final = lazy_regex(
     r" (?:or|and) (?:newer|later|higher|above)\b|(?:[及或]?以[上下])?版本?|[节章条]", re.IGNORECASE
 )
 
-_NOUN_AFTER: Final = re.compile(
+_NOUN_AFTER: Final = lazy_regex(
     rf"[ -](?!(?:{'|'.join(_FUNCTION_WORDS)})\b){_LATIN}{{2}}"
     rf"|(?![的了是在和与也都就着吗呢吧啊之而及或把被度到至以左上等])[{HAN}]"
 )
 
 # Values other than plain numbers
 
-_RATIO: Final = re.compile(
+_RATIO: Final = lazy_regex(
     rf"(?P<a>\d{{1,9}}(?:\.\d{{1,6}})?|[{HAN_DIGITS}十]{{1,3}})(?: : |[:比])"
     rf"(?P<b>\d{{1,3}}(?:,\d{{3}})+|\d{{1,9}}(?:\.\d{{1,6}})?|[{HAN_DIGITS}十]{{1,3}})(?![\d:])"
 )
-_VERSION: Final = re.compile(
+_VERSION: Final = lazy_regex(
     r"(?P<said>\d+(?:\.\d+)+(?:-?(?:a|b|rc|alpha|beta|dev|post)\.?\d+)?)(?![A-Za-z\d])", re.IGNORECASE
 )
-_CODE: Final = re.compile(r"(?P<label>[A-Za-z]{1,12})(?P<by>[-_./–]?)(?P<rest>\d[A-Za-z\d]*(?:[-_./–]\d[A-Za-z\d]*)*)")
-_OTHER_CODE: Final = re.compile(r"\d+[A-Za-z][A-Za-z\d]*(?:-\d+)?|\d+(?:-\d+){2,}|0\d+(?![\d.,:])|\d{20,}")
-_DECADE: Final = re.compile(rf"(?P<c>\d\d|[二十一]{{1,3}})世纪(?P<d>\d0|[{HAN_DIGITS}]十)年代")
+_CODE: Final = lazy_regex(r"(?P<label>[A-Za-z]{1,12})(?P<by>[-_./–]?)(?P<rest>\d[A-Za-z\d]*(?:[-_./–]\d[A-Za-z\d]*)*)")
+_OTHER_CODE: Final = lazy_regex(r"\d+[A-Za-z][A-Za-z\d]*(?:-\d+)?|\d+(?:-\d+){2,}|0\d+(?![\d.,:])|\d{20,}")
+_DECADE: Final = lazy_regex(rf"(?P<c>\d\d|[二十一]{{1,3}})世纪(?P<d>\d0|[{HAN_DIGITS}]十)年代")
 
 # Connectors of two values
 
-_RANGE_JOINER: Final = re.compile(r" ?(?:[-−–—~]|\bto\b|[至到]) ?")
-_PAIR_JOINER: Final = re.compile(r" (?:and|to) | ?[和与至到] ?")
-_BETWEEN: Final = re.compile(r"(?:\b(?:between|from)|介于|从|在) ?$", re.IGNORECASE)
-_ADDITION: Final = re.compile(r" ?(?:and |又)?")
-_OF_RATIO: Final = re.compile(r"\b(?:ratio|proportion|odds)(?: of| is|:)? $", re.IGNORECASE)
+_RANGE_JOINER: Final = lazy_regex(r" ?(?:[-−–—~]|\bto\b|[至到]) ?")
+_PAIR_JOINER: Final = lazy_regex(r" (?:and|to) | ?[和与至到] ?")
+_BETWEEN: Final = lazy_regex(r"(?:\b(?:between|from)|介于|从|在) ?$", re.IGNORECASE)
+_ADDITION: Final = lazy_regex(r" ?(?:and |又)?")
+_OF_RATIO: Final = lazy_regex(r"\b(?:ratio|proportion|odds)(?: of| is|:)? $", re.IGNORECASE)
 
 _INITIALS: Final = (
     *WORDS,
@@ -178,7 +179,7 @@ _INITIALS: Final = (
     "quarter(?= past)",
     rf"an?(?=[ -](?:{'|'.join((*SCALES, *_DENOMINATORS))})\b)",
 )
-_CANDIDATE: Final = re.compile(
+_CANDIDATE: Final = lazy_regex(
     rf"(?<![A-Za-z\d])[A-Za-z]{{1,12}}+[-_./–]?+(?=\d)|\.?\d|[{HAN_DIGITS}十百千万半]"
     rf"|\b(?:(?:{'|'.join(name[:3] for name in MONTHS)})[a-z]{{0,6}}|{'|'.join(WEEKDAYS)}s?|{'|'.join(_INITIALS)})\b"
     r"|(?:周|星期|礼拜)(?=[一二三四五六日天])",

@@ -5,7 +5,6 @@ The table below has units with exact conversions. More names, units and currenci
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from decimal import Decimal
 from functools import cache
 from itertools import product
 from typing import Final, Literal
+
+from rag.patterns import lazy_regex
 
 Dimension = tuple[int, ...]
 """Exponents of metre, kilogram, second, byte and kelvin."""
@@ -166,8 +167,8 @@ _PREFIXES: Final = {
     "tera": 12, "giga": 9, "mega": 6, "kilo": 3, "hecto": 2, "deci": -1, "centi": -2, "milli": -3, "micro": -6,
     "nano": -9, "pico": -12,
 }  # fmt: skip
-_PREFIXED: Final = re.compile(rf"([a-z]+-)({'|'.join(_PREFIXES)})([a-z]+)")
-_POWER: Final = re.compile(r"(?P<word>square |cubic |sq |cu |平方|立方)?(?P<name>[^\d/]{1,24})(?P<digit>[23])?")
+_PREFIXED: Final = lazy_regex(rf"([a-z]+-)({'|'.join(_PREFIXES)})([a-z]+)")
+_POWER: Final = lazy_regex(r"(?P<word>square |cubic |sq |cu |平方|立方)?(?P<name>[^\d/]{1,24})(?P<digit>[23])?")
 # CLDR has names for these, but no conversions.
 _SIZES: Final = {
     "concentr-percent": ("%", "1"), "concentr-permille": ("%", "0.1"), "concentr-permyriad": ("%", "0.01"),

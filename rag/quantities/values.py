@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from rag.patterns import lazy_regex
 from rag.quantities.numerals import HAN_DIGITS, parse_chinese
 from rag.quantities.units import Dimension
 
@@ -132,7 +133,7 @@ _MONTH: Final = (
 _DAY: Final = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?(?![.:]?\d|%)"
 _NUM: Final = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _DATES: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy_regex(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?:(?P<y>\d{{4}}|[{HAN_DIGITS}]{{4}}) ?年 ?)?(?P<m>{_NUM}) ?月(?:份| ?(?P<d>{_NUM}) ?[日号])?",
         r"(?P<y>\d{4})(?P<by>[-/.])(?P<m>\d{1,2})(?P=by)(?P<d>\d{1,2})(?![\d.-])",
@@ -144,13 +145,13 @@ _DATES: Final = tuple(
     )
 )
 WEEKDAYS: Final = "monday tuesday wednesday thursday friday saturday sunday".split()
-_WEEKDAY: Final = re.compile(
+_WEEKDAY: Final = lazy_regex(
     rf"(?P<day>{'|'.join(name.title() for name in WEEKDAYS)})s?\b|(?:周|星期|礼拜)(?P<han>[一二三四五六日天])"
 )
 _HOURS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
 _DAY_HALF: Final = r"(?: (?:(?P<am>in the morning|a\.?m\b\.?)|(?P<pm>in the (?:afternoon|evening)|p\.?m\b\.?)))?"
 _TIMES: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy_regex(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?:(?P<half>half)|(?:a )?quarter) (?P<past>past) (?P<h>\d{{1,2}}|{'|'.join(_HOURS)})\b{_DAY_HALF}",
         r"(?P<h>\d{1,2})(?:[:.](?P<m>[0-5]\d)(?::[0-5]\d)?)? ?(?:(?P<am>a)|(?P<pm>p))(?:m\b|\.m\b\.?)",
@@ -160,7 +161,7 @@ _TIMES: Final = tuple(
         rf"(?P<h>{_NUM}|[两零]) ?[点时](?![{HAN_DIGITS}\d])",
     )
 )
-_PART_OF_DAY: Final = re.compile("(?:(?P<am>凌晨|清晨|早[上晨]?|上午)|(?P<pm>中午|下午|傍晚|晚上?|夜里|深夜)) ?$")
+_PART_OF_DAY: Final = lazy_regex("(?:(?P<am>凌晨|清晨|早[上晨]?|上午)|(?P<pm>中午|下午|傍晚|晚上?|夜里|深夜)) ?$")
 _LATE_HOURS: Final = frozenset(("中午11", "晚上12", "晚12", "深夜12", "夜里12"))
 _DAY_SIZE: Final = Decimal(86_400)
 _QUARTERS: Final = {"半": 30, "一刻": 15, "三刻": 45}

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from functools import partial
 
+from rag.patterns import lazy_regex
 from rag.web.markup import codec_of, detect_utf16, find_declaration
 from rag.web.url_key import split_url
 
@@ -27,10 +28,10 @@ _FULLER_CODECS = {
     "euc-jp": ("euc-jp", "euc-jis-2004"),
     "iso-2022-jp": ("iso-2022-jp", "iso2022-jp-2004"),
 }
-_BROKEN = re.compile("[\ufffd\x80-\x9f\ue000-\uf8ff]")
-_CONTROLS = re.compile("[\x80-\x9f]")
+_BROKEN = lazy_regex("[\ufffd\x80-\x9f\ue000-\uf8ff]")
+_CONTROLS = lazy_regex("[\x80-\x9f]")
 _WINDOWS_SIGNS = {place: bytes([place]).decode("cp1252", "ignore") or chr(place) for place in range(0x80, 0xA0)}
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
+_NOT_ASCII = lazy_regex("[^\x00-\x7f]")
 # Bytes that never occur inside a multi-byte character, in any charset.
 _SAFE_BREAKS = rb"[\x00-/:-?]"
 _PIECES = 16

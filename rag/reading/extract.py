@@ -6,11 +6,11 @@ Runs in the child process of `rag.reading.parser`, because a hostile page can ke
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.extraction.clean import clean_line, clean_text, first_heading, front_matter_title, strip_link_targets
 from rag.reading.extraction.features import Forest
@@ -74,7 +74,7 @@ def make_reader_view(tree: Any, source: str) -> None:
 
 _MAX_TITLE = 80  # max. characters of a first line that is a title
 _SENTENCE_ENDS = tuple(".!?:;,…。！？：；，|")
-_WORD_CHARACTER = re.compile(r"\w")
+_WORD_CHARACTER = lazy_regex(r"\w")
 
 
 def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.extraction.tree import parse
 from rag.web.site_scope import FoundPage, is_page_name, page_address
@@ -133,15 +134,15 @@ def _find_time(entry: Any) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment) if isinstance(moment, time.struct_time) else ""
 
 
-_MARKUP = re.compile(
+_MARKUP = lazy_regex(
     r"<!--(?:.*?-->|.*+)|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
     r"|<(?P<end>/?)(?:[^\s<>/!?:]*+:)?(?P<name>[^\s<>/!?:]++)[^<>]*+>",
     re.DOTALL,
 )
 # Bare ampersands stay: `&copy=1` is a parameter, although HTML would decode it.
-_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
+_ENTITY = lazy_regex(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
 _ENTRIES = frozenset(["url", "sitemap"])
-_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T[0-9:.]{4,15}(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?", re.ASCII)
+_DATE = lazy_regex(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T[0-9:.]{4,15}(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?", re.ASCII)
 MAX_URLS = 50_000  # per file, according to the protocol
 _MAX_DECODED = 50 * 1024 * 1024
 

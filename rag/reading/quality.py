@@ -16,6 +16,7 @@ from typing import Any
 
 import regex
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line
 from rag.reading.parser import Extracted
 from rag.reading.walls import TITLES, WALLS, Wall
@@ -23,15 +24,15 @@ from rag.text import weigh
 from rag.types import Notice
 
 # UTF-8 read as Latin-1 or Windows-1252: a lead byte, then one or more continuation bytes.
-_AS_LATIN = re.compile(
+_AS_LATIN = lazy_regex(
     "[\u00c2-\u00df][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
     "|[\u00e0-\u00ef][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,2}"
 )
 # GBK read as Latin-1: runs of its upper half, where European words have single such letters.
-_GBK_AS_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
-_FILLER = re.compile("锟斤拷|锟斤|斤拷|烫烫烫|屯屯屯|\ufffd")
-_HAN = re.compile("[\u4e00-\u9fff]")
-_WIDE = re.compile("[^\x00-\u00ff]+")
+_GBK_AS_LATIN = lazy_regex("[\u00a1-\u00ff]{4,}")
+_FILLER = lazy_regex("锟斤拷|锟斤|斤拷|烫烫烫|屯屯屯|\ufffd")
+_HAN = lazy_regex("[\u4e00-\u9fff]")
+_WIDE = lazy_regex("[^\x00-\u00ff]+")
 _SAMPLE_SIZE = 20_000
 _MIN_MATCH = 6
 _LATIN_SHARE = 0.03
@@ -52,7 +53,7 @@ _COMMON_SHARE = 0.85
 _EAST_ASIAN = frozenset(["CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"])
 # The common characters of each standard: first bytes of its levels sorted by reading or strokes.
 _COMMON_BYTES = {"gb2312": (0xB0, 0xD7), "big5": (0xA4, 0xC6), "euc_jp": (0xB0, 0xCF)}
-_HANGUL = re.compile("[\uac00-\ud7a3]")
+_HANGUL = lazy_regex("[\uac00-\ud7a3]")
 
 
 def find_mojibake(text: str) -> str:
@@ -142,12 +143,12 @@ def _find_script(letter: str) -> str:
 
 _APP_ROOTS = "//div[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='application' or @id='main-app']"
 _REFRESHES = "//meta[translate(@http-equiv,'REFSH','refsh')='refresh']"
-_CAPTCHAS = re.compile(
+_CAPTCHAS = lazy_regex(
     r"challenges\.cloudflare\.com|challenge-platform|cf[-_]chl|cf-turnstile|hcaptcha|recaptcha|g-recaptcha|geetest"
     r"|captcha-delivery|px-captcha|_incapsula_|funcaptcha|arkoselabs|nc_wrapper|tcaptcha|vaptcha|awswaf|captcha",
     re.IGNORECASE,
 )
-_CONSENTS = re.compile(
+_CONSENTS = lazy_regex(
     r"onetrust|cookiebot|didomi|qc-cmp|sp_message|usercentrics|trustarc|truste|cookie-?(?:consent|wall|banner|notice)"
     r"|consent-?(?:banner|wall|form|modal|page)|gdpr|cmp-?container|iubenda|klaro",
     re.IGNORECASE,
@@ -162,12 +163,12 @@ _MANY_LINKS = 15
 _SHORT = 120.0
 _LONG_WALL = 4000.0
 _BRIEF = 400.0
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = lazy_regex(r"[^\W\d_]")
 # Scripts without spaces that the keyword search does not split into words.
-_UNSEGMENTED = re.compile("[\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]")
+_UNSEGMENTED = lazy_regex("[\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]")
 _UNSEGMENTED_SHARE = 0.5
 _SAMPLE = 4000
-_FOOT_LINE = re.compile(
+_FOOT_LINE = lazy_regex(
     r"all rights reserved|^(?:©|copyright|\(c\))|^(?:privacy|cookie|legal) (?:policy|notice|statement"
     r"|settings)|^terms\b|^conditions\W*$"
     r"|^(?:home|about(?: us)?|contact(?: us)?|help|faq|sitemap|careers|blog|news(?:letter)?|login|log in"
@@ -180,12 +181,12 @@ _FOOT_LINE = re.compile(
     r"|^(?:首页|登录|注册|搜索|更多|下一页|上一页|分享|帮助中心|意见反馈|加入我们)\W*$",
     re.IGNORECASE,
 )
-_PARTS = re.compile(r"\n|\s[|·•›»/]\s|(?<=[.。])\s+")
+_PARTS = lazy_regex(r"\n|\s[|·•›»/]\s|(?<=[.。])\s+")
 _FOOT_LONGEST = 900.0
 _FOOT_SHARE = 0.75
 _FOOT_LINE_LONGEST = 160.0
-_SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
-_MARK = re.compile(r"^[\s#>*|•+-]+|\s*\|\s*$")
+_SENTENCE = lazy_regex(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
+_MARK = lazy_regex(r"^[\s#>*|•+-]+|\s*\|\s*$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rag.patterns import lazy_regex
+
 
 @dataclass(frozen=True, slots=True)
 class Wall:
@@ -28,7 +30,7 @@ class Wall:
 
 def _compile_any(*patterns: str) -> re.Pattern[str]:
     """Combine patterns for lower-case texts: with IGNORECASE, the engine tries every branch at every position."""
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    return lazy_regex("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 _SCRIPTS = Wall(
@@ -255,7 +257,7 @@ _SITE = r"(?:\W.{0,40})?"
 
 
 def _compile_title(*patterns: str) -> re.Pattern[str]:
-    return re.compile(f"\\A(?:{'|'.join(patterns)}){_SITE}", re.IGNORECASE)
+    return lazy_regex(f"\\A(?:{'|'.join(patterns)}){_SITE}", re.IGNORECASE)
 
 
 TITLES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -27,6 +26,7 @@ from rag.models.servers import (
     was_cut_thinking,
 )
 from rag.models.structured import fill_schema
+from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.prompts.requests import NOT_IN_PAGES, Prompt
 from rag.prompts.texts import SHIPPED, PromptTexts
@@ -52,7 +52,7 @@ _MAX_ANSWER: Final = 40_000  # characters; the limit for a model that repeats it
 _TAIL: Final = 1_000  # last characters of a reply that are checked for repetition
 _RUN, _MIN_REPETITION = 12, 60
 _FORM_TOKENS: Final = 40  # minimum tokens of a filled form
-_WORD: Final = re.compile(r"\w")
+_WORD: Final = lazy_regex(r"\w")
 NO_TOOLS: Final = "chat_no_tools"
 _WITH_FINISH_REASON: Final = "openai-chat"
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
 from rag.reasoning.reasoner import RESET
@@ -32,8 +33,8 @@ _RULES_AND_ANSWER: Final = 1_200  # tokens of a request that are not passages
 _MIN_ROOM: Final = 400
 _LABEL: Final = 40  # tokens of a passage's tags and title
 _MAX_CONCURRENT: Final = 4  # requests to a server
-_MARK: Final = re.compile(r"\[(\d{1,3})\]")
-_SCORE: Final = re.compile(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1,3})[^\n]{0,20}\s*+$", re.IGNORECASE)
+_MARK: Final = lazy_regex(r"\[(\d{1,3})\]")
+_SCORE: Final = lazy_regex(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1,3})[^\n]{0,20}\s*+$", re.IGNORECASE)
 _GAP: Final = " … "
 _NEIGHBOUR_SHARE: Final = 0.4  # of the better neighbour's value: it may have the noun of a pronoun
 _RANK_COST: Final = 0.05  # deducted from each sentence's value per place of its passage

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError
+from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
 from rag.reasoning.chat import ChatReasoner
@@ -25,7 +26,7 @@ _MAX_PASSAGE: Final = 1_200  # characters
 _MAX_QUERY: Final = 400
 _NEAR, _SENTENCES = 3, 2  # first passages that are used, and how many of their sentences
 
-_PART = re.compile(
+_PART = lazy_regex(
     r"[?？;；]\s*|[,，]\s*+(?:and\s++|以及|并且|而)?+(?=(?:what|which|who|when|where|why|how)\b)"
     r"|[,，]\s*+(?=[^,，?？]*(?:什么|哪|谁|多少|几|何时|为什么|如何|怎|多[久长大高远]))"
     r"|(?<!\s)\s++and\s++(?=(?:what|which|who|whom|whose|when|where|why|how)\b)",

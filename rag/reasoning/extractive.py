@@ -24,6 +24,7 @@ from rag.checking.statements import is_statement
 from rag.models.answer_reader import AnswerReader, Line
 from rag.models.embedding import SentenceModel
 from rag.models.sparse import SparseEncoder, fold
+from rag.patterns import lazy_regex
 from rag.reasoning.composing import distil
 from rag.reasoning.history import answer_from_conversation, exchanges_of, make_call
 from rag.reasoning.quotable import Quotable, quotables
@@ -67,24 +68,24 @@ _BATCH: Final = 16
 """Sentences per batch of these, so that a question asked meanwhile need not wait for all."""
 _MAX_CHARACTERS: Final = 600
 
-_ASKS_QUANTITY = re.compile(
+_ASKS_QUANTITY = lazy_regex(
     r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
     r"|\bwhat (?:year|date|percent\w*|number|day|time|age|price|cost)\b|\b(?:in|which) (?:what |which )?year\b"
     r"|多少|几[个年月次天时点号位]|何时|什么时候|哪一?年|多久|多[大长高远]|百分之|价格|时间",
     re.IGNORECASE,
 )
-_QUANTITY = re.compile(r"\d|[一二三四五六七八九十百千万两][个年月日次人名元天点]")
-_CODE = re.compile(
+_QUANTITY = lazy_regex(r"\d|[一二三四五六七八九十百千万两][个年月日次人名元天点]")
+_CODE = lazy_regex(
     r"第\d++[^\W\d]?|(?<![^\W_])[A-Za-z]++[-‐‑–]?\d[\w-]*+|(?<![\d.])\d++(?:(?:\.\d++){2,}+|(?:\.\d++)?+%)"
 )
 _HYPHENS = str.maketrans("", "", "-‐‑–")
-_WORD = re.compile(r"\w")
+_WORD = lazy_regex(r"\w")
 _LETTER = r"[^\W\u3400-\u9fff]"
-_NAME = re.compile(  # a capital within a sentence, a number, capitals, Latin letters among Chinese characters, a title
+_NAME = lazy_regex(  # a capital within a sentence, a number, capitals, Latin letters among Chinese characters, a title
     rf"(?<!^)(?<!{_LETTER})(?<!['’])(?:[A-Z]|\d)(?:{_LETTER}|['’&.,:-](?={_LETTER}))*|[A-Z][A-Z\d]+"
     rf"|(?<=[\u3400-\u9fff])[A-Za-z]{_LETTER}*|(?<!{_LETTER})[A-Za-z]++(?=[\u3400-\u9fff])|《[^《》]++》"
 )
-_ASKING = re.compile(
+_ASKING = lazy_regex(
     r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"
     r"|will|may|the|a|an|of|in|on|at|to|for|by|with|from|and|or|that|this|it|its|please|tell|me|about|there|have|has"
     r"|had|be|been)\b|什么|怎么样?|如何|为什么|多少|哪些?|哪个|哪里|何时|是否|谁|请问|告诉我|吗|呢|的|了|是|有|在|和|与",

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from rag.checking.terms import read_terms
 from rag.locales import say
+from rag.patterns import lazy_regex
 from rag.reasoning.questions import asks, is_about_conversation
 from rag.retrieval.followup_query import MAX_TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese, strip_citations
@@ -125,10 +126,10 @@ _MAX_FOLLOWED: Final = 4  # exchanges that a follow-up may refer to
 _OPENING: Final = 600  # characters of an answer
 _MIN_WHOLE: Final = 2  # exchanges that stay in full, however long
 
-_FIRST: Final = re.compile(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
-_YOU: Final = re.compile(r"\byour?\b|你", re.I)
-_ANSWER: Final = re.compile(r"\b(?:sa(?:y|id)|answer|repl\w|wr[io]te|mention|t[oe]l?)|[说答]", re.I)
-_ALL: Final = re.compile(
+_FIRST: Final = lazy_regex(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
+_YOU: Final = lazy_regex(r"\byour?\b|你", re.I)
+_ANSWER: Final = lazy_regex(r"\b(?:sa(?:y|id)|answer|repl\w|wr[io]te|mention|t[oe]l?)|[说答]", re.I)
+_ALL: Final = lazy_regex(
     r"\b(?:summar\w+|recap|all|talk(?:ed)?|discuss(?:ed)?|conversation|chat|questions|so far)\b"
     r"|总结|概括|回顾|聊|哪些问题|都问|所有问题|对话",
     re.IGNORECASE,

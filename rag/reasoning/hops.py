@@ -14,6 +14,7 @@ from itertools import accumulate, pairwise, zip_longest
 from typing import Final, Literal
 
 from rag.models.sparse import SparseEncoder
+from rag.patterns import lazy_regex
 from rag.retrieval.context import is_touching, merge_passages
 from rag.text import sentence_spans
 from rag.types import Notice, Passage
@@ -37,21 +38,21 @@ in the query; how rare the name is, how early it occurs, whether a passage is ab
 """
 
 _LATIN = r"(?:[^\W_\u3400-\u9fff]|[’'.&])"
-_RUN = re.compile(rf"《[^《》\n]{{1,40}}》|[“「][^“”「」\n]{{2,40}}[”」]|{_LATIN}++(?:[ -]{_LATIN}++)*+")
-_WORD = re.compile(r"\w")
-_SPLIT = re.compile("[ -]")
-_LOWER = re.compile(r"(?<![\w’'])[a-z]\w*+")
+_RUN = lazy_regex(rf"《[^《》\n]{{1,40}}》|[“「][^“”「」\n]{{2,40}}[”」]|{_LATIN}++(?:[ -]{_LATIN}++)*+")
+_WORD = lazy_regex(r"\w")
+_SPLIT = lazy_regex("[ -]")
+_LOWER = lazy_regex(r"(?<![\w’'])[a-z]\w*+")
 _HAN = "\u3400-\u9fff"
-_PIECE = re.compile(f"[{_HAN}]+|[^\\s{_HAN}]+")
+_PIECE = lazy_regex(f"[{_HAN}]+|[^\\s{_HAN}]+")
 _OPENING = "《“「"
 _SMALL_WORDS = frozenset("of de la du van von der the &".split())
 _AROUND = "《》“”「」’'.& -"
-_POSSESSIVE = re.compile(r"['’]s?$")
-_QUALIFIED = re.compile(r"(?<!\s)\s*+[(（][^()（）]*+[)）]$")
+_POSSESSIVE = lazy_regex(r"['’]s?$")
+_QUALIFIED = lazy_regex(r"(?<!\s)\s*+[(（][^()（）]*+[)）]$")
 _JOIN = r"(?:\b(?:and|or|vs|versus|than)\b|[和与與跟及比、]|或)"
-_JOINT = re.compile(_JOIN, re.IGNORECASE)
-_JOINED_BEFORE = re.compile(rf"(?:[{_HAN}]|\b[A-Z\d]\S{{0,30}}+\s){_JOIN}.{{0,12}}$")
-_JOINED_AFTER = re.compile(rf".{{0,12}}?{_JOIN}\W{{0,3}}(?:the )?[A-Z{_HAN}\d]")
+_JOINT = lazy_regex(_JOIN, re.IGNORECASE)
+_JOINED_BEFORE = lazy_regex(rf"(?:[{_HAN}]|\b[A-Z\d]\S{{0,30}}+\s){_JOIN}.{{0,12}}$")
+_JOINED_AFTER = lazy_regex(rf".{{0,12}}?{_JOIN}\W{{0,3}}(?:the )?[A-Z{_HAN}\d]")
 _MAX_GAP: Final = 24
 """Maximum characters between two names of a comparison."""
 

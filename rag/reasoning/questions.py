@@ -10,13 +10,14 @@ import re
 import unicodedata
 from typing import Final
 
+from rag.patterns import lazy_regex
 from rag.text import question_language
 from rag.types import Notice
 
 MAX_CHARACTERS: Final = 4_000
 
 # Evidence of another language; some of these words are English too, and articles stand in names of places.
-_FOREIGN: Final = re.compile(
+_FOREIGN: Final = lazy_regex(
     r"\b(?:une|est|sont|dans|avec|trouve|quel|quelle|quels|quelles|pourquoi|quand|combien|qui|où|qu|cette"
     r"|ein|eine|ist|sind|nicht|und|für|mit|wie|warum|welche[rns]?|wer|wo|wann|wird|wurde|liegt"
     r"|una|es|qué|cuál|cuándo|cómo|por|quién|dónde|está|fue"
@@ -24,18 +25,18 @@ _FOREIGN: Final = re.compile(
     r"|uma|não|são|como|quem|onde|quais|qual|fica|foi)\b",
     re.IGNORECASE,
 )
-_ARTICLES: Final = re.compile(
+_ARTICLES: Final = lazy_regex(
     r"\b(?:le|la|les|des|du|aux|der|das|den|dem|el|los|las|del|il|gli|os|as|um|da|na)\b", re.IGNORECASE
 )
-_ENGLISH_TOO: Final = re.compile(r"\b(?:pour|comment|son|para|con|come)\b", re.IGNORECASE)
-_CAPITALS: Final = re.compile(r"\b[A-Z]{2,}\b")
-_ENGLISH: Final = re.compile(
+_ENGLISH_TOO: Final = lazy_regex(r"\b(?:pour|comment|son|para|con|come)\b", re.IGNORECASE)
+_CAPITALS: Final = lazy_regex(r"\b[A-Z]{2,}\b")
+_ENGLISH: Final = lazy_regex(
     r"\b(?:the|is|are|was|were|what|which|who|whom|when|where|why|how|does|did|of|and|in|on|at|to|with|it|its|this"
     r"|that|these|from|by|an|can|has|have|had|be|been|much|many|you|your|my|we|our|they|their|for|if|not|will|would"
     r"|could|should|about|there|vs)\b",
     re.IGNORECASE,
 )
-_WORD: Final = re.compile(r"\w")
+_WORD: Final = lazy_regex(r"\w")
 
 _POSITIONS: Final = "previous|last|first|earlier"
 _SAYS: Final = "(?:问|说|聊|谈|讨论|提|回答|答|讲|告诉)"
@@ -46,7 +47,7 @@ _WHEN: Final = (
     "|到(?:目前|现在)(?:为止)?)"
 )
 _HOW: Final = "(?:是|都|先|在|怎么|如何|怎样|为什么)"
-_NAMES_TALK: Final = re.compile(
+_NAMES_TALK: Final = lazy_regex(
     "|".join(
         (
             r"\b(?:did|have|had|has) (?:i|you|we) (?:\w+ )?"
@@ -75,7 +76,7 @@ _NAMES_TALK: Final = re.compile(
         )
     )
 )
-_OF_TALK_ENGLISH: Final = re.compile(
+_OF_TALK_ENGLISH: Final = lazy_regex(
     r"\b(?:so far|who|what|what's|how|which|why|can|could|would|will|do|does|did|are|is|was|were|be|have|has|had"
     "|been|'s|'ve|i|you|we|me|us|my|your|our|the|an?|this|that|these|those|it|to|of|on|in|at|from|with|about|and|or"
     "|for|up|so|if|not|ask|asked|asking|say|said|saying|talk|talked|talking|discuss|discussed|discussing|discussion"
@@ -89,7 +90,7 @@ _OF_TALK_ENGLISH: Final = re.compile(
     "|(?:(?:key|main) )?points?|overview|history|until|anything|sure|correct|again|exactly|like|get|go|back"
     r"|over|please|thanks)(?!\w)"
 )
-_OF_TALK_CHINESE: Final = re.compile(
+_OF_TALK_CHINESE: Final = lazy_regex(
     "我们?|咱们?|你们?|您们?|刚才|刚刚|刚|之前|以前|先前|前面|上面|上一?|最初|最早|最开始|最后|一开始|开始|开头"
     "|第[一二三四五]|到(?:目前|现在)(?:为止)?|目前|现在|今天|为止|已经|曾经|一共|总共|都|还|在|是|有没有|没有|没"
     "|什么时候说|什么|啥|哪些|哪个|哪儿|哪里|哪|几|多少|怎么|如何|为什么|提问|问题?|对话|聊天|会话|谈话|说到|说"
@@ -100,12 +101,12 @@ _OF_TALK_CHINESE: Final = re.compile(
 )
 
 
-_ASKS = re.compile(
+_ASKS = lazy_regex(
     r"[?？][\"'”’」)）]*$|^\W*(?:and |but |so )?(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does"
     r"|did|can|could|has|have|had|will|would|should)\b|什么|啥|怎|如何|为何|多少|多[久大长高快]|哪|谁|几|吗|呢|何时|是否|是不是",
     re.IGNORECASE,
 )
-_THANKS = re.compile(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了")
+_THANKS = lazy_regex(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了")
 
 
 def question_problem(question: str) -> Notice | None:

@@ -10,22 +10,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rag.checking.marks import code_spans
+from rag.patterns import lazy_regex
 from rag.text import fenced_blocks, split_sentences, strip_struck
 
 MOST_COMMANDS: Final = 6
-_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
-_CONTINUED: Final = re.compile(r"(?<![ \t])[ \t]*+\\$")
-_INTRODUCES: Final = re.compile(r"[:：][*_\s]*$")
-_QUESTION: Final = re.compile(r"[?？][\s)）\"”」』*_#`]*$")
-_HEADING: Final = re.compile(r"#{1,6}\s")
-_WORD: Final = re.compile(r"\w")
-_LIST_MARKS: Final = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
-_BOLD: Final = re.compile(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
-_CUT_OFF: Final = re.compile(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # a part of a longer emphasis
-_UNDERLINED: Final = re.compile(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
-_BAR: Final = re.compile(r"(?<!\\)\|")
-_NOTE_MARK: Final = re.compile(r"\[\^[^\[\]\s]{1,8}\]")
-_IDENTIFIER: Final = re.compile(r"[a-z][a-z0-9_]*")
+_FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
+_CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
+_INTRODUCES: Final = lazy_regex(r"[:：][*_\s]*$")
+_QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
+_HEADING: Final = lazy_regex(r"#{1,6}\s")
+_WORD: Final = lazy_regex(r"\w")
+_LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
+_BOLD: Final = lazy_regex(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
+_CUT_OFF: Final = lazy_regex(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # a part of a longer emphasis
+_UNDERLINED: Final = lazy_regex(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
+_BAR: Final = lazy_regex(r"(?<!\\)\|")
+_NOTE_MARK: Final = lazy_regex(r"\[\^[^\[\]\s]{1,8}\]")
+_IDENTIFIER: Final = lazy_regex(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
 from rag.models.reply_text import answer_text, drop_thoughts
+from rag.patterns import lazy_regex
 from rag.reasoning.reasoner import RESET
 from rag.text import join_surrogates
 
-_MARK: Final = re.compile(r"\[\d+\]")
-_FIRST_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
+_MARK: Final = lazy_regex(r"\[\d+\]")
+_FIRST_HALF: Final = lazy_regex("[\ud800-\udbff]\\Z")
 _GROWTH: Final = 100  # a text must grow by this fraction (1/n) before it is parsed again
 
 
@@ -80,21 +81,21 @@ async def join_halves(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
         yield join_surrogates(half)
 
 
-_BULLET: Final = re.compile(r"(?<!\s)\s*+(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
-_NUMBERED: Final = re.compile(r"\s*(\d{1,2})(?:[.)]\s+|[、．)]\s*)(?!\d)")
-_FENCE: Final = re.compile(r"\s*(?:```|~~~)\w*\s*")
+_BULLET: Final = lazy_regex(r"(?<!\s)\s*+(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
+_NUMBERED: Final = lazy_regex(r"\s*(\d{1,2})(?:[.)]\s+|[、．)]\s*)(?!\d)")
+_FENCE: Final = lazy_regex(r"\s*(?:```|~~~)\w*\s*")
 _PAIRS: Final = {
     '"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』", "`": "`", "**": "**", "*": "*",
 }  # fmt: skip
-_WITHIN_A_WORD: Final = re.compile(r"(?<=\w)['’](?=\w)")
+_WITHIN_A_WORD: Final = lazy_regex(r"(?<=\w)['’](?=\w)")
 
 _KINDS: Final = r"(?:standalone|stand-alone|complete|rewritten|rephrased|reformulated|final|last|new|search|improved)"
 _NAME: Final = (
     rf"(?:the\s+)?(?:{_KINDS}\s+)*(?:question|query|translation)"
     r"|(?:(?:改写|重写|独立|完整|最终|最后|最新|新|检索|搜索)后?的?)*(?:一个)?(?:问题|问句|检索词|搜索词|查询|译文|翻译)"
 )
-_LABEL: Final = re.compile(rf"#*\s*(\**)(?:{_NAME})\s*(?:\1\s*[:：]|[:：]\1)\s*", re.IGNORECASE)
-_INTRODUCES: Final = re.compile(r"[:：][*_\s]*$")
+_LABEL: Final = lazy_regex(rf"#*\s*(\**)(?:{_NAME})\s*(?:\1\s*[:：]|[:：]\1)\s*", re.IGNORECASE)
+_INTRODUCES: Final = lazy_regex(r"[:：][*_\s]*$")
 
 
 def reply_text(text: str) -> str:

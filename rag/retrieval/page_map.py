@@ -8,7 +8,6 @@ is used, so the map does not depend on it.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag.models.sparse import SparseEncoder
+from rag.patterns import lazy_regex
 from rag.text import sentence_spans
 from rag.types import Page, SparseVector
 
@@ -29,8 +29,8 @@ MIN_PAGES: Final = 8
 _MAX_CHARACTERS = 8_000  # characters of a page
 _DIMENSIONS, _PERPLEXITY = 50, 30.0
 _TOPICS = range(2, 13)
-_WORD = re.compile(r"[^\W\d_\u3400-\u9fff]{3,}")
-_HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
+_WORD = lazy_regex(r"[^\W\d_\u3400-\u9fff]{3,}")
+_HAN_RUN = lazy_regex(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 _NAME_WORDS, _MAX_TERMS, _MAX_TEXTS = 2, 12, 5  # words of a name, terms tried as words, pages searched for one
 
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from rag.models.sparse import SparseEncoder
+from rag.patterns import lazy_regex
 from rag.text import is_chinese, terms
 from rag.types import Page, Passage
 from rag.web.url_key import split_url, url_hash
@@ -90,20 +91,20 @@ _REQUEST_WORDS = frozenset(
     " some speed stored stuff sum sumarise sumarize summarised summarized summed synopsis take takeaway thank"
     " thing tl tldr together too topic up us version view walk want way whats will wont word would".split()
 )
-_ZH_REQUEST = re.compile(
+_ZH_REQUEST = lazy_regex(
     "概览|总览|综述|综合|提炼|浓缩|压缩|缩写|缩到|缩成?|提要|提纲|大纲|梗概|精华|精简|重点|大意|大致|大概|大体|核心|观点|关键"
     "|信息|简单|简要|简短|快速|长话短说|太长不看|没时间看?|帮忙|麻烦|能不能|列出|汇总|合起来|整理|整体|看看?完?|告诉|我想|想|了解"
     "|一[个份遍]|几[篇页]|那[两几]?[篇页]|[两三]?[篇页]|来个|做个|写一?[个份段]?|给个|各|话|呗|吧|啊|呢|了|都|是|讲|说|有|些|啥|下"
 )
-_ALL = re.compile(
+_ALL = lazy_regex(
     r"\b(?:everything|librar(?:y|ies)|collection|(?:in|stored|saved) here|my stuff"
     r"|all (?:of )?(?:it|this|that|them)|all (?:of )?(?:(?:my|our|the) )?(?:pages?|sources?|articles?|documents?|stuff)"
     r"|(?:i|we)(?:'ve| have)? (?:saved|collected|stored|added))\b"
     r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
-_MANNER = re.compile(
+_ABOUT = lazy_regex(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
+_MANNER = lazy_regex(
     r"\b(?:in|into|as|with|using|within|under|to) (?:(?:no more|less|fewer) than |(?:at most|about|around|up to) )?"
     r"(?:an? |one |two |three |four |five |six |ten |my own |your own |simple |plain |clear |easy |short |a few |\d+)"
     r"[^,.;:!?，。]*"
@@ -115,19 +116,19 @@ _MANNER = re.compile(
     r"|(?:\d+|[一二两三四五六七八九十百几]+)\s?(?:句话|个?字|[点条段]|个要点)(?:以?内|左右|的)?",
     re.IGNORECASE,
 )
-_ZH_FRAME = re.compile(
+_ZH_FRAME = lazy_regex(
     "总结|概括|概述|概要|归纳|摘要|小结|梳理|介绍|一下|说说|讲讲|讲了|关于|有关|页面|网页|网站|文章|文档|资料库|知识库"
     "|这[篇个些页份]|那[篇个些页份]|我的|所有|全部|整个|内容|主要|要点|什么|哪些|变化|更新|新增|最近|以来|上周|本周|昨天|今天"
     "|帮我|给我|请|的|把"
 )
-_ADDRESS = re.compile(
+_ADDRESS = lazy_regex(
     r"(?:https?://|(?<![a-z0-9.@-]))(?P<host>[a-z0-9-]++(?:\.[a-z0-9-]++)++)"
     r"(?P<path>/[^\s，。；！？、）》”]*+)?(?![\w@])",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"《([^《》]{1,120})》|[“「]([^“”「」]{2,120})[”」]|\"([^\"]{2,120})\"")
-_SITE = re.compile(r"^[a-z]+://[^/?#]*+", re.IGNORECASE)
-_BREAK = re.compile(r"[,;:?!，。；：？！、\n]|\.(?=\s|$)")
+_QUOTED = lazy_regex(r"《([^《》]{1,120})》|[“「]([^“”「」]{2,120})[”」]|\"([^\"]{2,120})\"")
+_SITE = lazy_regex(r"^[a-z]+://[^/?#]*+", re.IGNORECASE)
+_BREAK = lazy_regex(r"[,;:?!，。；：？！、\n]|\.(?=\s|$)")
 
 
 class _Run(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.patterns import lazy_regex
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ledger import CachedEvidence, Ledger
 from rag.retrieval.page_names import MAX_PAGES, find_on_site, is_full_name, slug, words
@@ -41,7 +42,7 @@ _ZH_WITHIN = rf"(?:中|里|内|上)?(?:的)?{_O}[，,]?"
 
 # The most reliable forms first: a host, a name in quotes, a name before a word for a page, one that ends in such.
 _FORMS = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy_regex(pattern, re.IGNORECASE)
     for pattern in (
         rf"\b(?:on|from|at|in|within|according to){_S}(?:the{_S})?(?:{_SITE}{_S})?{_HOST}(?:{_S}{_SITE})?{_O},?",
         rf"{_ZH_IN}{_HOST}{_O}(?:这个)?(?:网站|站点)?{_ZH_WITHIN}",
@@ -56,7 +57,7 @@ _FORMS = tuple(
     )
 )
 # A page as the subject of the sentence, which needs it, so it stays.
-_SPEAKS = re.compile(
+_SPEAKS = lazy_regex(
     rf"\b(?:does|do|did){_S}(?:the|our){_S}(?P<page>{_NAME})(?:{_S}(?:{_PAGE})){_S}(?:say|state|mention|explain|list|tell)\b",
     re.IGNORECASE,
 )
@@ -185,7 +186,7 @@ def read_scope(question: str, pages: Sequence[Page]) -> Scope:
         kind, name = next((kind, name) for kind, name in match.groupdict().items() if name)
         matches = find_on_site(name, pages) if kind == "host" else _pages_by_title(kind, name, pages)
         if matches:
-            rest = question if match.re is _SPEAKS else _remove_match(question, match)
+            rest = question if match.re.pattern == _SPEAKS.pattern else _remove_match(question, match)
             return Scope(rest, _make_filters(matches, pages, kind), _display_names(matches, kind, name))
     return Scope(question, Filters(), ())
 

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.ingest.paste import locate_urls
+from rag.patterns import lazy_regex
 from rag.types import Notice
 from rag.web.url_key import split_url
 
@@ -63,7 +64,7 @@ class Routed:
 ADDRESS: Final = "\u27e8url\u27e9"
 SITE: Final = "\u27e8site\u27e9"
 """The placeholders for links in a message."""
-_WORD: Final = re.compile(r"\w")
+_WORD: Final = lazy_regex(r"\w")
 _AROUND: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
 )
@@ -181,7 +182,7 @@ _LATIN: Final = r"a-zA-Z0-9"
 
 
 def _whole_words(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![{_LATIN}])(?:{pattern})(?![{_LATIN}])|" + _chinese_of(pattern), re.IGNORECASE)
+    return lazy_regex(rf"(?<![{_LATIN}])(?:{pattern})(?![{_LATIN}])|" + _chinese_of(pattern), re.IGNORECASE)
 
 
 def _chinese_of(pattern: str) -> str:
@@ -190,9 +191,9 @@ def _chinese_of(pattern: str) -> str:
 
 
 _PATTERNS: Final = {name: _whole_words(pattern) for name, pattern in _FIELDS.items()}
-_REST: Final = re.compile(rf"(?<![{_LATIN}])(?:{_FUNCTION})(?![{_LATIN}])|[{_FUNCTION_ZH}]", re.IGNORECASE)
-_LATIN_WORD: Final = re.compile(rf"[{_LATIN}]{{2,}}")
-_HAN: Final = re.compile("[\u3400-\u9fff]")
+_REST: Final = lazy_regex(rf"(?<![{_LATIN}])(?:{_FUNCTION})(?![{_LATIN}])|[{_FUNCTION_ZH}]", re.IGNORECASE)
+_LATIN_WORD: Final = lazy_regex(rf"[{_LATIN}]{{2,}}")
+_HAN: Final = lazy_regex("[\u3400-\u9fff]")
 NAMES: Final = (
     *_FIELDS, "address", "site", "first_search", "left_0", "left_1", "left_2", "left_3", "left_more",
     "short", "brief", "long", "story",

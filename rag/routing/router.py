@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from pydantic import BaseModel, Field
 
 from rag.errors import ModelError
+from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_about_conversation
@@ -30,7 +30,7 @@ _SURE_CALCULATION: Final = 0.3
 _UNSURE: Final = 0.8
 WAITS: Final = 3.0
 """Seconds to wait for a model's choice of the route."""
-_WORD: Final = re.compile(r"\w")
+_WORD: Final = lazy_regex(r"\w")
 
 AskModel = Callable[[Message], Awaitable[tuple[Route, str]]]
 """A function that asks a chat model for a route and a short reason. Raises ModelError."""

@@ -14,6 +14,7 @@ from datetime import date
 from typing import Any, Final
 
 from rag.dates import find_period
+from rag.patterns import lazy_regex
 from rag.routing.classifier import is_save_only
 
 _MODES: Final = {
@@ -50,12 +51,12 @@ _PAGES: Final = r"(?:pages?|sites?|documents?|sources?|articles?)"
 _ZH_PAGES: Final = r"(?:网页|页面|资料|文档|文章)"
 _END: Final = r"[\s,，。.;；:：]*"
 
-_JOINT: Final = re.compile(
+_JOINT: Final = lazy_regex(
     r"[,.;:!?\n，。；：！？]+|\s(?:and then|and|then)\s|然后|之后|接着|并且|并|再", re.IGNORECASE
 )
 _AROUND: Final = " \t\n,.;:，。；：、"
-_HEAD: Final = re.compile(r"\s*+(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
-_HEAD_END: Final = re.compile(r"[,，.。;；]")
+_HEAD: Final = lazy_regex(r"\s*+(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
+_HEAD_END: Final = lazy_regex(r"[,，.。;；]")
 _PASTED: Final = 300  # minimum characters of a text to save
 
 

@@ -13,7 +13,6 @@ import base64
 import functools
 import hashlib
 import json
-import re
 import unicodedata
 import zlib
 from collections.abc import Iterable, Mapping
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.patterns import lazy_regex
 from rag.types import SparseVector
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _MIN_SHINGLES = 40  # shingles; similarity is unreliable for fewer
 _BATCH = 1024  # shingles hashed per call: 0.5 MB, which fits in a core's cache
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_TOKEN = re.compile(f"[{_HAN}]|[^\\W_{_HAN}]+")
+_TOKEN = lazy_regex(f"[{_HAN}]|[^\\W_{_HAN}]+")
 
 
 def alias_hash(address: str) -> str:

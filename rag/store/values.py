@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.patterns import lazy_regex
 from rag.types import Chunk, Page, Passage, SparseVector
 
 T = TypeVar("T")
@@ -141,7 +142,7 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+DATE = lazy_regex(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 Legs = Mapping[str, Mapping[str, float]]  # leg -> point id -> score
 Fusion = Callable[[Legs], Mapping[str, float]]  # results of the legs -> point id -> fused score
 Query = tuple[NDArray[np.float32] | None, SparseVector | None]  # query vectors of the dense and the sparse leg

@@ -13,6 +13,7 @@ from decimal import Context, Decimal, DecimalException, DivisionByZero, InvalidO
 from typing import Any, Final
 
 from rag.errors import ToolError
+from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
 from rag.quantities.units import NONE, UNITS, Quantity, Unit, find_compound_unit
 from rag.tools.wording import HAN_NUMERALS, normalise, replace_words
@@ -23,7 +24,7 @@ DEEPEST: Final = 60
 CONTEXT: Final = Context(prec=34, Emax=9999, Emin=-9999, traps=[Overflow, DivisionByZero, InvalidOperation])
 
 _HAN_UNITS: Final = "|".join(sorted((name for name in UNITS if not re.search("[a-z°]", name, re.I)), key=len)[::-1])
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_regex(
     r"\s*+(?:(?P<number>(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d++)?(?:[eE][+-]?\d++)?|\.\d++)"
     rf"|(?P<word>(?:square |cubic |degrees? )?[A-Za-zπ°]++|(?:平方|立方)?(?:{_HAN_UNITS}))"
     rf"|(?P<han>[{HAN_NUMERALS}]++(?:点[{HAN_NUMERALS}]++)?)"

@@ -8,6 +8,7 @@ from decimal import Context, Decimal, localcontext
 from typing import Final
 
 from rag.errors import ToolError
+from rag.patterns import lazy_regex
 from rag.quantities.units import BASES, Quantity, Unit, find_compound_unit
 from rag.tools.arithmetic import CONTEXT, LONGEST, Expression
 from rag.tools.tool import Result, Tool, Work
@@ -15,39 +16,39 @@ from rag.tools.wording import RATIOS, normalise
 
 _DIGITS: Final = Context(prec=12)
 _UNIT: Final = r"(?P<unit>(?:square |cubic |degrees? )?[A-Za-z°%\u4e00-\u9fff]{1,16}(?:/[A-Za-z\u4e00-\u9fff]{1,16})?)"
-_LEAD: Final = re.compile(
+_LEAD: Final = lazy_regex(
     r"(?:(?:please|(?:can|could|would|will) you|tell me|请问?|麻烦|帮我|给我|你|原价)[, ，]*+)*+"
     r"(?P<asks>what do (?:you|i) get (?:if|when) (?:you|i)|what(?:'?s| is| are| does)|how (?:much|many) (?:is|are)"
     r"|calculate|compute|evaluate|work out|solve|convert|计算|换算|算|求|把|将|=)?(?:一?算|一下|出)*+[ :：]*+"
     r"(?:the (?:value|result) of )?",
     re.IGNORECASE,
 )
-_TAIL: Final = re.compile(
+_TAIL: Final = lazy_regex(
     r"(?<!\s)\s*+(?P<asks>=|\bequals?(?: to)?|的?结果(?:是|为)?|\bcomes? to|\bis how much|等于|得|是|为)?"
     r" ?(?:what|多少钱?|几)?(?:,? ?please|呢|啊)?\Z",
     re.IGNORECASE,
 )
 _INTO: Final = (
-    re.compile(rf"\Ahow many {_UNIT} (?:are (?:there )?in|is|are|in|equals?|makes?) (?P<of>.+)", re.IGNORECASE),
-    re.compile(rf"\A(?P<of>.+) (?:in|to|into|as) {_UNIT}", re.IGNORECASE),
-    re.compile(
+    lazy_regex(rf"\Ahow many {_UNIT} (?:are (?:there )?in|is|are|in|equals?|makes?) (?P<of>.+)", re.IGNORECASE),
+    lazy_regex(rf"\A(?P<of>.+) (?:in|to|into|as) {_UNIT}", re.IGNORECASE),
+    lazy_regex(
         rf"\A(?P<of>[^是等合为有换转折化相]+)(?:(?:换算|转换|换|转|折合|化)[成为到]?|相?[是等于合为有当]{{0,3}}(?:多少|几)个?){_UNIT}"
     ),
-    re.compile(
+    lazy_regex(
         r"\A(?P<of>[^是等合为换转]+)(?:相当于|等于|是|为|合|换算?成?|转换?成?)(?P<unit>[华摄]氏)(?:多少度|几度|度)?\Z"
     ),
 )
 # Dates, ranges, phone numbers and versions: these are only calculated if the message asks for it.
-_NOT_ARITHMETIC: Final = re.compile(
+_NOT_ARITHMETIC: Final = lazy_regex(
     r"(?:the )?difference between (?:\d{4} and \d{4}|\d+\.\d+ and \d+(?:\.\d+)?)|(?:19|20)\d\d[\u4e00-\u9fff]+[\d.]+%"
     r"|\d{4}(?:-\d\d?){2}\b.*|[1-9]\d?/[1-9]\d?|\d{4,}-\d+|\d+-(?:0\d*|\d{4,})|\d+(?:-\d+){2,}|\d{1,4}(?:/\d{1,4}){2,}"
 )
-_PARTS: Final = re.compile(
+_PARTS: Final = lazy_regex(
     r"(?:[\d\s.,+*/()%!×÷^-]|\b(?:plus|minus|times|of|divided by|percent)\b|[加减乘除以的]){3,}+"
 )
-_TRUNCATED: Final = re.compile(r"[+*/%×÷^加减乘除以]|-\s|(?:plus|minus|times|of|divided)\b")
+_TRUNCATED: Final = lazy_regex(r"[+*/%×÷^加减乘除以]|-\s|(?:plus|minus|times|of|divided)\b")
 """Start of an expression whose first number precedes it, in words."""
-_BARE: Final = re.compile(r"[\d\s.,()%!×÷^*/+-]*+")
+_BARE: Final = lazy_regex(r"[\d\s.,()%!×÷^*/+-]*+")
 
 
 def expression_of(text: str) -> str | None:

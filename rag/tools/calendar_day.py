@@ -9,18 +9,19 @@ from typing import Final
 
 from rag.dates import SPAN, find_moments, shift_day
 from rag.errors import ToolError
+from rag.patterns import lazy_regex
 from rag.tools.tool import Result, Tool, Work
 
-_PAST: Final = re.compile(r"\b(?:since|ago|was|were|did|last|past)\b|已经|过去|过了|以来|自从", re.IGNORECASE)
-_BEFORE: Final = re.compile(r"\b(?:before|earlier|minus|ago)\b|(?<=\s)-\s|减|前", re.IGNORECASE)
-_NEEDS_DAY: Final = re.compile(r"\b(?:until|till|since|between|before|after)\b|还有|距离?|之间|以来", re.IGNORECASE)
+_PAST: Final = lazy_regex(r"\b(?:since|ago|was|were|did|last|past)\b|已经|过去|过了|以来|自从", re.IGNORECASE)
+_BEFORE: Final = lazy_regex(r"\b(?:before|earlier|minus|ago)\b|(?<=\s)-\s|减|前", re.IGNORECASE)
+_NEEDS_DAY: Final = lazy_regex(r"\b(?:until|till|since|between|before|after)\b|还有|距离?|之间|以来", re.IGNORECASE)
 _FEASTS: Final = (
-    (re.compile(r"\bchristmas(?: day)?\b|圣诞节?", re.IGNORECASE), "25 December"),
-    (re.compile(r"\bnew year(?:'s(?: day)?)?\b|元旦", re.IGNORECASE), "1 January"),
-    (re.compile("国庆节?"), "1 October"),
-    (re.compile("劳动节|五一"), "1 May"),
+    (lazy_regex(r"\bchristmas(?: day)?\b|圣诞节?", re.IGNORECASE), "25 December"),
+    (lazy_regex(r"\bnew year(?:'s(?: day)?)?\b|元旦", re.IGNORECASE), "1 January"),
+    (lazy_regex("国庆节?"), "1 October"),
+    (lazy_regex("劳动节|五一"), "1 May"),
 )
-_LEAP: Final = re.compile(r"\bleap\b|[闰閏]", re.IGNORECASE)
+_LEAP: Final = lazy_regex(r"\bleap\b|[闰閏]", re.IGNORECASE)
 _NO_DAYS: Final = frozenset({"year", "rolling", "zhrolling"})
 _WEEKDAYS: Final = "一二三四五六日"
 

@@ -9,29 +9,30 @@ from typing import Any, Final
 
 from rag.dates import find_period
 from rag.errors import ToolError
+from rag.patterns import lazy_regex
 from rag.retrieval.page_names import find_named_pages, find_on_site
 from rag.text import escape_markdown, fenced_blocks, to_plain_line
 from rag.tools.tool import Result, Tool, Work
 from rag.types import Page, Passage
 
-_HEADING: Final = re.compile(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
+_HEADING: Final = lazy_regex(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
 _MAX_HEADINGS: Final = 100
 _LIST_LENGTH: Final = 10
 _LATIN_WORD: Final = 6  # characters of a Latin word with its space; each Chinese character counts as a word
 
-_HOST: Final = re.compile(r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\b", re.IGNORECASE)
+_HOST: Final = lazy_regex(r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\b", re.IGNORECASE)
 _LANGUAGES: Final = {
-    "en": re.compile(r"\benglish\b|英[文语]", re.IGNORECASE),
-    "zh": re.compile(r"\bchinese\b|[中汉][文语]", re.IGNORECASE),
+    "en": lazy_regex(r"\benglish\b|英[文语]", re.IGNORECASE),
+    "zh": lazy_regex(r"\bchinese\b|[中汉][文语]", re.IGNORECASE),
 }
 _REQUESTS: Final = (
-    ("newest", re.compile(r"\b(?:newest|latest|last|most recent\w*|recently)\b|最新|最近|最后", re.IGNORECASE)),
-    ("oldest", re.compile(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
-    ("largest", re.compile(r"\b(?:largest|longest|biggest)\b|最大|最长", re.IGNORECASE)),
-    ("shortest", re.compile(r"\b(?:smallest|shortest)\b|最小|最短", re.IGNORECASE)),
-    ("languages", re.compile(r"\blanguages?\b|语言|语种", re.IGNORECASE)),
-    ("sites", re.compile(r"\b(?:(?:web ?)?sites?|domains?|hosts?)\b|网站|站点|域名", re.IGNORECASE)),
-    ("list", re.compile(r"\b(?:list|name|titles?|(?:which|what) (?:pages|documents|articles))\b|列|标题|哪些", re.I)),
+    ("newest", lazy_regex(r"\b(?:newest|latest|last|most recent\w*|recently)\b|最新|最近|最后", re.IGNORECASE)),
+    ("oldest", lazy_regex(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
+    ("largest", lazy_regex(r"\b(?:largest|longest|biggest)\b|最大|最长", re.IGNORECASE)),
+    ("shortest", lazy_regex(r"\b(?:smallest|shortest)\b|最小|最短", re.IGNORECASE)),
+    ("languages", lazy_regex(r"\blanguages?\b|语言|语种", re.IGNORECASE)),
+    ("sites", lazy_regex(r"\b(?:(?:web ?)?sites?|domains?|hosts?)\b|网站|站点|域名", re.IGNORECASE)),
+    ("list", lazy_regex(r"\b(?:list|name|titles?|(?:which|what) (?:pages|documents|articles))\b|列|标题|哪些", re.I)),
 )
 
 

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Final
 
+from rag.patterns import lazy_regex
 from rag.quantities.numerals import SCALES, WORDS
 
 HAN_NUMERALS: Final = "〇零一二两三四五六七八九十百千万亿"
@@ -19,7 +20,7 @@ _NUMBER: Final = (
 )
 _SCALES: Final = {word: SCALES[word] for word in ("hundred", "thousand", "million", "billion", "trillion")}
 _NUMERAL: Final = rf"(?:{'|'.join(sorted((*WORDS, *_SCALES), key=len, reverse=True))})"
-_NUMERALS: Final = re.compile(
+_NUMERALS: Final = lazy_regex(
     rf"(?<![\w-]){_NUMERAL}(?:(?:[ -]| and ){_NUMERAL}\b)*"
     rf"(?: point(?P<digits>(?: (?:{'|'.join(WORDS)})\b)+))?(?![\w-])",
     re.IGNORECASE,
@@ -31,7 +32,7 @@ _FRACTIONS: Final = {
 _SIMPLIFIED: Final = str.maketrans(
     "減負幾個換計請萬億兩點與總積為於塊漲價攝華氏數", "减负几个换计请万亿两点与总积为于块涨价摄华氏数"
 )
-_MONEY: Final = re.compile(
+_MONEY: Final = lazy_regex(
     r"[$€£¥]|(?<=[\d万亿])(?:(?:美|欧|日|港)?元|英镑|人民币|块钱?)|(?<=\d) (?:dollar|euro|usd|eur|gbp|cny|rmb)s?\b",
     re.IGNORECASE,
 )
@@ -43,7 +44,7 @@ _SHARE: Final = "(?:百分之(?:几|多少)?|百分比|多少百分比)"
 def _compile(form: str) -> re.Pattern[str]:
     """Return the pattern of a form, in which A and B are numbers."""
     numbers = {"A": f"(?P<a>{_NUMBER})", "B": f"(?P<b>{_NUMBER})"}
-    return re.compile(re.sub(r"\b[AB]\b|(?<![A-Za-z])[AB](?![A-Za-z])", lambda one: numbers[one[0]], form), re.I)
+    return lazy_regex(re.sub(r"\b[AB]\b|(?<![A-Za-z])[AB](?![A-Za-z])", lambda one: numbers[one[0]], form), re.I)
 
 
 # Messages that ask for one number as a part of another, or for a relative change.
@@ -182,7 +183,7 @@ _FORMS: Final[tuple[tuple[str, str | Write], ...]] = (
     (r"\bminus\b|减去|减|[−–]", "-"),
 )
 _RULES: Final = tuple((_compile(form), signs) for form, signs in _FORMS)
-_NEEDLESS: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?!in )|(?<! in) (?=[\u4e00-\u9fff])|(?<=\d) (?=%)")
+_NEEDLESS: Final = lazy_regex(r"(?<=[\u4e00-\u9fff]) (?!in )|(?<! in) (?=[\u4e00-\u9fff])|(?<=\d) (?=%)")
 
 
 def normalise(text: str) -> str:

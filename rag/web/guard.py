@@ -18,6 +18,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, NoReturn
 
 from rag.errors import FetchError
+from rag.patterns import lazy_regex
 from rag.text import replace_surrogates, to_plain_line
 from rag.types import because
 from rag.web.url_key import ascii_host, browser_url, split_url
@@ -108,11 +109,11 @@ MAX_LENGTH = 2048
 _PORTS = frozenset([80, 443, 8080, 8443])
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # The scheme needs re.ASCII: with re.IGNORECASE alone "http\u017f" would pass as "https".
-_URL = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*).*", re.ASCII | re.IGNORECASE | re.DOTALL)
-_AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{0,5}))?", re.ASCII)
-_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?!$)|$)){4}", re.ASCII)
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+_URL = lazy_regex(r"(?P<scheme>https?)://(?P<authority>[^/?#]*).*", re.ASCII | re.IGNORECASE | re.DOTALL)
+_AUTHORITY = lazy_regex(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{0,5}))?", re.ASCII)
+_IPV4 = lazy_regex(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?!$)|$)){4}", re.ASCII)
+_NUMBER = lazy_regex(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+_LABEL = lazy_regex(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _UNSAFE_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Zs", "Zl", "Zp"])
 _INTERNAL_SUFFIXES = frozenset(
     "localhost localdomain local internal intranet lan home corp private svc consul onion i2p arpa".split()

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import webencodings
 
+from rag.patterns import lazy_regex
 from rag.web.url_key import join_location, web_address
 
 OPAQUE = frozenset(
@@ -23,12 +24,12 @@ OPAQUE = frozenset(
 """Elements whose content is not parsed for tags."""
 
 _SPACE = rb"[\t\n\f\r ]"
-_TAG = re.compile(rb"<(?:(?P<comment>!--)|(?P<name>/?[a-z][^\t\n\f\r />]*+)|[!/?])", re.IGNORECASE)
-_NAME = re.compile(
+_TAG = lazy_regex(rb"<(?:(?P<comment>!--)|(?P<name>/?[a-z][^\t\n\f\r />]*+)|[!/?])", re.IGNORECASE)
+_NAME = lazy_regex(
     rb"[\t\n\f\r /]*+(?P<end>>)?(?P<name>[^\t\n\f\r />][^\t\n\f\r />=]*+)?" + _SPACE + rb"*+(?P<equals>=)?"
 )
-_VALUE = re.compile(_SPACE + rb"*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>(?![\"'])[^\t\n\f\r >]*+))")
-_ENDS = {name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE) for name in OPAQUE}
+_VALUE = lazy_regex(_SPACE + rb"*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>(?![\"'])[^\t\n\f\r >]*+))")
+_ENDS = {name: lazy_regex(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE) for name in OPAQUE}
 
 
 class Tag(NamedTuple):
@@ -93,10 +94,10 @@ _PYTHON = {
     "x-mac-cyrillic": "mac-cyrillic",
     "iso-8859-8-i": "iso-8859-8",
 }
-_IN_CONTENT = re.compile(
+_IN_CONTENT = lazy_regex(
     rb"charset\s*+=\s*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>[^\s;\"'][^\s;]*+))", re.IGNORECASE
 )
-_XML = re.compile(rb"\s*+<\?xml[^>]{0,200}?encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+_XML = lazy_regex(rb"\s*+<\?xml[^>]{0,200}?encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _SAMPLE_BYTES = 8192
 _MAX_ERROR_SHARE = 0.002
 
@@ -165,9 +166,9 @@ MAX_DELAY = 15.0
 
 _MAX_TEXT = 500  # maximum bytes of text on a page that only redirects
 _HEAD_BYTES = 8192
-_HINT = re.compile(rb"http-equiv\s*+=\s*+[\"']?refresh", re.IGNORECASE)
+_HINT = lazy_regex(rb"http-equiv\s*+=\s*+[\"']?refresh", re.IGNORECASE)
 _BLANKS = r"[\t\n\f\r ]*+"
-_REFRESH = re.compile(
+_REFRESH = lazy_regex(
     _BLANKS
     + r"(?P<seconds>[0-9]++|(?=\.))[0-9.]*+(?:(?=[\t\n\f\r ;,])"
     + _BLANKS
@@ -176,10 +177,10 @@ _REFRESH = re.compile(
     + r"(?P<rest>.*+))?+",
     re.DOTALL,
 )
-_REFERENCE = re.compile(
+_REFERENCE = lazy_regex(
     r"(?:url" + _BLANKS + "=" + _BLANKS + r")?+(?P<quote>[\"'])?+(?P<url>.*+)", re.IGNORECASE | re.DOTALL
 )
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
+_ENTITY = lazy_regex(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

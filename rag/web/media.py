@@ -6,6 +6,7 @@ import re
 from typing import Any, Literal, NoReturn
 
 from rag.errors import FetchError
+from rag.patterns import lazy_regex
 from rag.types import because
 from rag.web.guard import printable
 from rag.web.markup import detect_utf16
@@ -133,18 +134,18 @@ _UNSPECIFIC = frozenset(
     "application/octet-stream binary/octet-stream application/x-download application/force-download application/zip "
     "application/vnd.ms-excel".split()
 )
-_TYPE = re.compile(r"\s*([!#$&^_.+\w-]+/[!#$&^_.+\w-]+)\s*(?:;|$)", re.ASCII)
-_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
+_TYPE = lazy_regex(r"\s*([!#$&^_.+\w-]+/[!#$&^_.+\w-]+)\s*(?:;|$)", re.ASCII)
+_CHARSET = lazy_regex(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
 # One item before the first element. Repeating it inside the expression would backtrack exponentially:
 # a few dozen comments would take forever.
-_SKIPPED = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?xml[^>]*(?:>|\Z)", re.IGNORECASE | re.DOTALL)
-_LIST_SKIPPED = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
-_MARKUP = re.compile(
+_SKIPPED = lazy_regex(rb"\s+|<!--.*?(?:-->|\Z)|<\?xml[^>]*(?:>|\Z)", re.IGNORECASE | re.DOTALL)
+_LIST_SKIPPED = lazy_regex(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
+_MARKUP = lazy_regex(
     rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|link|h[1-6]"
     rb"|div|p|a|b|br|table|ul|ol|article|section|main|header)\b",
     re.IGNORECASE,
 )
-_LIST_MARKUP = re.compile(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
+_LIST_MARKUP = lazy_regex(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
 _ZIP = b"PK\x03\x04"
 _MIMETYPE = b"mimetype"  # first entry, uncompressed, of a package that declares its type
 _PARTS: dict[bytes, MediaType] = {
@@ -156,7 +157,7 @@ _PARTS: dict[bytes, MediaType] = {
 _GZIP = b"\x1f\x8b"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _BINARY_SIGNATURES = (b"\x89PNG", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"7z\xbc\xaf", b"\x7fELF", b"Rar!\x1a")
-_PICTURES = re.compile(rb"\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP|II\*\x00|MM\x00\*|BM.{4}\x00{4}", re.DOTALL)
+_PICTURES = lazy_regex(rb"\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP|II\*\x00|MM\x00\*|BM.{4}\x00{4}", re.DOTALL)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Types that only a name distinguishes; except those with markup, they are often served as text/plain.
 _DETECTED_BY_BYTES = (*PACKAGES.values(), XLS, RTF, PICTURE, "text/plain")

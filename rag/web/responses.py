@@ -17,13 +17,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 from urllib.request import Request
 
+from rag.patterns import lazy_regex
 from rag.web.guard import CheckedUrl
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 MAX_RETRY_AFTER = 24 * 3600
-_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"|[\x21\x23-\x7e]{1,200}')
-_HTTP_DATE = re.compile(r"[A-Za-z0-9 ,:+-]{10,50}")
+_ETAG = lazy_regex(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"|[\x21\x23-\x7e]{1,200}')
+_HTTP_DATE = lazy_regex(r"[A-Za-z0-9 ,:+-]{10,50}")
 
 
 def header(headers: Headers, name: bytes) -> bytes:
@@ -107,7 +108,7 @@ _GZIP = frozenset(["gzip", "x-gzip"])
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 _DEFLATE_WINDOWS = (15, -15)  # servers send "deflate" with and without the zlib header
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, and early in compressed data
+_BINARY = lazy_regex(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, and early in compressed data
 _SNIFFED = 1024
 _CHUNK_SIZE = 4096  # small, because zlib copies the rest after each gzip member
 

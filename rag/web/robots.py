@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from rag.errors import FetchError, IngestError
+from rag.patterns import lazy_regex
 from rag.web.fetch import Fetcher
 from rag.web.guard import CheckedUrl, printable
 from rag.web.url_key import normalise_escapes
@@ -27,13 +28,13 @@ _MAX_SITES = 1000
 _PASSED_CODES = frozenset(["blocked", "unresolved", "unreachable"])
 
 Site = tuple[str, str, int]
-_TOKEN = re.compile(r"[a-z_-]*", re.ASCII | re.IGNORECASE)
-_LINE = re.compile(r"\s*(?P<key>user[-\s]*agent\b|[^\s:]++)\s*+:?\s*(?P<value>.*)", re.IGNORECASE | re.DOTALL)
-_LINE_END = re.compile(r"\r\n?|\n")
-_RATE = re.compile(r"(?P<pages>\d{1,6})\s?/\s?(?P<count>\d{1,6})(?P<unit>[smhd]?)", re.ASCII | re.IGNORECASE)
+_TOKEN = lazy_regex(r"[a-z_-]*", re.ASCII | re.IGNORECASE)
+_LINE = lazy_regex(r"\s*(?P<key>user[-\s]*agent\b|[^\s:]++)\s*+:?\s*(?P<value>.*)", re.IGNORECASE | re.DOTALL)
+_LINE_END = lazy_regex(r"\r\n?|\n")
+_RATE = lazy_regex(r"(?P<pages>\d{1,6})\s?/\s?(?P<count>\d{1,6})(?P<unit>[smhd]?)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-_NUMBER = re.compile(r"\d{1,6}(?:\.\d{0,3})?", re.ASCII)
-_ESCAPE = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
+_NUMBER = lazy_regex(r"\d{1,6}(?:\.\d{0,3})?", re.ASCII)
+_ESCAPE = lazy_regex(r"%[0-9a-f]{2}", re.IGNORECASE)
 _DISALLOW = frozenset(["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"])
 _SITEMAP = frozenset(["sitemap", "site-map"])
 _ANY_AGENT = "*"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from rag.patterns import lazy_regex
 from rag.web.url_key import split_url, url_key
 
 MAX_DEPTH = 3
@@ -15,13 +16,13 @@ MAX_LENGTH = 1024
 _MAX_SEGMENTS = 15
 _MAX_PARAMETERS = 8
 _MAX_REPEATS = 2
-_YEAR = re.compile(r"(?:19|20|21)[0-9]{2}", re.ASCII)
-_DATED = re.compile(
+_YEAR = lazy_regex(r"(?:19|20|21)[0-9]{2}", re.ASCII)
+_DATED = lazy_regex(
     r"/(?P<year>[0-9]{4})(?:/|-)(?:0?[1-9]|1[0-2])(?=[/-]|$)|[?&](?:y|yr|year)=(?P<asked>[0-9]{4})\b", re.ASCII
 )
-_SESSION_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
+_SESSION_PATH = lazy_regex(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
 _SESSION_NAMES = frozenset(["phpsessid", "jsessionid", "sessionid", "session_id", "cfid", "cftoken", "zenid", "oscsid"])
-_LONG_HEX = re.compile(r"[0-9a-f]{16,}", re.IGNORECASE | re.ASCII)
+_LONG_HEX = lazy_regex(r"[0-9a-f]{16,}", re.IGNORECASE | re.ASCII)
 # Parameters of links that act instead of navigating: reply, share, buy, edit.
 _ACTIONS = frozenset(["replytocom", "add-to-cart", "add_to_cart", "share", "oldid", "diff"])
 _ACTION_VALUES = frozenset(["edit", "history", "login", "logout", "register", "submit", "delete", "raw", "print"])

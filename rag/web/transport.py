@@ -19,14 +19,15 @@ from typing import Any
 
 import httpcore
 
+from rag.patterns import lazy_regex
 from rag.web.guard import CheckedUrl, check_addresses, is_literal
 
 Resolve = Callable[[str, int], Sequence[str]]
 Connect = Callable[[str, int, float], httpcore.NetworkStream]
 
 _CONNECT_SECONDS = 10.0
-_HEAD_END = re.compile(rb"\n\r?\n")
-_FOLDED_LOCATION = re.compile(rb"\nlocation[ \t]*+:[^\n]*+\n[ \t]", re.IGNORECASE)
+_HEAD_END = lazy_regex(rb"\n\r?\n")
+_FOLDED_LOCATION = lazy_regex(rb"\nlocation[ \t]*+:[^\n]*+\n[ \t]", re.IGNORECASE)
 
 
 class WireLimitError(Exception):

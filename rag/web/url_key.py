@@ -13,10 +13,12 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 import can_ada
 
+from rag.patterns import lazy_regex
+
 _WEB = frozenset(["http:", "https:"])
 _TRACKING = frozenset("gclid fbclid msclkid dclid gbraid wbraid mc_cid mc_eid igshid _hsenc _hsmi".split())
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ESCAPE = lazy_regex(r"%([0-9A-Fa-f]{2})")
+_BARE_PERCENT = lazy_regex(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 # The ASCII punctuation that browsers send unchanged; the rest is percent-encoded as UTF-8.
 SENT_AS_IS = "!$%&'()*+,-./:;=?@[]_~#|"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -42,6 +41,7 @@ from rag.graphs.answer.writing import (
 )
 from rag.graphs.common import complete, question_of, summarise
 from rag.models.usage import BUDGET_CODES
+from rag.patterns import lazy_regex
 from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
 from rag.retrieval.answerable import IMPROBABLE, MIN_ANSWERED, REFUSE, combine_odds
@@ -66,8 +66,8 @@ _DESCRIPTION = (
     "Search the person's saved web pages and return the passages that fit best. "
     "query: the key terms, names and numbers of what is wanted, complete in itself."
 )
-_QUERY = re.compile(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
-_LOOKS_LIKE_A_CALL = re.compile(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
+_QUERY = lazy_regex(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
+_LOOKS_LIKE_A_CALL = lazy_regex(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
 
 
 async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:

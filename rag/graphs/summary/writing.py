@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -17,6 +16,7 @@ from rag.errors import ModelError
 from rag.graphs.common import Result, check_text_so_far, question_of, write_or_quote
 from rag.graphs.summary.nodes import Running
 from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState
+from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.reasoning.composing import fit, parse_notes
 from rag.runs.run import Run
@@ -24,7 +24,7 @@ from rag.runs.serialization import passage_of, record, step_note
 from rag.text import question_language
 from rag.types import CheckedBy, Notice, Passage
 
-_HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
+_HEADING: Final = lazy_regex(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
 
 
 async def write(state: SummaryState, runtime: Running) -> Result:

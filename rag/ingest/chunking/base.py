@@ -6,7 +6,6 @@ true of chunks.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +14,12 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.patterns import lazy_regex
 from rag.text import cluster_end, split_sentences, weigh
 from rag.types import Chunk
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+")
-_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_HEADING = lazy_regex(r"(#{1,6})[ \t]+")
+_FENCE = lazy_regex(r"[ \t]*(```|~~~)")
 _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
 
 CRUMB = 40

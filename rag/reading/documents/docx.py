@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.documents.office import (
     DAMAGE,
     Block,
@@ -38,9 +39,9 @@ _ROMAN = dict(
 )
 _HAN = "〇一二三四五六七八九"
 _SERIES = {"ideographTraditional": "甲乙丙丁戊己庚辛壬癸", "decimalEnclosedCircle": "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"}
-_HAN_FORMS = re.compile("chinese|taiwanese|japanese|ideographDigital")
+_HAN_FORMS = lazy_regex("chinese|taiwanese|japanese|ideographDigital")
 _MAX_LETTERS, _MAX_ROMAN = 26 * 10, 5000
-_FIELD = re.compile("%([1-9])")
+_FIELD = lazy_regex("%([1-9])")
 
 
 class Numbering:
@@ -118,12 +119,12 @@ def format_number(count: int, form: str) -> str:
     return text.upper() if form.startswith("upper") else text
 
 
-_HEADING_STYLE = re.compile(r"(?:heading|标题|titre|überschrift)\s*([1-9])", re.IGNORECASE)
-_LIST_STYLE = re.compile(r"list (?:bullet|(number))", re.IGNORECASE)
-_CODE_STYLE = re.compile(r"code|preformatted|source", re.IGNORECASE)
-_CONTENTS = re.compile(r"toc \d", re.IGNORECASE)
-_PLAIN_NUMBER = re.compile(r"(\d{1,5})[.)、．]\s?")
-_TAG = re.compile("<[^<>]*>")
+_HEADING_STYLE = lazy_regex(r"(?:heading|标题|titre|überschrift)\s*([1-9])", re.IGNORECASE)
+_LIST_STYLE = lazy_regex(r"list (?:bullet|(number))", re.IGNORECASE)
+_CODE_STYLE = lazy_regex(r"code|preformatted|source", re.IGNORECASE)
+_CONTENTS = lazy_regex(r"toc \d", re.IGNORECASE)
+_PLAIN_NUMBER = lazy_regex(r"(\d{1,5})[.)、．]\s?")
+_TAG = lazy_regex("<[^<>]*>")
 _MAX_DEPTH = 8
 
 

@@ -10,6 +10,7 @@ from email.message import EmailMessage
 from typing import Any
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.documents.office import DAMAGE
 from rag.reading.documents.properties import build_extracted
@@ -23,11 +24,11 @@ _HEADERS = ("From", "To", "Cc", "Date")
 _TYPES = ("text/plain", "text/html")
 _MAX_DEPTH = 4
 _MAX_PARTS = 200
-_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
-_PHRASE = re.compile(r'[^\s<>@,;:"]+(?: [^\s<>@,;:"]+)*')
-_CHARSET = re.compile(rb"charset\s*=\s*\"?([\w.-]+)", re.IGNORECASE)
-_FLOWED = re.compile(r"(?<=\S) \r?\n(?=[^\s>])")
-_HEADING = re.compile(r"^(?=#{1,5} )", re.MULTILINE)
+_END_OF_HEAD = lazy_regex(rb"\r?\n\r?\n")
+_PHRASE = lazy_regex(r'[^\s<>@,;:"]+(?: [^\s<>@,;:"]+)*')
+_CHARSET = lazy_regex(rb"charset\s*=\s*\"?([\w.-]+)", re.IGNORECASE)
+_FLOWED = lazy_regex(r"(?<=\S) \r?\n(?=[^\s>])")
+_HEADING = lazy_regex(r"^(?=#{1,5} )", re.MULTILINE)
 
 
 Reader = Callable[[bytes, str, str | None, str], Extracted]

@@ -9,7 +9,6 @@ Markdown in the same way as pages.
 from __future__ import annotations
 
 import json
-import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.web.guard import printable
 
 MAX_UNPACKED = 40_000_000
@@ -38,10 +38,10 @@ _PROPERTIES = {
     "modified": "modified date",
 }
 _TEXT_SUFFIXES = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
-_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
-_NULL_RELATION = re.compile(rb'<Relationship\b[^<>]*\bTarget="[^"<>]*\bNULL"[^<>]*/>')
+_STRICT = lazy_regex(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_NULL_RELATION = lazy_regex(rb'<Relationship\b[^<>]*\bTarget="[^"<>]*\bNULL"[^<>]*/>')
 
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]|\S")
+_TOKEN = lazy_regex(r"\d+(?:[.,]\d+)*|[^\W\d_]|\S")
 # Elements that MathML has too, with their parts in the same order; parts and all others become rows.
 _NAMES = {"f": "mfrac", "sSup": "msup", "sSub": "msub", "sSubSup": "msubsup", "limLow": "munder", "limUpp": "mover"}
 _NAMES |= {"m": "mtable", "eqArr": "mtable", "mr": "mtr"}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.documents.pdf_page import PageText, find_strokes
 from rag.reading.documents.properties import clean_author, clean_title, parse_day, too_long_error
 from rag.reading.extraction.metadata import name_of, site_of
@@ -115,13 +116,13 @@ _PICTURE_SHARE = 0.5
 """A page without text is a scan if pictures cover more than this share of it."""
 _FORM = r"(?:form|schedule)\s+(?=\S*\d)[\w/-]{1,10}"
 # Large print on the first page of every filing: the authority, the form, and the law that requires it.
-_FILING_WORDS = re.compile(
+_FILING_WORDS = lazy_regex(
     rf"(?:\W{{0,9}}(?:{_FORM}|\d{{1,2}}-[a-z]{{1,2}}(?:/a)?|united states(?: of america)?"
     r"|(?:u\.?s\.? )?securities and exchange commission|washington,? d\.?c\.?(?: \d{5})?"
     r"|(?:annual|quarterly|current|transition) report))+\W{0,9}",
     re.IGNORECASE,
 )
-_FILER_NAME = re.compile(r"\(exact name of (?:the )?(?:registrant|issuer)", re.IGNORECASE)
+_FILER_NAME = lazy_regex(r"\(exact name of (?:the )?(?:registrant|issuer)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

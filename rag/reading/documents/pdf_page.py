@@ -9,17 +9,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from rag.patterns import lazy_regex
 from rag.reading.layout.rules import Box
 from rag.reading.layout.words import RAISED_SHARE, Word, append_raised, rotate
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage, PdfTextPage
 
-_MONOSPACED = re.compile(rb"courier|mono|consol|menlo|typewriter|cmtt|sftt|lmtt|inconsolata", re.IGNORECASE)
+_MONOSPACED = lazy_regex(rb"courier|mono|consol|menlo|typewriter|cmtt|sftt|lmtt|inconsolata", re.IGNORECASE)
 _HYPHENS = "\x02\ufffe"
 """pdfium's characters for a hyphen that divides a word at the end of a line; no line end follows."""
-_PIECE = re.compile(rf"[^\s{_HYPHENS}]+[{_HYPHENS}]?|[{_HYPHENS}]|\n")
-_ALEF_LAM = re.compile("[اأإآ]ل")
+_PIECE = lazy_regex(rf"[^\s{_HYPHENS}]+[{_HYPHENS}]?|[{_HYPHENS}]|\n")
+_ALEF_LAM = lazy_regex("[اأإآ]ل")
 MAX_LINES = 20_000
 """Max. lines of a page; real pages have about a hundred."""
 _MAX_OBJECTS = 10_000

@@ -6,13 +6,13 @@ omits shapes with a fallback copy for old programs, such as all with equations.
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Iterator
 from html import escape
 from typing import Any
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.documents.office import (
     DAMAGE,
     Block,
@@ -31,7 +31,7 @@ from rag.reading.parser import Extracted
 from rag.web.guard import printable
 
 _FOOTER_ROLES = frozenset(["dt", "ftr", "sldNum"])
-_FIGURE = re.compile(r"-?\d+\.\d+(?:E[-+]\d+)?")
+_FIGURE = lazy_regex(r"-?\d+\.\d+(?:E[-+]\d+)?")
 _BULLETS = frozenset(["buChar", "buBlip"])
 
 

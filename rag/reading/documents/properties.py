@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line, clean_text, first_heading
 from rag.reading.extraction.metadata import name_of, site_of
 from rag.reading.parser import Extracted
@@ -12,18 +13,18 @@ from rag.text import detect_language
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 
-_UNTITLED = re.compile(
+_UNTITLED = lazy_regex(
     r"(?:untitled|no title|document|(?:powerpoint )?presentation|slide|title|book|microsoft word"
     r"|doc|无标题|未命名|文档)[\s\d._-]*"
     r"|.*\.(?:docx?|pdf|indd|tex|dvi|pptx?|xlsx?|odt|pages|qxd|p65|ps|html?)|[\W\d_]+|about:blank",
     re.IGNORECASE,
 )
-_PROGRAM_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel) - )", re.IGNORECASE)
+_PROGRAM_PREFIX = lazy_regex(r"^(?:microsoft (?:word|powerpoint|excel) - )", re.IGNORECASE)
 _NOBODY = frozenset(
     "python-docx openpyxl administrator admin user unknown author anonymous owner root".split()
     + "作者 用户 管理员 微软用户".split()
 ) | {"microsoft office user", "windows user", "windows 用户", "user name"}
-_DAY = re.compile(r"(?:D:)?(\d{4})-?(\d{2})?-?(\d{2})?")
+_DAY = lazy_regex(r"(?:D:)?(\d{4})-?(\d{2})?-?(\d{2})?")
 
 
 def clean_title(text: str) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from zipfile import ZipFile
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.documents.office import DAMAGE, open_package, parse_xml, read_meta
 from rag.reading.documents.properties import build_extracted
@@ -23,15 +24,15 @@ from rag.reading.parser import Extracted
 from rag.web.guard import printable
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-_ENCRYPTED_PART = re.compile(rb"CipherReference\b[^>]*\.x?html?\b", re.IGNORECASE)
+_ENCRYPTED_PART = lazy_regex(rb"CipherReference\b[^>]*\.x?html?\b", re.IGNORECASE)
 # XML allows self-closing elements; an HTML parser would put everything that follows into them.
-_SELF_CLOSING = re.compile(r"<(?!(?:br|hr|img|image|col|wbr|input|link|meta|source|area|param)\b)([\w:]+)(\s[^<>]*)?/>")
-_TITLE = re.compile(r"<title\b[^<>]*+>\s*+([^<>]++)</title>", re.IGNORECASE)
+_SELF_CLOSING = lazy_regex(r"<(?!(?:br|hr|img|image|col|wbr|input|link|meta|source|area|param)\b)([\w:]+)(\s[^<>]*)?/>")
+_TITLE = lazy_regex(r"<title\b[^<>]*+>\s*+([^<>]++)</title>", re.IGNORECASE)
 
-_TIMES = re.compile(r"^[ \t]*((?:\d+:)?\d\d?:\d\d)[.,]\d+[ \t]*-->[^\n]*\n", re.MULTILINE)
-_VOICE = re.compile(r"<v(?:\.[^\s<>]*+)?[ \t]++([^<>\n]++)>")
-_MARKUP = re.compile(r"<[^<>\n]*>|\{\\[^{}\n]*\}")
-_SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’」)]*$")
+_TIMES = lazy_regex(r"^[ \t]*((?:\d+:)?\d\d?:\d\d)[.,]\d+[ \t]*-->[^\n]*\n", re.MULTILINE)
+_VOICE = lazy_regex(r"<v(?:\.[^\s<>]*+)?[ \t]++([^<>\n]++)>")
+_MARKUP = lazy_regex(r"<[^<>\n]*>|\{\\[^{}\n]*\}")
+_SENTENCE_END = lazy_regex(r"[.!?。！？…][\"'”’」)]*$")
 _MIN_PARAGRAPH, _MAX_PARAGRAPH = 300, 900
 
 

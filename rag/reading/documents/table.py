@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from statistics import median
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.charset import decode
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extraction.clean import clean_text
@@ -24,9 +24,9 @@ _DELIMITERS = ",\t;|"
 _SAMPLE_LINES = 60
 _MAX_ROW_LENGTH = 500
 """Rows longer than this (median) are written as lists, each value after its column's name."""
-_NUMBER = re.compile(r"[-+]?[\d.,\s%]+|\d{4}-\d{2}-\d{2}.*")
+_NUMBER = lazy_regex(r"[-+]?[\d.,\s%]+|\d{4}-\d{2}-\d{2}.*")
 # A year, a span of two years, a month or a day: numbers that are column names.
-_PERIOD = re.compile(r"(?:1[5-9]|2[01])\d\d(?:[-/–]\d{2,4})?(?:-\d{2})?|\d{1,2}\.\d{1,2}\.\d{2,4}")
+_PERIOD = lazy_regex(r"(?:1[5-9]|2[01])\d\d(?:[-/–]\d{2,4})?(?:-\d{2})?|\d{1,2}\.\d{1,2}\.\d{2,4}")
 
 Row = list[str]
 

@@ -7,19 +7,19 @@ which has no keys. Its output is HTML, converted like that of the other formats.
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
 from rag.reading.parser import Extracted
 from rag.web.guard import printable
 from rag.web.media import RTF
 
-_SUBJECT = re.compile(r"\A<p><strong>Subject</strong>: (.*?)</p>")
+_SUBJECT = lazy_regex(r"\A<p><strong>Subject</strong>: (.*?)</p>")
 # xberg ignores superscripts in RTF: 10 to the power of 6 would become 106.
-_SUPER = re.compile(rb"(?<=\d)((?:[{}\s]|\\[a-z]+-?\d*){0,12}?\\super(?:[{}\s]|\\[a-z]+-?\d*){0,12}+)(?=-?\d)")
+_SUPER = lazy_regex(rb"(?<=\d)((?:[{}\s]|\\[a-z]+-?\d*){0,12}?\\super(?:[{}\s]|\\[a-z]+-?\d*){0,12}+)(?=-?\d)")
 
 
 def read_office(body: bytes, url: str, kind: str) -> Extracted:

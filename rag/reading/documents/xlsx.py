@@ -5,7 +5,6 @@ Uses openpyxl's parser row by row.
 
 from __future__ import annotations
 
-import re
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from itertools import repeat, zip_longest
 from typing import Any
 
 from rag.errors import IngestError
+from rag.patterns import lazy_regex
 from rag.reading.documents.office import DAMAGE, office_file, read_meta
 from rag.reading.documents.properties import build_extracted, too_long_error
 from rag.reading.documents.table import Row, write_tables
@@ -24,9 +24,9 @@ from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 
 _MAX_UNPACKED = 150_000_000
-_UNCALCULATED = re.compile(rb"<f\b[^<>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v></v>|</c>)")
+_UNCALCULATED = lazy_regex(rb"<f\b[^<>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v></v>|</c>)")
 # A number format: words around the digits, hidden parts, and after `;` the format of negative numbers.
-_FORM = re.compile(
+_FORM = lazy_regex(
     r'"(?P<quoted>[^"]*)"|\[\$(?P<unit>[^\[\]-]*+)[^\[\]]*+\]|[_*].|\[[^\[\]]*\]'
     r"|\\?(?P<sign>[$€£¥₩₹% ])|(?P<digits>[0#?])|(?P<end>;)"
 )

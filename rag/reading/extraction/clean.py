@@ -9,30 +9,32 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_LINE_ENDS = re.compile(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")
-_INVISIBLE = re.compile(
+from rag.patterns import lazy_regex
+
+_LINE_ENDS = lazy_regex(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")
+_INVISIBLE = lazy_regex(
     r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\ue000-\uf8ff"
     r"\U000e0000-\U000e0fff\U000f0000-\U0010ffff]+"
 )
 # Joiners shape Persian and Indic words; next to an ASCII letter or a space they only hide text.
-_STRAY_JOINER = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])")
-_SPACES = re.compile(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_STRAY_JOINER = lazy_regex(r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])")
+_SPACES = lazy_regex(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 # Only before a combining mark: NFC would also replace whole ideographs with look-alikes.
-_DECOMPOSED = re.compile(r".[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a]+")
-_TRAILING = re.compile(r"(?<![ \t])[ \t]++$", re.MULTILINE)
-_BLANK_LINES = re.compile(r"\n{3,}")
-_CODE = re.compile(r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[^\n]*$|\Z)|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"<!--(?:[^<-]++|-(?!->)|<(?!!--))*+-->")
-_LINK = re.compile(
+_DECOMPOSED = lazy_regex(r".[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a]+")
+_TRAILING = lazy_regex(r"(?<![ \t])[ \t]++$", re.MULTILINE)
+_BLANK_LINES = lazy_regex(r"\n{3,}")
+_CODE = lazy_regex(r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[^\n]*$|\Z)|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_COMMENT = lazy_regex(r"<!--(?:[^<-]++|-(?!->)|<(?!!--))*+-->")
+_LINK = lazy_regex(
     r"!?\[(?P<words>[^\[\]]{0,1000})\]"
     r"(?:\(\s*+(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\)){0,2000}+)(?:\s++(?:\"[^\"]*\"|'[^']*'))?\s*+\)|\[[^\[\]\n]{0,200}\])"
 )
-_DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]+\S[^\n]*\n?", re.MULTILINE)
-_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]+)>")
-_HEADING = re.compile(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
-_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
+_DEFINITION = lazy_regex(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]+\S[^\n]*\n?", re.MULTILINE)
+_AUTOLINK = lazy_regex(r"<((?:https?://|mailto:)[^<>\s]+)>")
+_HEADING = lazy_regex(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
+_FRONT_MATTER = lazy_regex(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
+_TITLE = lazy_regex(r"^title:(.*)$", re.MULTILINE)
 
 
 def clean_text(text: str) -> str:

@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block
 from rag.reading.extraction.structured import Facts
 
@@ -50,9 +51,9 @@ _LARGE_WORDS = 100
 _PROSE_WORDS = 8
 _WINDOW = 5
 _FAR = 60
-_WORD = re.compile(r"\w+")
+_WORD = lazy_regex(r"\w+")
 _LONG = 12
-_BOILERPLATE = re.compile(
+_BOILERPLATE = lazy_regex(
     r"sign in|sign up|log ?in|register|add to (?:cart|bag|basket|wish)|subscribe|newsletter|cookie|privacy"
     r"|terms (?:of|and|&)|all rights reserved|copyright|©|share (?:on|this|via)|follow us|read more|learn more"
     r"|view (?:all|more|cart)|show more|see (?:all|more)|load more|skip to|back to top|contact us|about us|my account"
@@ -61,21 +62,21 @@ _BOILERPLATE = re.compile(
     r"|save|print|登录|注册|版权|分享|相关|推荐|更多|下一页|上一页|关注|收藏|首页|返回顶部|评论|登入|註冊|版權|相關|推薦",
     re.IGNORECASE,
 )
-_BOILERPLATE_HEADING = re.compile(
+_BOILERPLATE_HEADING = lazy_regex(
     r"relat|similar|recommend|also (?:like|bought|view|enjoy)|you m(?:ay|ight)|more (?:from|in|like|stor|post|art|on)"
     r"|popular|trending|recent|latest|newsletter|subscribe|follow|share|comment|leave a reply|categor|tags|archive"
     r"|sign up|contact|connect|footer|about us|sponsor|customers|top stor|navigation|menu|filter|sort"
     r"|相关|推荐|热门|最新|评论|猜你喜欢|相關|推薦|熱門|留言",
     re.IGNORECASE,
 )
-_PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|GBP|元|€|kr)\b")
-_DATE = re.compile(
+_PRICE = lazy_regex(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|GBP|元|€|kr)\b")
+_DATE = lazy_regex(
     r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/]\d\d\b|\bago\b|(?:19|20)\d\d年"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\"'”’)\]」』]*$")
-_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SENTENCE_END = lazy_regex(r"[.!?:;。！？：；…][\"'”’)\]」』]*$")
+_WITHOUT_SPACES = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHORT = 300
 
 WEIGHTS = Path(__file__).with_name("weights.json")

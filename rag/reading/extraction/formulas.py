@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.tree import hides
 from rag.web.url_key import split_url
 
@@ -20,14 +21,14 @@ _FUNCTIONS: Final = frozenset(
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp lim max min sup inf det dim ker deg gcd"
     " arg".split()
 )
-_INVISIBLE = re.compile("[\u2061-\u2064\u200b]")
+_INVISIBLE = lazy_regex("[\u2061-\u2064\u200b]")
 _FIRST_STYLED: Final = "\U0001d400"
 _ACCENTS: Final = {
     "¯": "overline", "‾": "overline", "_": "underline", "^": "hat", "ˆ": "hat", "~": "tilde", "˜": "tilde",
     "→": "vec", "⃗": "vec", "˙": "dot", "¨": "ddot", "⏞": "overbrace", "⏟": "underbrace",
 }  # fmt: skip
-_LIMITS = re.compile(r"[∑∏∐∫∮⋃⋂⋁⋀]|\\(?:lim|max|min|sup|inf|det|gcd)")
-_OPEN_END = re.compile(r"\\[A-Za-z]+$|[_^]\w$")
+_LIMITS = lazy_regex(r"[∑∏∐∫∮⋃⋂⋁⋀]|\\(?:lim|max|min|sup|inf|det|gcd)")
+_OPEN_END = lazy_regex(r"\\[A-Za-z]+$|[_^]\w$")
 
 
 def latex(node: Any, depth: int = 0) -> str:
@@ -133,17 +134,17 @@ _FORMULAS: Final = (
     "|//img[contains(@class,'tex') or contains(@class,'math') or contains(@src,'latex')"
     " or starts-with(@alt,'$') or starts-with(@alt,'\\(')]"
 )
-_MATHJAX_CLASS = re.compile(r"(?:^|\s)MathJax(?:_\w+)?(?:\s|$)")
-_KATEX_CLASS = re.compile(r"(?:^|\s)katex(?:\s|$)")
-_IMAGE_CLASS = re.compile(r"(?:^|[\s_-])(?:(?:la)?tex|math|equation)(?:$|[\s_-])")
+_MATHJAX_CLASS = lazy_regex(r"(?:^|\s)MathJax(?:_\w+)?(?:\s|$)")
+_KATEX_CLASS = lazy_regex(r"(?:^|\s)katex(?:\s|$)")
+_IMAGE_CLASS = lazy_regex(r"(?:^|[\s_-])(?:(?:la)?tex|math|equation)(?:$|[\s_-])")
 _TEX: Final = ".//annotation[contains(translate(@encoding,'TEX','tex'),'tex')]"
 _MATHML: Final = ".//math|.//*[name()='m:math']"
-_STYLE = re.compile(r"^\{\s*+\\(?:display|text)style\s*+(.*)\}$", re.DOTALL)
-_SIZES = re.compile(r"^(?:\\(?:inline|large|small|displaystyle|dpi\s*\{\d+\}|[bf]g_\w+)\s*)+")
-_BRACES = re.compile(r"([_^])\{(\w)\}(?!\w)")
-_DELIMITERS = re.compile(r"^(?:\$\$?|\\\(|\\\[)(.*?)(?:\$\$?|\\\)|\\\])$", re.DOTALL)
-_IS_TEX = re.compile(r"[\\^_{}=<>+*/|]|^\W*\w\W*$|\d")
-_CHARACTER = re.compile(r"\bmjx-c([0-9A-F]{2,5})\b")
+_STYLE = lazy_regex(r"^\{\s*+\\(?:display|text)style\s*+(.*)\}$", re.DOTALL)
+_SIZES = lazy_regex(r"^(?:\\(?:inline|large|small|displaystyle|dpi\s*\{\d+\}|[bf]g_\w+)\s*)+")
+_BRACES = lazy_regex(r"([_^])\{(\w)\}(?!\w)")
+_DELIMITERS = lazy_regex(r"^(?:\$\$?|\\\(|\\\[)(.*?)(?:\$\$?|\\\)|\\\])$", re.DOTALL)
+_IS_TEX = lazy_regex(r"[\\^_{}=<>+*/|]|^\W*\w\W*$|\d")
+_CHARACTER = lazy_regex(r"\bmjx-c([0-9A-F]{2,5})\b")
 
 
 def write_formulas(tree: Any) -> None:

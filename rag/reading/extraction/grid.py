@@ -6,12 +6,12 @@ too, except for the label of a row or of a group of rows. Several header rows be
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.segments import Block
 
 _CELLS: Final = frozenset(["td", "th"])
@@ -30,8 +30,8 @@ _MAX_INNER = 200
 _MAX_SPAN = 100
 _MAX_SLOTS = 50_000
 _MAX_HEADERS = 4
-_DIGIT = re.compile(r"\d")
-_LABEL_END = re.compile(r"[:：]$")
+_DIGIT = lazy_regex(r"\d")
+_LABEL_END = lazy_regex(r"[:：]$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,21 @@ from itertools import accumulate, islice
 from textwrap import dedent
 from typing import Any, Final
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.tree import declarations
 
-_NUMBER_CLASS = re.compile(
+_NUMBER_CLASS = lazy_regex(
     r"(?:^|[\s_-])(?:(?:code)?line[_-]?n(?:o|os|um|umber|umbers|ums)|ln[tn]?|gutter|blob-num|linenodiv|ln-n\w*)(?:$|[\s_-])"
     r"|linenumber",
     re.IGNORECASE,
 )
-_NUMBER_ANCHOR = re.compile(r"^#?(?:[\w-]+-)?(?:L|line-?)\d+$", re.IGNORECASE)
-_LINE_CLASS = re.compile(r"line|row", re.IGNORECASE)
+_NUMBER_ANCHOR = lazy_regex(r"^#?(?:[\w-]+-)?(?:L|line-?)\d+$", re.IGNORECASE)
+_LINE_CLASS = lazy_regex(r"line|row", re.IGNORECASE)
 _LINE_TAGS: Final = frozenset(["div", "p", "li", "tr", "ol", "ul", "table", "tbody", "pre"])
-_CODE_CLASS = re.compile(
+_CODE_CLASS = lazy_regex(
     r"(?:^|[\s_-])(?:code|blob|hljs|highlight\w*|syntaxhighlighter|line)(?:$|[\s_-])", re.IGNORECASE
 )
-_COPY = re.compile(
+_COPY = lazy_regex(
     r"\W*(?:copy|copied|copy (?:code|to clipboard)|复制(?:代码)?|複製(?:程式碼)?|コピー)\W*", re.IGNORECASE
 )
 _LINE_DISPLAYS: Final = frozenset(["block", "flex", "grid", "table-row"])

@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import unquote
 
+from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import ROLES, role_bits
@@ -18,19 +19,19 @@ from rag.text import detect_language
 from rag.web.media import ENDINGS
 from rag.web.url_key import split_url, web_address
 
-_SEPARATORS = re.compile(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
+_SEPARATORS = lazy_regex(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
 
 
-_ENDING = re.compile("(?:" + "|".join(map(re.escape, ENDINGS)) + ")$", re.IGNORECASE)
-_LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})\b")
+_ENDING = lazy_regex("(?:" + "|".join(map(re.escape, ENDINGS)) + ")$", re.IGNORECASE)
+_LANGUAGE = lazy_regex(r"\s*([A-Za-z]{2,3})\b")
 
-_ISO = re.compile(
+_ISO = lazy_regex(
     r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|[+-]\d\d:?\d\d)?)?(?!\d)"
 )
-_NUMERIC = re.compile(r"(?<!\d)((?:19|20)\d\d)[/.-](\d{1,2})[/.-](\d{1,2})(?!\d)")
-_COMPACT = re.compile(r"\A((?:19|20)\d\d)(\d\d)(\d\d)\Z")
-_CHINESE = re.compile(r"((?:19|20)\d\d)\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]")
-_HANZI = re.compile(
+_NUMERIC = lazy_regex(r"(?<!\d)((?:19|20)\d\d)[/.-](\d{1,2})[/.-](\d{1,2})(?!\d)")
+_COMPACT = lazy_regex(r"\A((?:19|20)\d\d)(\d\d)(\d\d)\Z")
+_CHINESE = lazy_regex(r"((?:19|20)\d\d)\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]")
+_HANZI = lazy_regex(
     "([一二][〇零○一二三四五六七八九]{3})年([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})[日号號]"
 )
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -38,9 +39,9 @@ _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\.?"
 )
-_MONTH_FIRST = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
-_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\.?(?:\s+of)?\s+{_MONTH},?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
-_RFC = re.compile(r"[A-Za-z]{3},? \d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:GMT|UTC|[+-]\d{4})")
+_MONTH_FIRST = lazy_regex(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
+_DAY_FIRST = lazy_regex(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\.?(?:\s+of)?\s+{_MONTH},?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
+_RFC = lazy_regex(r"[A-Za-z]{3},? \d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:GMT|UTC|[+-]\d{4})")
 _MAX_TEXT = 200
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE
 from rag.reading.extraction.tree import by_id, declarations
@@ -23,7 +24,7 @@ _STRIKES: Final = (
 _STRIKE_CLASSES: Final = frozenset(
     "line-through text-decoration-line-through text-line-through strikethrough strike-through strike".split()
 )
-_LAST_CLASS = re.compile(r"\.([\w-]++)(?=\s{0,9}(?:,|\Z))")
+_LAST_CLASS = lazy_regex(r"\.([\w-]++)(?=\s{0,9}(?:,|\Z))")
 _MAX_SHEET, _MAX_RULES = 200_000, 20
 
 _RAISED: Final = (
@@ -33,27 +34,27 @@ _RAISED_CLASSES: Final = {"super": frozenset(["sup", "superscript"]), "sub": fro
 _MAX_RAISED = 24
 _SUPERSCRIPTS = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _SUBSCRIPTS = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
-_SIGNED_NUMBER = re.compile(r"[+\-−–]?\d{1,3}|\d?[+\-−–]")
-_SIMPLE = re.compile(r"[+\-−–]?(?:\w|\d+(?:[.,]\d+)?)")
-_MARK = re.compile(r"(?:st|nd|rd|th|er|re|ère|ème|eme|me|os|as|º|ª|tm|sm|mc|®|™|©)\.?", re.IGNORECASE)
-_SHORT_MARK = re.compile(r"(?:(?<!\d)\d{1,2}[eo]|\bno)\.?$", re.IGNORECASE)
+_SIGNED_NUMBER = lazy_regex(r"[+\-−–]?\d{1,3}|\d?[+\-−–]")
+_SIMPLE = lazy_regex(r"[+\-−–]?(?:\w|\d+(?:[.,]\d+)?)")
+_MARK = lazy_regex(r"(?:st|nd|rd|th|er|re|ère|ème|eme|me|os|as|º|ª|tm|sm|mc|®|™|©)\.?", re.IGNORECASE)
+_SHORT_MARK = lazy_regex(r"(?:(?<!\d)\d{1,2}[eo]|\bno)\.?$", re.IGNORECASE)
 
 _LOOKBACK = 40
 _CURRENCIES: Final = ("$", "£", "€", "¥")
-_NUMBER = re.compile(r"(?P<sign>[^\s\d]?)\s?(?<![\d.,])(?P<number>\d[\d.,]*+)$")
-_SUM = re.compile(r"[(\[](?![^()\[\]]*[^\W\d_]{3})[^()\[\]]+[)\]]$")
-_LETTERS = re.compile(r"(?P<before>.?)\s?(?<![^\W\d_])(?P<word>[^\W\d_]++)$")
-_AMOUNT_AHEAD = re.compile(r"\s?(?:[$£¥\u20a0-\u20cf]|[A-Z]{3}\b|zł|kr\b|Kč)")
-_OPERATOR_AHEAD = re.compile(r"\s*[=×·*/+−^]\s*[\d(]")
-_ELEMENT_AHEAD = re.compile(r"[A-Z][a-z]?\b")
+_NUMBER = lazy_regex(r"(?P<sign>[^\s\d]?)\s?(?<![\d.,])(?P<number>\d[\d.,]*+)$")
+_SUM = lazy_regex(r"[(\[](?![^()\[\]]*[^\W\d_]{3})[^()\[\]]+[)\]]$")
+_LETTERS = lazy_regex(r"(?P<before>.?)\s?(?<![^\W\d_])(?P<word>[^\W\d_]++)$")
+_AMOUNT_AHEAD = lazy_regex(r"\s?(?:[$£¥\u20a0-\u20cf]|[A-Z]{3}\b|zł|kr\b|Kč)")
+_OPERATOR_AHEAD = lazy_regex(r"\s*[=×·*/+−^]\s*[\d(]")
+_ELEMENT_AHEAD = lazy_regex(r"[A-Z][a-z]?\b")
 
 _NOTE: Final = r"(?:\d{1,3}|[a-z]{1,2}|[ivx]{1,5}|(?:note|nb|n|注|註)\s?\d{1,3})"
-_NOTES = re.compile(
+_NOTES = lazy_regex(
     rf"[\[(（［]?\s*+{_NOTE}(?:\s*+[\])）］,，;]\s*+[\[(（［]?\s*+{_NOTE})*+\s*+[\])）］]?", re.IGNORECASE
 )
-_ONE_NOTE = re.compile(_NOTE, re.IGNORECASE)
+_ONE_NOTE = lazy_regex(_NOTE, re.IGNORECASE)
 _FIRST_LETTERS: Final = frozenset("abcdefgh")
-_NOTE_CLASS = re.compile(r"\b(?:reference|noteref|fn(?:ref)?|(?:foot|end)note(?:[-_]?ref)?)\b", re.IGNORECASE)
+_NOTE_CLASS = lazy_regex(r"\b(?:reference|noteref|fn(?:ref)?|(?:foot|end)note(?:[-_]?ref)?)\b", re.IGNORECASE)
 _NOTE_LINKS: Final = "//a[contains(@href,'#')]"
 
 _PERMALINKS: Final = ("¶", "#", "§", "🔗")
@@ -62,14 +63,14 @@ _READINGS: Final = frozenset(["rt", "rp", "rtc"])
 _MAX_TITLE = 80
 _MAX_SHORT = 16
 _MAX_ABBREVIATIONS = 500
-_LETTER = re.compile(r"[^\W\d_]{2}")
+_LETTER = lazy_regex(r"[^\W\d_]{2}")
 _NEAR = 150
 _BOXES: Final = "//input[@type='checkbox'][not(@role) or @role='checkbox']|//*[@role='checkbox'][@aria-checked]"
 _BOX_PLACES: Final = frozenset(["li", "td", "th", "dd", "dt"])
 _CELLS: Final = "//td[not(text()[normalize-space()])]|//th[not(text()[normalize-space()])]"
 _VISIBLE_TEXT: Final = ".//text()[not(ancestor::svg)]"
 _LABELS: Final = ("alt", "aria-label", "title")
-_INVISIBLE = re.compile("[\\s\u200b\ufeff\ue000-\uf8ff\U000f0000-\U0010ffff]+")
+_INVISIBLE = lazy_regex("[\\s\u200b\ufeff\ue000-\uf8ff\U000f0000-\U0010ffff]+")
 _MAX_LABEL = 80
 
 

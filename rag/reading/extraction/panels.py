@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE
 from rag.reading.extraction.tree import by_id, hides
@@ -27,13 +28,13 @@ _CONTROLS: Final = (
 )
 _TABPANELS: Final = "//*[@role='tabpanel']"
 _PANELS: Final = "//*[@role='tabpanel' or (@id and contains(@class,'tab'))]"
-_CLOSED_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important)?\s*;?", re.IGNORECASE)
+_CLOSED_STYLE = lazy_regex(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important)?\s*;?", re.IGNORECASE)
 _OTHER_TAGS: Final = frozenset(["nav", "header", "footer", "menu", "dialog"])
 _OTHER_ROLES: Final = frozenset(
     "navigation menu menubar banner contentinfo search dialog alertdialog listbox tooltip combobox".split()
 )
 _TOGGLES: Final = frozenset(["tab", "pill", "collapse"])
-_QUOTED = re.compile(r"['\"]#?([\w:.-]{1,80})['\"]")
+_QUOTED = lazy_regex(r"['\"]#?([\w:.-]{1,80})['\"]")
 _RADIO_TABS: Final = "//*[count(input[@type='radio'])>1][contains(@class,'tab')]"
 _MAX_LABEL = 60
 _MAX_EXPANDERS = 3

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.features import HEADINGS
 from rag.reading.extraction.grid import cell_of, data_tables, table_of, write_table
 from rag.reading.extraction.segments import Block
@@ -78,7 +78,7 @@ _LISTS = frozenset(["ul", "ol", "menu"])
 _ENTRIES = frozenset(["dt", "dd", "li", "table", "blockquote"])
 _MAX_INDENT = 6
 _MAX_TERM = 80
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff）】」]")
+_WIDE = lazy_regex("[\u3040-\u30ff\u3400-\u9fff）】」]")
 
 
 def markdown(blocks: Sequence[Block]) -> str:

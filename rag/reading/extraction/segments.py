@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from rag.patterns import lazy_regex
+
 LANDMARKS = tuple("nav header footer aside form main article table list quote details figure".split())
 _LANDMARK_OF = {
     **{name: name for name in ("nav", "header", "footer", "aside", "form", "main", "article", "table", "details")},
@@ -69,7 +71,7 @@ for _bit, _words in enumerate(_TOKENS.values()):
     for _word in _words.split():
         _ROLE_BITS[_word] = _ROLE_BITS.get(_word, 0) | 1 << _bit
 _LANDMARK_BITS = {name: 1 << bit for bit, name in enumerate(LANDMARKS)}
-_WORD_ENDS = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
+_WORD_ENDS = lazy_regex(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 _MAX_NAME = 400
 
 INLINE = frozenset(
@@ -84,7 +86,7 @@ SKIPPED = frozenset(
 STRUCK = frozenset(["del", "s", "strike"])
 _BREAK = "\v"
 _STRUCK_START, _STRUCK_END = "\x0e", "\x0f"
-_STRUCK_RUN = re.compile("\x0e([^\x0e\x0f]*)\x0f?")
+_STRUCK_RUN = lazy_regex("\x0e([^\x0e\x0f]*)\x0f?")
 _MAX_ANCESTORS = 60
 _NEAR_LEVELS = 3
 _LEVEL_BITS = 24

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line, clean_text
 
 _MAX_SCRIPT = 1_000_000
@@ -16,8 +17,8 @@ _MAX_THINGS = 2000
 _MAX_TEXT = 50_000
 _DESCRIBING = ("description", "articleBody", "reviewBody", "text", "headline")
 _META_DESCRIPTIONS = ("description", "og:description", "twitter:description")
-_TAG = re.compile(r"<[a-z/!][^<>]*>", re.IGNORECASE)
-_BREAKS = re.compile(r"<(?:br|/p|/li|/div|/h[1-6])\b[^<>]{0,200}>", re.IGNORECASE)
+_TAG = lazy_regex(r"<[a-z/!][^<>]*>", re.IGNORECASE)
+_BREAKS = lazy_regex(r"<(?:br|/p|/li|/div|/h[1-6])\b[^<>]{0,200}>", re.IGNORECASE)
 _MICRODATA_VALUES = ("content", "datetime", "href", "src")
 _FORUM = frozenset(["DiscussionForumPosting", "QAPage"])
 _ARTICLE = frozenset(["Article", "NewsArticle", "BlogPosting", "TechArticle", "Report", "ScholarlyArticle"])

@@ -13,18 +13,19 @@ import re
 from html import unescape
 from typing import Any
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.segments import INLINE, SKIPPED
 
-_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
+_XML_DECLARATION = lazy_regex(r"\A\s*<\?xml[^>]*>")
 _HUGE = 60_000
 _IN_HEAD = frozenset("title meta link base style script noscript template object".split())
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button")
-_HEADING = re.compile(r"<h([1-6])\b[^<>]*>", re.IGNORECASE)
-_ITEM = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
-_INLINE = re.compile(rf"</?(?!br\b)(?:{'|'.join(sorted(INLINE))})\b[^<>]*>", re.IGNORECASE)
-_BLOCK = re.compile(r"</?[A-Za-z][^<>]*>")
-_SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
-_LINES = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
+_HEADING = lazy_regex(r"<h([1-6])\b[^<>]*>", re.IGNORECASE)
+_ITEM = lazy_regex(r"<li\b[^<>]*>", re.IGNORECASE)
+_INLINE = lazy_regex(rf"</?(?!br\b)(?:{'|'.join(sorted(INLINE))})\b[^<>]*>", re.IGNORECASE)
+_BLOCK = lazy_regex(r"</?[A-Za-z][^<>]*>")
+_SPACES = lazy_regex(r"[ \t\r\f\v\xa0]+")
+_LINES = lazy_regex(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 
 _SCRIPTS = "//script|//style"
 _UNDRAWN = frozenset(["template", "noscript", "noembed", "noframes", "iframe", "object", "datalist"])
@@ -32,23 +33,23 @@ _CANDIDATES = "//*[@hidden or @style]|//template|//noscript|//noembed|//noframes
 _MAX_STYLE = 4000
 _COMMENTS = "//comment()|//processing-instruction()"
 _ROOTS = frozenset(["html", "body"])
-_FADES = re.compile(r"(?:opacity|visibility)\s*:", re.IGNORECASE)
+_FADES = lazy_regex(r"(?:opacity|visibility)\s*:", re.IGNORECASE)
 _OUTSIDE_SHARE = 0.2
 _MIN_NOSCRIPT = 400
 # React sends late parts of a page in hidden elements, and one of its functions moves them into place.
-_LATE_PART = re.compile(r"S:[0-9a-f]+", re.ASCII)
+_LATE_PART = lazy_regex(r"S:[0-9a-f]+", re.ASCII)
 _LATE_PARTS_SCRIPT = "$RC("
 _OFF = r"-\s*\d{3,}(?:\.\d+)?\s*(?:px|r?em|v[wh]|%)?"
 _ZERO = r"(?:0++(?:\.0*+)?|\.0++)"
-_HIDING_STYLE = re.compile(
+_HIDING_STYLE = lazy_regex(
     r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content-visibility\s*:\s*hidden"
     rf"|font-size\s*:\s*{_ZERO}(?:px|r?em|pt|%)?\s*(?:!|;|$)|opacity\s*:\s*{_ZERO}%?\s*(?:!|;|$)"
     rf"|text-indent\s*:\s*{_OFF}|clip\s*:\s*rect\(\s*[01](?:px)?[,\s]+[01](?:px)?[,\s]+[01](?:px)?[,\s]+[01](?:px)?"
     r"|clip-path\s*:\s*inset\(\s*(?:50|100)%|transform\s*:[^;]{0,200}scale\(\s*0\s*\))",
     re.IGNORECASE,
 )
-_OFF_SCREEN = re.compile(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-left|margin-top)\s*:\s*{_OFF}", re.IGNORECASE)
-_OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)|margin-", re.IGNORECASE)
+_OFF_SCREEN = lazy_regex(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-left|margin-top)\s*:\s*{_OFF}", re.IGNORECASE)
+_OUT_OF_FLOW = lazy_regex(r"position\s*:\s*(?:absolute|fixed)|margin-", re.IGNORECASE)
 
 
 def parse(source: str) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line, clean_text
 from rag.reading.layout.words import Line
 from rag.text import UNSURE, detect_language, weigh
@@ -15,15 +16,15 @@ from rag.text import UNSURE, detect_language, weigh
 _EDGE = 3
 """The number of lines at a page's start and end, in text order, that may be running heads."""
 _SAME_HEIGHT = 8.0
-_DIGITS = re.compile(r"\d+")
-_ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
-_BULLET = re.compile(r"[•◦‣▪▫■□●○·⁃–—*-](?:\s+|$)")
-_NUMBERED = re.compile(r"(?:\(?\d{1,3}[.)]|\(?[a-z][.)]|[（(]?[一二三四五六七八九十]{1,3}[、）)])\s*\S")
-_HYPHENATED = re.compile(r"(?<!\w)(\w++)(?<=[^\W\d_])[-\u00ad\u2010]$")
-_LEADERS = re.compile(r"(?<![.·…])(?<![.·…]\s)(?:[.·…]\s?+){4,}+\s*+(?=\S{0,6}$)")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_WIDE_END = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\u3000-\u303f]$")
-_SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\"'”’」』）)\]]*$")
+_DIGITS = lazy_regex(r"\d+")
+_ROMAN = lazy_regex(r"[ivxlc]{1,7}", re.IGNORECASE)
+_BULLET = lazy_regex(r"[•◦‣▪▫■□●○·⁃–—*-](?:\s+|$)")
+_NUMBERED = lazy_regex(r"(?:\(?\d{1,3}[.)]|\(?[a-z][.)]|[（(]?[一二三四五六七八九十]{1,3}[、）)])\s*\S")
+_HYPHENATED = lazy_regex(r"(?<!\w)(\w++)(?<=[^\W\d_])[-\u00ad\u2010]$")
+_LEADERS = lazy_regex(r"(?<![.·…])(?<![.·…]\s)(?:[.·…]\s?+){4,}+\s*+(?=\S{0,6}$)")
+_WORD = lazy_regex(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WIDE_END = lazy_regex("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\u3000-\u303f]$")
+_SENTENCE_END = lazy_regex(r"[.!?:;。！？：；…][\"'”’」』）)\]]*$")
 _HEADING_SIZE = 1.14
 _MAX_HEADING = 160
 _LONGEST_WORD = 80

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import mean, median
 
+from rag.patterns import lazy_regex
 from rag.reading.layout.rules import Grid, Rule
 from rag.reading.layout.words import Line, Word, cells_of, code_of, join_words, line_of, normalize_glyphs, usual_gap
 
-_NUMBER = re.compile(r"[-+−–(<>~≈]{0,2}[$€£¥]?\s?\(?\d[\d.,\s]*\)?\s?[%)]?(?:\s?[^\W\d]{1,4})?(?:\[\^\d+\])?")
-_YEAR = re.compile(r"(?:[^\W\d]{2}\s?)?(?:19|20)\d\d(?:[-–/]\d{2,4})?[A-Z年]?")
-_LEADERS = re.compile(r"(?<![.·…\s])\s*+(?:[.·…]\s?+){4,}+\Z")
-_LEADER_END = re.compile(r"(?:^|[.·…])[.·…]$")
+_NUMBER = lazy_regex(r"[-+−–(<>~≈]{0,2}[$€£¥]?\s?\(?\d[\d.,\s]*\)?\s?[%)]?(?:\s?[^\W\d]{1,4})?(?:\[\^\d+\])?")
+_YEAR = lazy_regex(r"(?:[^\W\d]{2}\s?)?(?:19|20)\d\d(?:[-–/]\d{2,4})?[A-Z年]?")
+_LEADERS = lazy_regex(r"(?<![.·…\s])\s*+(?:[.·…]\s?+){4,}+\Z")
+_LEADER_END = lazy_regex(r"(?:^|[.·…])[.·…]$")
 _LONGEST = 40
 _PITCH = 3.0
 """Rows further apart than this many times their size belong to two tables."""

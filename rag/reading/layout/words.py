@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,23 +10,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from rag.patterns import lazy_regex
+
 # PDF writers map glyphs that two characters share to the radical's code point, which no reader types. NFKC undoes
 # that for the block of the Kangxi radicals; these are those of the supplement that represent whole characters.
 _RADICALS = str.maketrans(
     "⺁⺟⺠⺮⼾⻁⻄⻅⻆⻉⻋⻑⻓⻔⻗⻘⻙⻚⻛⻜⻝⻢⻣⻤⻥⻦⻧⻨⻩⻪⻫⻬⻭⻮⻯⻰⻲⻳",
     "厂母民竹户虎西见角贝车長长門雨青韦页风飞食马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙亀龟",
 )
-_SHARED_GLYPH = re.compile(r"[\u2f00-\u2fdf\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc]")
-_ENDING = re.compile("(?<=ة)(?=[\u0621-\u064a])")
+_SHARED_GLYPH = lazy_regex(r"[\u2f00-\u2fdf\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc]")
+_ENDING = lazy_regex("(?<=ة)(?=[\u0621-\u064a])")
 """A letter that only ends words: pdfium drops narrow spaces after it."""
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_LABEL = re.compile(r"[•◦‣▪▫■□●○·⁃–—*-]|[(\[]?\w{1,3}[.)\]]|[$€£¥]|\(")
+_RIGHT_TO_LEFT = lazy_regex("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LABEL = lazy_regex(r"[•◦‣▪▫■□●○·⁃–—*-]|[(\[]?\w{1,3}[.)\]]|[$€£¥]|\(")
 """A bullet, a number or a currency sign that is set apart from its text."""
-_TRAIL = re.compile(r"[)%]+")
-_POWER = re.compile(r"(?:^|[^\d.,])10$|(?<![^\W\d_])[^\W\d_]{1,3}$|[)\]]$")
+_TRAIL = lazy_regex(r"[)%]+")
+_POWER = lazy_regex(r"(?:^|[^\d.,])10$|(?<![^\W\d_])[^\W\d_]{1,3}$|[)\]]$")
 """A base of which a raised number is the exponent; after anything else it refers to a note."""
-_DENSE_END = re.compile(r"[\d\u2e80-\u9fff\uf900-\uffef%)]\Z")
-_DENSE_START = re.compile(r"[\d\u2e80-\u9fff\uf900-\uffef$€£¥(-]")
+_DENSE_END = lazy_regex(r"[\d\u2e80-\u9fff\uf900-\uffef%)]\Z")
+_DENSE_START = lazy_regex(r"[\d\u2e80-\u9fff\uf900-\uffef$€£¥(-]")
 _GAP = 1.1
 """A gap of this many times the font size ends a cell; between numbers or Chinese words a smaller one does."""
 _CLOSE = 0.5

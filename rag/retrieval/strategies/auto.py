@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag.errors import ModelError
+from rag.patterns import lazy_regex
 from rag.retrieval.strategies.base import Engine, Found, Need, SearchRequest, fallback_note
 from rag.retrieval.strategies.expanded import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
@@ -15,24 +16,24 @@ DENSE_FACTORS: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}
 """Factors on the weight of the dense leg. They are small, since measurements speak neither for nor against them; see
 docs/decisions/0004-strategies.md."""
 
-_QUOTED = re.compile('"[^"\n]{2,60}"|“[^”\n]{2,60}”|「[^」\n]{2,60}」|『[^』\n]{2,60}』|`[^`\n]{2,60}`')
-_CODE = re.compile(
+_QUOTED = lazy_regex('"[^"\n]{2,60}"|“[^”\n]{2,60}”|「[^」\n]{2,60}」|『[^』\n]{2,60}』|`[^`\n]{2,60}`')
+_CODE = lazy_regex(
     r"(?<![\w.])(?:[A-Za-z]+[-_.]?\d[\w.-]*|\d[\w.,-]*\w|\d|[A-Z][A-Z0-9&]+|\w+[_/]\w[\w/]*)(?![\w])", re.ASCII
 )
-_NAME = re.compile(r"(?<=[\w,] )(?:[A-Z][a-z]+ ){1,3}[A-Z][a-z]+\b")
-_CONCEPT = re.compile(
+_NAME = lazy_regex(r"(?<=[\w,] )(?:[A-Z][a-z]+ ){1,3}[A-Z][a-z]+\b")
+_CONCEPT = lazy_regex(
     r"^\W*(?:why\b|explain\b|describe\b|compare\b|how(?! (?:many|much|old|long|far|tall|high|large|often|big|fast))\b)"
     r"|\b(?:reasons?|causes?|purpose|difference|relationship|effects?|impact|meaning|role|advantages?|concept)"
     r" (?:for|of|between|on|in)\b"
     r"|\bwhat does .{1,60} mean\b|为什么|为何|如何|怎么|怎样|原因|区别|作用|意义|影响|关系|含义|概念|优点|缺点",
     re.IGNORECASE,
 )
-ASKS = re.compile(
+ASKS = lazy_regex(
     r"\b(?:what|which|who|whom|whose|when|where|why|how)\b|什么|哪|谁|多少|几[^乎]|何时|为什么|如何|怎|多[久长大高远快]",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;?，；？、]|\band\b|以及|并且|还有|另外", re.IGNORECASE)
-_LISTS = re.compile(r"分别|\brespectively\b|\beach of\b", re.IGNORECASE)
+_CLAUSE = lazy_regex(r"[,;?，；？、]|\band\b|以及|并且|还有|另外", re.IGNORECASE)
+_LISTS = lazy_regex(r"分别|\brespectively\b|\beach of\b", re.IGNORECASE)
 
 _PLAIN = Rerank()
 

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from rag.errors import StoreError
 from rag.models.sentence_index import unpack
+from rag.patterns import lazy_regex
 from rag.store.qdrant.edge.config import os_fault
 from rag.store.qdrant.records import chunk_payload
 from rag.store.values import text_hash
@@ -52,7 +53,7 @@ ROWS_BYTES = 8 * 1024 * 1024
 _LINE_BYTES = 256 * 1024
 _MANIFEST_BYTES = 64 * 1024
 _DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's list of parts, about 200 000 of them
-_NAME = re.compile(r"(\d{6,9})\.(pages|versions|chunks)\.jsonl")
+_NAME = lazy_regex(r"(\d{6,9})\.(pages|versions|chunks)\.jsonl")
 _END, _END64 = b"PK\x05\x06", b"PK\x06\x06"
 _READ_ERRORS = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
 _ZIP_DATE = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same library gives the same file
@@ -228,14 +229,14 @@ MAX_CHARACTERS = 2000  # characters of a heading, a title, a name
 MAX_HEADINGS = 16  # headings of a path
 MAX_INDEX = 4000  # characters of a packed sentence index; longer ones are left out, and computed when needed
 TEXT_FIELDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
-_HASH = re.compile(r"[0-9a-f]{32}")
+_HASH = lazy_regex(r"[0-9a-f]{32}")
 _NUMBER_FIELDS = frozenset(["chunks", "characters", "failures", "version", "reading"])
 _MAX_NUMBER = 2**31
 _REQUIRED_FIELDS = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
 _OPTIONAL_FIELDS = frozenset(field.name for field in fields(Page)) - _REQUIRED_FIELDS
 _TIMES = frozenset(["updated_at", "checked_at"])
 # Stricter than Python's parser: the engine does not sort times that it cannot parse.
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+_MOMENT = lazy_regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class AddressError(ValueError):

@@ -18,6 +18,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import StoreError
+from rag.patterns import lazy_regex
 from rag.store.duplicates import Signature, alias_hash, merge_aliases
 from rag.store.qdrant.client import layout
 from rag.store.values import DATE, Filters, content_hash
@@ -39,7 +40,7 @@ INDEX_PERIOD = timedelta(days=7)
 FORMAT = 2
 """Format version of pages and chunks, raised when older programs must not write them."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_NAME = lazy_regex(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _KEYWORD = models.PayloadSchemaType.KEYWORD
 _DATETIME = models.PayloadSchemaType.DATETIME
 _BOOL = models.PayloadSchemaType.BOOL

@@ -20,6 +20,7 @@ import httpx
 from qdrant_client.http.exceptions import ResponseHandlingException
 
 from rag.errors import StoreAwayError, StoreError
+from rag.patterns import lazy_regex
 from rag.store.values import Patience, current_patience
 
 T = TypeVar("T")
@@ -32,9 +33,9 @@ _CHECK_INTERVAL = 2.0  # seconds between checks of it, for all impatient callers
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0  # seconds; the first pause and the longest, doubling in between
 _MAX_500_SECONDS = 300.0  # seconds of status 500 until the call itself is blamed
 _FULL_DISK_PAUSE = 30.0  # seconds until the next try on a full disk
-_TRANSPORT = re.compile(r"transport error|tcp connect|Connection refused|code: '|status: (?:'|Unavailable)")
+_TRANSPORT = lazy_regex(r"transport error|tcp connect|Connection refused|code: '|status: (?:'|Unavailable)")
 """Text of the connections between a cluster's nodes."""
-_WRITES = re.compile(r"/points/(delete|payload|batch|vectors)")
+_WRITES = lazy_regex(r"/points/(delete|payload|batch|vectors)")
 
 Send = Callable[[httpx.Request], httpx.Response]
 

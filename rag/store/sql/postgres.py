@@ -15,6 +15,7 @@ from psycopg.rows import RowMaker, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from rag.errors import StoreAwayError, StoreError
+from rag.patterns import lazy_regex
 from rag.store.sql.table import TABLES, VERSION, migration
 
 MAX_CONNECTIONS: Final = 10
@@ -32,7 +33,7 @@ _TIMEOUTS: Final = {
 }
 # No prepared statements: pgbouncer may run each transaction on another connection.
 _OPTIONS: Final[Mapping[str, Any]] = {"autocommit": True, "prepare_threshold": None}
-_NUL_IN_JSON: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+_NUL_IN_JSON: Final = lazy_regex(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class Postgres:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rag.patterns import lazy_regex
 from rag.text import replace_surrogates
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ALTER TABLE conversations ADD COLUMN link TEXT NOT NULL DEFAULT '';
 """The changes from each version to the next. Databases older than the first are rejected."""
 
 TABLES: Final = Path(__file__).with_name("tables.sql")
-_COMMENT: Final = re.compile(r"(?m)^--.*\n")
+_COMMENT: Final = lazy_regex(r"(?m)^--.*\n")
 ALL: Final = 2**62
 """A limit larger than any number of rows."""
 CLOCK: Final = "((julianday('now') - 2440587.5) * 86400.0)"

@@ -6,7 +6,6 @@ and hidden otherwise.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from rag.locales import say, sentences
+from rag.patterns import lazy_regex
 from rag.retrieval.explain import Row, Standing, legs_of, rows_of
 from rag.text import is_chinese
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
@@ -23,9 +23,9 @@ from rag.ui.kit.strings import Language, label
 
 _OPENING = 110  # characters, half as many in Chinese
 _BAR = 10
-_HEADING = re.compile(r"(?m)^[ \t]{0,3}#{1,6}[ \t].*$")
-_BULLET = re.compile(r"(?m)^[ \t]*[-*+][ \t]+")
-_NOT_WORDS = re.compile(r"[#|*`>_~]+|-{3,}")
+_HEADING = lazy_regex(r"(?m)^[ \t]{0,3}#{1,6}[ \t].*$")
+_BULLET = lazy_regex(r"(?m)^[ \t]*[-*+][ \t]+")
+_NOT_WORDS = lazy_regex(r"[#|*`>_~]+|-{3,}")
 _LONGEST_NOTE = 400
 _LONGEST_TAB = 28
 

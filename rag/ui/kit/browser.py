@@ -16,11 +16,13 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 
+from rag.patterns import lazy_regex
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "pagelight_browser"
-_ID = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_ID = lazy_regex(r"[A-Za-z0-9_-]{43}", re.ASCII)
 PAGE = (Path(__file__).resolve().parents[1] / "static" / "page.js").read_text(encoding="utf-8").strip()
 _TELL = "told(document.currentScript.dataset)"
 SCRIPTS: tuple[str, ...] = (PAGE, _TELL)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 
+from rag.patterns import lazy_regex
 from rag.text import strip_controls
 
 JOINER = "\u2060"
 
-_SHORTCODE = re.compile(r":(?=[\w+-][\w+/-]*:|material/)")
-_BARE_LINK = re.compile(r"(?i)(https?:|www)(?=//|\.)")
-_BARE_ADDRESS = re.compile(r"(?<=[-.\w+])@(?=[-\w])")
-_ARROW = re.compile(r"(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~$&:^]")
-_LINE_START = re.compile(r"(?m)^([ \t]*)(?:([#+\-=!])|(\d{1,9})([.)]))")
-_WEB_URL = re.compile(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
+_SHORTCODE = lazy_regex(r":(?=[\w+-][\w+/-]*:|material/)")
+_BARE_LINK = lazy_regex(r"(?i)(https?:|www)(?=//|\.)")
+_BARE_ADDRESS = lazy_regex(r"(?<=[-.\w+])@(?=[-\w])")
+_ARROW = lazy_regex(r"(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
+_SPECIAL = lazy_regex(r"[\\`*_{}\[\]<>|~$&:^]")
+_LINE_START = lazy_regex(r"(?m)^([ \t]*)(?:([#+\-=!])|(\d{1,9})([.)]))")
+_WEB_URL = lazy_regex(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
 
 
 def escape(text: str) -> str:

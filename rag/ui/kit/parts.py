@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
@@ -12,13 +11,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rag.locales import sentences
+from rag.patterns import lazy_regex
 from rag.retrieval.strategies import STRATEGIES
 from rag.text import escape_formula
 from rag.ui.kit.escape import JOINER, escape_line, is_web_url
 from rag.ui.kit.strings import Language, label, label_count
 from rag.web.url_key import split_url
 
-_NUMBER: Final = re.compile(r"[+-]?\d[\d.,]*+%?")
+_NUMBER: Final = lazy_regex(r"[+-]?\d[\d.,]*+%?")
 
 
 def draw_page_head(title: str, lead: str) -> None:

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from rag.patterns import lazy_regex
 from rag.text import is_chinese, split_sentences, terms
 from rag.ui.kit.escape import code_block, escape
 
-HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
-BULLET = re.compile(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
-ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
-RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
-_FENCE = re.compile(r"[ \t]*(```+|~~~+)([^`]*)")
-CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
+HEADING = lazy_regex(r"[ \t]{0,3}#{1,6}[ \t]+")
+BULLET = lazy_regex(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
+ROW = lazy_regex(r"[ \t]*\|.*\|[ \t]*")
+RULE = lazy_regex(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
+_FENCE = lazy_regex(r"[ \t]*(```+|~~~+)([^`]*)")
+CELL = lazy_regex(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
 Span = tuple[int, int]
 _COMMON = frozenset(
     "a an and are as at be by can do does did for from had has have how i if in into is it its long many may me "

@@ -18,16 +18,17 @@ from urllib.parse import urldefrag
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
+from rag.patterns import lazy_regex
 from rag.ui.kit.escape import JOINER, code_block, escape, escape_line, web_link
 
-_MARK = re.compile(r"\[(\d{1,3})\]")
-_MARKS = re.compile(r"(?:\[\d{1,3}\])+")
-_BOLD = re.compile(r"(?<![*\\])\*\*(?![*\s])([^*\n]{1,400})(?<!\s)\*\*(?!\*)")
-_CODE = re.compile(r"(`{3,}[^`]*+(?:`{3,}|$)|`[^`\n]*+`)")
+_MARK = lazy_regex(r"\[(\d{1,3})\]")
+_MARKS = lazy_regex(r"(?:\[\d{1,3}\])+")
+_BOLD = lazy_regex(r"(?<![*\\])\*\*(?![*\s])([^*\n]{1,400})(?<!\s)\*\*(?!\*)")
+_CODE = lazy_regex(r"(`{3,}[^`]*+(?:`{3,}|$)|`[^`\n]*+`)")
 _MARKUP = frozenset("[]()<>`_~\\|!")
 _FIRST_SIGN = 0xE000
 _MAX_SIGNS = 0x1000
-_SIGN = re.compile("[\ue000-\uefff]")
+_SIGN = lazy_regex("[\ue000-\uefff]")
 # Others show as plain text, since Streamlit draws some of them, such as mermaid and math.
 _CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
 _CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
-import re
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 
+from rag.patterns import lazy_regex
 from rag.ui.kit.browser import PAGE
 from rag.ui.kit.navigation import SHARE_PARAMS
 
@@ -35,7 +35,7 @@ _SKELETON = (
 )
 _FIRST = ("Html", "Selectbox", "Button", "ButtonGroup", "MenuButton", "TextInput", "ChatInput")
 """The elements of the first page for which Streamlit loads separate scripts; a renamed one loads later."""
-_IMPORT = re.compile(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
+_IMPORT = lazy_regex(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
 _PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
 _PAGE = "text/html"
 _COMPRESSIBLE = (_PAGE, "text/css", "text/javascript", "application/javascript")

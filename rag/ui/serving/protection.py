@@ -29,6 +29,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from rag.config import Settings
 from rag.errors import ConfigError
 from rag.locales import choose_language
+from rag.patterns import lazy_regex
 from rag.ui.kit.browser import SCRIPTS
 from rag.ui.kit.strings import label
 
@@ -41,8 +42,8 @@ _FIXED_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"x-frame-options", b"DENY"),
 )
 Refusal = Literal["", "host", "origin"]
-_HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9_.-]{1,253}))(?::[0-9]{1,5})?", re.ASCII)
-_CLOSED_PATHS = re.compile(r"/_stcore/(?:metrics|agent|script-health-check)(?:/|$)")
+_HOST = lazy_regex(r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9_.-]{1,253}))(?::[0-9]{1,5})?", re.ASCII)
+_CLOSED_PATHS = lazy_regex(r"/_stcore/(?:metrics|agent|script-health-check)(?:/|$)")
 _PYTHON_VERSION = ".".join(map(str, sys.version_info)).encode()
 _SECRET_OPTION = "server.cookieSecret"
 
