@@ -19,6 +19,7 @@ _WEB = frozenset(["http:", "https:"])
 _TRACKING = frozenset("gclid fbclid msclkid dclid gbraid wbraid mc_cid mc_eid igshid _hsenc _hsmi".split())
 _ESCAPE = lazy_regex(r"%([0-9A-Fa-f]{2})")
 _BARE_PERCENT = lazy_regex(r"%(?![0-9A-Fa-f]{2})")
+_NORMAL = lazy_regex(r"[\w!$&'()*+,\-./:;=?@\[\]~#|]*", re.ASCII)
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 # The ASCII punctuation that browsers send unchanged; the rest is percent-encoded as UTF-8.
 SENT_AS_IS = "!$%&'()*+,-./:;=?@[]_~#|"
@@ -110,6 +111,9 @@ def web_address(base: str, text: str) -> str:
 def normalise_escapes(text: str) -> str:
     """Percent-encode all but the ASCII that browsers send unchanged, upper-case escapes, decode unreserved ones."""
 
+    if _NORMAL.fullmatch(text):
+        return text
+
     def normalise(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))
         return character if character in _UNRESERVED else match[0].upper()
@@ -139,7 +143,7 @@ def _ascii_label(label: str) -> str:
 
 def _clean(text: str) -> str:
     """Return `text` as browsers handle it: lone surrogates, which cannot be encoded, are replaced."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _authority(parsed: can_ada.URL) -> str:
@@ -151,6 +155,8 @@ def _authority(parsed: can_ada.URL) -> str:
 
 
 def _strip_tracking(query: str) -> str:
+    if not query:
+        return ""
     remaining = [part for part in query.split("&") if not _is_tracking(normalise_escapes(part.partition("=")[0]))]
     return "&".join(remaining)
 

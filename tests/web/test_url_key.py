@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.web.url_key import join_location, join_url, split_url, strip_tracking, url_hash, url_key
+from rag.web import url_key as keys
+from rag.web.url_key import SENT_AS_IS, join_location, join_url, split_url, strip_tracking, url_hash, url_key
 
 
 @pytest.mark.parametrize(
@@ -156,3 +159,9 @@ def test_what_a_redirect_leads_to(location: str, joined: str) -> None:
 def test_parameters_that_track_are_left_out_and_all_else_stays(url: str, stored: str) -> None:
     assert strip_tracking(url) == stored
     assert url_key(stored) == url_key(url)
+
+
+def test_only_what_quoting_leaves_alone_skips_it() -> None:
+    for character in map(chr, range(256)):
+        unchanged = character != "%" and quote(character, safe=SENT_AS_IS) == character
+        assert bool(keys._NORMAL.fullmatch(character)) is unchanged, character
