@@ -81,6 +81,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     base = tmp_path_factory.mktemp("evaluation")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: builtin_model())
+        patched.setattr("rag.app.models.Models.reader", None)  # reading takes most of the time, and is not tested here
         (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
         (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in asked()))
         assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
