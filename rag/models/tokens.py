@@ -26,7 +26,7 @@ _LEAST_TOKENS = 128  # a smaller rectangle is not worth its own thread
 
 
 class Tokens:
-    """A model's tokenizer with settings that never change, so that threads can share it.
+    """A model's tokenizer with settings that never change, so that threads and models can share it.
 
     FlagEmbedding and transformers set truncation and padding at every call, which makes the shared
     Rust tokenizer raise "Already borrowed" under threads.
@@ -37,7 +37,7 @@ class Tokens:
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
         self._lock = threading.Lock()
         self.max_tokens = max_tokens
-        if self._backend is not None:
+        if self._backend is not None and not _has_settings(self._backend, max_tokens):
             self._backend.no_padding()
             self._backend.enable_truncation(max_tokens)
 
@@ -68,6 +68,12 @@ class Tokens:
             flags[index] = script != "" and counts[script] < enough
         flags[self._tokenizer.unk_token_id] = True
         return flags
+
+
+def _has_settings(backend: Any, max_tokens: int) -> bool:
+    """Return whether a shared tokenizer is set already: setting it while it encodes in another thread raises."""
+    truncation = {"max_length": max_tokens, "stride": 0, "strategy": "longest_first", "direction": "right"}
+    return backend.padding is None and backend.truncation == truncation
 
 
 def _script(token: str) -> str:

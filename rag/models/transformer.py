@@ -217,7 +217,6 @@ def read_bert(folder: Path) -> Any:
     their digest was compared when the folder was found.
     """
     from safetensors.torch import load_file
-    from tokenizers import Tokenizer
 
     config = read_json(folder / "config.json")
     model = SimpleNamespace(config=SimpleNamespace(**config))
@@ -228,12 +227,20 @@ def read_bert(folder: Path) -> Any:
         node.eps = config["layer_norm_eps"]
     model.encoder.layer = [layer for _, layer in sorted(vars(model.encoder.layer).items(), key=lambda kv: int(kv[0]))]
     model.get_input_embeddings = lambda: model.embeddings.word_embeddings
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = _read_tokenizer(folder / "tokenizer.json")
     tokens = read_json(folder / "tokenizer_config.json")
     ids = {f"{name}_token_id": tokenizer.token_to_id(tokens[f"{name}_token"]) for name in ("unk", "pad")}
     return SimpleNamespace(
         model=model, tokenizer=SimpleNamespace(backend_tokenizer=tokenizer, get_vocab=tokenizer.get_vocab, **ids)
     )
+
+
+@cache
+def _read_tokenizer(path: Path) -> Any:
+    """Return the tokenizer of a file, shared by the models that use it: reading it takes longer than their weights."""
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(path))
 
 
 def _node_at(root: Any, path: list[str]) -> Any:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from rag.models.tokens import group_by_length, pad_rows
+from rag.models.model_files import BUILTIN, find_model
+from rag.models.tokens import Tokens, group_by_length, pad_rows
+from rag.models.transformer import read_bert
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -41,3 +45,34 @@ def test_lengths_are_rounded_up_to_what_others_share_but_not_beyond_the_model() 
     types = pad_rows([[1, 2], [3]], 9, 62, [[0, 1], [1]]).types
     assert types is not None
     assert types.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]
+
+
+class Backend:
+    """A tokenizer that counts how often it is set."""
+
+    def __init__(self, **truncation: Any) -> None:
+        self.truncation: dict[str, Any] | None = truncation or None
+        self.padding = None
+        self.settings = 0
+
+    def no_padding(self) -> None:
+        self.settings += 1
+
+    def enable_truncation(self, limit: int) -> None:
+        self.truncation = {"max_length": limit, "stride": 0, "strategy": "longest_first", "direction": "right"}
+
+
+@pytest.mark.parametrize("before", [{}, {"max_length": 9}, {"max_length": 8, "stride": 0, "direction": "left"}])
+def test_a_shared_tokenizer_is_set_once(before: dict[str, Any]) -> None:
+    """Setting it while another thread encodes raises "Already borrowed"."""
+    backend = Backend(**before)
+    for _ in range(2):
+        Tokens(SimpleNamespace(backend_tokenizer=backend), 8)
+    assert backend.settings == 1
+    assert backend.truncation == {"max_length": 8, "stride": 0, "strategy": "longest_first", "direction": "right"}
+
+
+def test_the_models_of_a_folder_share_its_tokenizer() -> None:
+    folder = find_model(BUILTIN).folder
+    one, other = (read_bert(folder).tokenizer.backend_tokenizer for _ in range(2))
+    assert one is other
