@@ -28,6 +28,7 @@ from typing import Any
 
 import rag
 from benchmarks.hostile_strings import Hostile, hostile_strings
+from rag.patterns import LazyPattern
 
 LONG = 40_000
 SECONDS = 0.05
@@ -42,6 +43,7 @@ _FIRST_LIMIT = 0.02
 # The position of each function's flags among its arguments.
 _CALLS = {"re.compile": 1, "re.search": 2, "re.match": 2, "re.fullmatch": 2, "re.findall": 2, "re.finditer": 2}
 _CALLS |= {"re.split": 3, "re.sub": 4, "re.subn": 4}
+_PATTERNS = (re.Pattern, LazyPattern)
 _ANCHORED = frozenset(["match", "fullmatch"])
 
 
@@ -129,13 +131,13 @@ def _module_patterns(module: ModuleType, tree: ast.Module) -> Iterator[PatternUs
             uses[node.id].add("search")
     for name, value in vars(module).items():
         for pattern in _patterns_in(value):
-            methods = uses[name] if isinstance(value, re.Pattern) else {"search"}
+            methods = uses[name] if isinstance(value, _PATTERNS) else {"search"}
             yield PatternUse(f"{module.__name__}.{name}", pattern.pattern, pattern.flags, tuple(methods))
 
 
-def _patterns_in(value: object, depth: int = 4) -> Iterator[re.Pattern[Any]]:
+def _patterns_in(value: object, depth: int = 4) -> Iterator[re.Pattern[Any] | LazyPattern]:
     """Yield the compiled patterns in a value, its items and its fields."""
-    if isinstance(value, re.Pattern):
+    if isinstance(value, _PATTERNS):
         yield value
     elif depth and isinstance(value, (list, tuple, set, frozenset, Mapping)):
         for item in (*value.keys(), *value.values()) if isinstance(value, Mapping) else value:

@@ -12,23 +12,23 @@ _NAMES: Final = (
     *("match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"),
     *("flags", "groups", "groupindex"),
 )
-_patterns: list[_LatePattern] = []
+_patterns: list[LazyPattern] = []
 
 
 def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a pattern like `re.compile(pattern, flags)`, for names of modules; invalid ones fail at first use."""
-    late = _LatePattern(pattern, flags)
-    _patterns.append(late)
-    return cast("re.Pattern[AnyStr]", late)
+    lazy = LazyPattern(pattern, flags)
+    _patterns.append(lazy)
+    return cast("re.Pattern[AnyStr]", lazy)
 
 
 def compile_all() -> None:
     """Compile all patterns so far, so that no question has to wait for them."""
-    for late in _patterns:
-        late.compile()
+    for lazy in _patterns:
+        lazy.compile()
 
 
-class _LatePattern:
+class LazyPattern:
     """A pattern that gets its methods from the compiled one when the first of them is needed."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
