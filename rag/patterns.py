@@ -25,7 +25,8 @@ def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 def compile_all() -> None:
     """Compile all patterns so far, so that no question has to wait for them."""
     for lazy in _patterns:
-        lazy.compile()
+        if _NAMES[-1] not in vars(lazy):
+            lazy.compile()
 
 
 class LazyPattern:
@@ -38,10 +39,11 @@ class LazyPattern:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # copy and pickle look for methods that a pattern lacks
             raise AttributeError(name)
-        self.compile()
-        return self.__dict__[name]
+        return getattr(self.compile(), name)
 
-    def compile(self) -> None:
-        if "match" not in self.__dict__:
-            compiled = re.compile(self.pattern, self._flags)
-            self.__dict__.update({name: getattr(compiled, name) for name in _NAMES})
+    def compile(self) -> re.Pattern[Any]:
+        """Return the compiled pattern; `re` caches it while several threads come here at once."""
+        compiled = re.compile(self.pattern, self._flags)
+        for name in _NAMES:
+            setattr(self, name, getattr(compiled, name))
+        return compiled
