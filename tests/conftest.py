@@ -18,7 +18,7 @@ from rag.commands import inspection
 from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
-from rag.models import e5
+from rag.models import e5, openai_chat, servers, structured
 from rag.models.embedding import EmbeddingModel
 from rag.models.model_files import BUILTIN
 from rag.models.sparse import SparseEncoder
@@ -107,6 +107,13 @@ def shared() -> Iterator[Parser]:
             patch.setattr(user, "Parser", lambda **_: parser)
         yield parser
     Parser.close(parser)
+
+
+@pytest.fixture(autouse=True)
+def unknown_servers() -> None:
+    """Forget what chat servers accept: the system gives the port of one that has ended to the next."""
+    for memory in (openai_chat._refused, servers._paces, structured._begin):
+        memory.clear()
 
 
 @pytest.fixture(scope="session")

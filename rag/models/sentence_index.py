@@ -60,8 +60,10 @@ def unpack(packed: str, text: str) -> SentenceIndex | None:
         terms = np.frombuffer(data, "<u4", -1, 4 + 8 * size).astype(np.int64)
     except ValueError:
         return None
-    numbers = np.arange(size)
-    if length != len(text) or counts.sum() != len(terms) or (end > length).any() or (first > numbers).any():
+    numbers, edges = np.arange(size), np.stack((start, end), axis=1).ravel()
+    if length != len(text) or counts.sum() != len(terms) or (first > numbers).any():
+        return None
+    if size and (edges[-1] > length or (edges[1:] < edges[:-1]).any()):  # an archive is untrusted
         return None
     return SentenceIndex(start, end, first, np.repeat(numbers, counts), terms)
 

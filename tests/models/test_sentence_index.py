@@ -60,5 +60,6 @@ def test_a_damaged_index_is_refused_or_stays_within_the_text(at: int, value: int
     index = unpack(base64.b64encode(data[: len(data) - cut]).decode(), text)
     if index is not None:
         count = len(index.start)
-        assert (index.end <= len(text)).all() and (index.first <= np.arange(count)).all()
+        edges = np.stack((index.start, index.end), axis=1).ravel()
+        assert (edges <= len(text)).all() and (np.diff(edges) >= 0).all() and (index.first <= np.arange(count)).all()
         assert len(index.of) == len(index.terms) and (index.of < count).all()
