@@ -14,7 +14,7 @@ from rag.errors import ModelError
 from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.questions import is_about_conversation
+from rag.reasoning.questions import asks, is_about_conversation
 from rag.routing.classifier import Message, Route, RouteBy, Routed, explain, find_choice, likelihoods, read_message
 from rag.tools.calculator import expression_of
 from rag.types import Notice
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 SURE: Final = 0.5
 """Minimum probability of a route other than a question."""
-_SURE_OF: Final[dict[Route, float]] = {"web": 0.6, "unknown": 0.6}
+_SURE_OF: Final[dict[Route, float]] = {"web": 0.7, "unknown": 0.7}
 """Higher limits for routes that would send a question to the web, or refuse it."""
 _SURE_CALCULATION: Final = 0.3
 """Minimum probability of a calculation, which no page has: takes 94 % of test calculations and 0.2 % of questions."""
@@ -79,7 +79,8 @@ class Router:
         chances = likelihoods(message)
         best = max(chances, key=lambda route: chances[route])
         best = "calculate" if chances["calculate"] >= _SURE_CALCULATION else best
-        if best not in ("ask", "calculate") and chances[best] < _SURE_OF.get(best, SURE) and chances["ask"] > 0:
+        is_unsure = best not in ("ask", "calculate") and chances[best] < _SURE_OF.get(best, SURE)
+        if chances["ask"] > 0 and (is_unsure or (best == "unknown" and asks(message.text))):
             best = "ask"
         words = explain(message, best)
         code = f"route_{best}" if words or best == "ask" else "route_likely"

@@ -12,7 +12,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.routing import router
-from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, read_message, training_digest
+from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, likelihoods, read_message, training_digest
 from rag.routing.router import Router
 from rag.routing.wishes import question_of, read_options
 
@@ -38,6 +38,18 @@ def test_messages_that_somebody_else_wrote_go_their_way(name: str) -> None:
     assert not [pair for pair in wrong if pair[0] == "ask" and pair[1] in ("unknown", "small_talk")]
 
 
+def test_keywords_are_searched_for() -> None:
+    rows, router = utterances("keywords.jsonl"), Router()
+    routes = Counter(router.route(text).route for text, _ in rows)
+    assert routes["unknown"] + routes["small_talk"] <= 0.05 * len(rows)
+
+
+def test_a_question_is_never_called_unintelligible() -> None:
+    text = "will the gym repair people come to my house?"
+    assert likelihoods(read_message(text))["unknown"] > 0.5, "take another question"
+    assert Router().route(text).route == "ask"
+
+
 def test_the_weights_are_those_of_the_training_file() -> None:
     assert training_digest() == digest(TRAINING), "fit them anew: python -m benchmarks.routing --fit"
 
@@ -45,7 +57,8 @@ def test_the_weights_are_those_of_the_training_file() -> None:
 def test_no_message_of_the_tests_was_learned_from() -> None:
     with TRAINING.open(encoding="utf-8") as lines:
         learned = {json.loads(line)["question"].strip().lower() for line in lines}
-    held = {text.strip().lower() for name in ("utterances.jsonl", "kept_back.jsonl") for text, _ in utterances(name)}
+    names = ("utterances.jsonl", "kept_back.jsonl", "keywords.jsonl")
+    held = {text.strip().lower() for name in names for text, _ in utterances(name)}
     assert not learned & held
 
 
