@@ -163,3 +163,14 @@ def test_what_was_reckoned_is_no_question_that_the_next_one_follows_on(app: App,
     assert reckoned.answer is not None
     assert (reckoned.answer.mode, reckoned.route["route"]) == ("tool", "calculate")
     assert "84" in reckoned.answer.text
+
+
+def test_a_name_that_only_the_pages_know_is_searched_for(app: App, page_server: PageServer) -> None:
+    page_server.add("/shelf", TEA.replace("Longjing tea", "The Kallax shelf").replace("Tea", "Kallax"))
+    asked(app, page_server.url("/shelf"))
+    assert app.route("KALLAX").route == app.route("order two pizzas, extra cheese").route == "unknown"
+    turn = asked(app, "KALLAX")
+    assert turn.route == {}, "a plain question"
+    assert turn.answer is not None
+    assert "Kallax" in turn.answer.text
+    assert asked(app, "order two pizzas, extra cheese").route["route"] == "unknown"

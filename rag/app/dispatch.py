@@ -14,6 +14,8 @@ from rag.dates import find_period
 from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
+from rag.retrieval.answerable import SURE
+from rag.retrieval.ledger import CachedEvidence
 from rag.retrieval.page_names import find_named_pages, find_nearest
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import ScopedSearch
@@ -135,8 +137,13 @@ class Dispatcher:
             routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
         else:
             routed = await self._router.ask(question.text, model, attached=attached)
-        follows = run.history and routed.by == "classifier" and routed.route in ("unknown", "small_talk")
-        return replace(routed, route="ask") if follows and routed.confidence < _MIN_CONFIDENCE else routed
+        if routed.by != "classifier" or routed.route not in ("unknown", "small_talk"):
+            return routed
+        is_ask = bool(run.history) and routed.confidence < _MIN_CONFIDENCE
+        if not is_ask and routed.route == "unknown":  # a name that the classifier never saw, but the pages have
+            found = await asyncio.to_thread(self._searcher(question, run).search, question.text)
+            is_ask = isinstance(found, CachedEvidence) or found.answerable >= SURE
+        return replace(routed, route="ask") if is_ask else routed
 
     def _apply_wishes(self, question: Question, routed: Routed, wishes: InlineOptions) -> Question:
         """Return the question with its route, and with the wishes of the message."""
