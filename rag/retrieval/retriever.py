@@ -21,10 +21,9 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, is_across, probability
-from rag.retrieval.context import Context, assemble, widen, with_parents
+from rag.retrieval.context import BUDGET, Context, assemble, widen, with_parents
 from rag.retrieval.followup_query import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
-from rag.retrieval.spans import BUDGET
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 from rag.retrieval.strategies.base import Engine, Expander, SearchRequest, Tuning
 from rag.store.values import Filters, Hit

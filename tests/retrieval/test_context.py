@@ -8,7 +8,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
 from rag.models.sentence_index import unpack
 from rag.models.sparse import SparseEncoder
-from rag.retrieval import spans
+from rag.retrieval import context as context_module
 from rag.retrieval.context import Context, assemble, widen, with_parents
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
@@ -80,7 +80,7 @@ def test_texts_that_differ_in_a_number_are_not_the_same() -> None:
 
 
 def test_a_passage_is_cut_to_what_is_asked_and_tells_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "SHORT", 0)
+    monkeypatch.setattr(context_module, "SHORT", 0)
     (span,) = assembled([piece("a", 0, 66)], "How often does the bell ring?", budget=10).passages
     assert (span.text, span.start, span.end, span.lead) == ("The bell rang twice a minute.", 37, 66, " ")
 

@@ -6,8 +6,8 @@ import pytest
 
 from rag.models.sentence_index import index_sentences, pack
 from rag.models.sparse import SparseEncoder
-from rag.retrieval import spans
-from rag.retrieval.spans import SHORT, choose_spans
+from rag.retrieval import context
+from rag.retrieval.context import SHORT, choose_spans
 from rag.types import Passage
 from tests.retrieval.test_context import piece
 
@@ -17,7 +17,7 @@ SPARSE = SparseEncoder()
 @pytest.fixture(autouse=True)
 def none_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The texts here are a few sentences, which would be read whole."""
-    monkeypatch.setattr(spans, "SHORT", 0)
+    monkeypatch.setattr(context, "SHORT", 0)
 
 
 def asked(question: str) -> dict[int, float]:
@@ -87,7 +87,7 @@ def test_a_short_passage_is_read_whole_or_not_at_all(
     size: int, whole_one: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The date of a decision stands beside the names of who signed it, which alone share words with the question."""
-    monkeypatch.setattr(spans, "SHORT", SHORT)
+    monkeypatch.setattr(context, "SHORT", SHORT)
     signed = "Judge Ada Grey signed it. In May."
     passage = whole(signed + " " + "-" * (size - len(signed) - 2) + ".", "a")
     (found,) = texts([passage], "What did Judge Ada Grey sign?", budget=10)
@@ -95,7 +95,7 @@ def test_a_short_passage_is_read_whole_or_not_at_all(
 
 
 def test_a_chinese_passage_is_short_at_half_the_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "SHORT", SHORT)
+    monkeypatch.setattr(context, "SHORT", SHORT)
     text = "审判长葛雷签署。二〇二三年五月。" + "另" * (SHORT // 2 - 17) + "。"
     assert len(text) == SHORT // 2
     assert texts([whole(text)], "葛雷签署了什么？", budget=5) == [text]
@@ -156,5 +156,5 @@ def test_stored_indexes_lead_to_the_same_choice() -> None:
 def test_stored_indexes_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     page = whole(HARBOUR)
     stored = {page.id: pack(index_sentences(page.text, SPARSE), len(page.text))}
-    monkeypatch.setattr(spans, "_index", None)
+    monkeypatch.setattr(context, "_index", None)
     assert choose_spans([page], asked("lamp"), SPARSE, 1, 10, stored)

@@ -18,9 +18,8 @@ from rag.graphs.research.state import ResearchContext, ResearchState, step_passa
 from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
-from rag.retrieval.context import is_touching
+from rag.retrieval.context import BUDGET, is_touching
 from rag.retrieval.ledger import LEG
-from rag.retrieval.spans import BUDGET
 from rag.runs.serialization import end_update, passage_of, record, step_note
 from rag.types import Notice, Passage
 

@@ -13,9 +13,9 @@ from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder, lexical_of
+from rag.retrieval.context import BUDGET
 from rag.retrieval.followup_query import dense_query, learned_query, sparse_query
 from rag.retrieval.ranking import fuse_by_score
-from rag.retrieval.spans import BUDGET
 from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
 from rag.text import question_language
 from rag.tracing import span
