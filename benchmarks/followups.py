@@ -24,8 +24,7 @@ from benchmarks.intervals import format_mean
 from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.quoted import in_evidence
 from benchmarks.report import table
-from rag.retrieval import followup_query
-from rag.retrieval.strategies import base
+from rag.retrieval import engine
 
 Row = dict[str, Any]
 Ask = Callable[[MeasuredApp, str, Row], list[str]]
@@ -115,8 +114,8 @@ def _half_weight() -> Iterator[None]:
         return [(earlier, 0.5 * 0.7**turn) for turn, earlier in enumerate(reversed(before))]
 
     with (
-        patch.object(followup_query, "_weights_of", weigh),
-        patch.object(base, "dense_query", lambda text, before, model, sparse: model.encode_query(text)),
+        patch.object(engine, "_weights_of", weigh),
+        patch.object(engine, "dense_query", lambda text, before, model, sparse: model.encode_query(text)),
     ):
         yield
 

@@ -29,8 +29,8 @@ from benchmarks.stages import Parts, Stages
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, LANGUAGES, MODEL, SITES, World, fill, local_copy
 from rag.models.sparse import SparseEncoder
 from rag.retrieval import context, retriever
+from rag.retrieval.engine import Tuning
 from rag.retrieval.retriever import Retriever
-from rag.retrieval.strategies.base import Tuning
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.search import Searcher

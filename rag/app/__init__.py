@@ -54,12 +54,12 @@ from rag.reasoning.expander import make_expander
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import estimate_answerable
+from rag.retrieval.engine import Tuning
 from rag.retrieval.ledger import Ledger
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import EnsembleRetriever, K, LibraryGroup, Reading, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.retrieval.strategies import EXPANDED
-from rag.retrieval.strategies.base import Tuning
 from rag.routing.classifier import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run

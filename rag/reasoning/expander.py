@@ -16,8 +16,8 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.replies import drop_intro, one_line
-from rag.retrieval.strategies.auto import ASKS
-from rag.retrieval.strategies.base import Expander, Need
+from rag.retrieval.engine import Expander, Need
+from rag.retrieval.strategies import ASKS
 from rag.text import detect_language, terms
 from rag.types import Passage
 

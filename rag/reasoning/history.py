@@ -17,7 +17,7 @@ from rag.checking.terms import read_terms
 from rag.locales import say
 from rag.patterns import lazy_regex
 from rag.reasoning.questions import asks, is_about_conversation
-from rag.retrieval.followup_query import MAX_TURNS
+from rag.retrieval.engine import MAX_TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese, strip_citations
 from rag.types import Exchange, Notice, Step
 

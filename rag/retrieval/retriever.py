@@ -22,10 +22,8 @@ from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, is_across, probability
 from rag.retrieval.context import BUDGET, Context, assemble, widen, with_parents
-from rag.retrieval.followup_query import term_weights
-from rag.retrieval.ranking import mmr, pairwise_similarity
+from rag.retrieval.engine import Engine, Expander, SearchRequest, Tuning, term_weights
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
-from rag.retrieval.strategies.base import Engine, Expander, SearchRequest, Tuning
 from rag.store.values import Filters, Hit
 from rag.types import Candidate, Page, Passage, Retrieval
 
@@ -183,6 +181,71 @@ def _select_first(hits: Sequence[Hit], k: int) -> list[Candidate]:
 
 def _milliseconds(**seconds: float) -> dict[str, float]:
     return {stage: round(1000 * value, 2) for stage, value in seconds.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The outcome for a candidate: its place in the selection, or None.
+
+    `similarity` is that to `repeats`, the nearest candidate picked before it.
+    """
+
+    candidate: int
+    place: int | None
+    repeats: int | None
+    similarity: float
+
+
+def mmr(relevance: Sequence[float], similarity: NDArray[np.float32], k: int, lambda_mult: float) -> list[Pick]:
+    """Pick k of n candidates by λ · relevance - (1 - λ) · similarity to the nearest pick.
+
+    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1, which is cubed:
+    passages on one topic are always somewhat alike, which is no reason to drop one, while near-duplicates stay near 1.
+    (recall@4000 on chroma .919 plain, .926 cubed.)
+    Returns n picks: the selected ones in order, then the others by relevance. Ties go to the first.
+    """
+    n = len(relevance)
+    scores = np.asarray(relevance, dtype=np.float32)
+    nearest = np.zeros(n, dtype=np.float32)
+    repeats = np.full(n, -1)
+    open_ = np.ones(n, dtype=bool)
+    picks: list[Pick] = []
+    for place in range(1, min(k, n) + 1):
+        gain = np.where(open_, lambda_mult * scores - (1.0 - lambda_mult) * nearest**3, -np.inf)
+        best = int(np.argmax(gain))
+        open_[best] = False
+        picks.append(_pick(best, place, repeats, nearest))
+        is_closer = open_ & (similarity[best] > nearest)
+        nearest[is_closer], repeats[is_closer] = similarity[best][is_closer], best
+    rest = sorted(np.flatnonzero(open_).tolist(), key=lambda i: (-relevance[i], i))
+    return picks + [_pick(i, None, repeats, nearest) for i in rest]
+
+
+def _pick(candidate: int, place: int | None, repeats: NDArray[np.int64], nearest: NDArray[np.float32]) -> Pick:
+    other = int(repeats[candidate])
+    return Pick(candidate, place, None if other < 0 else other, float(nearest[candidate]))
+
+
+def pairwise_similarity(
+    vectors: Sequence[NDArray[np.float32] | None], terms: Sequence[frozenset[int]]
+) -> NDArray[np.float32]:
+    """Return similarities in 0 to 1, (n, n): cosine if both candidates have a vector, else term overlap.
+
+    vectors: n of shape (d,), L2-normalised, or None if the model cannot read the text; two such texts overlap by the
+    share of common `terms` (Jaccard), and not at all with one that has a vector.
+    """
+    n = len(vectors)
+    result = np.zeros((n, n), dtype=np.float32)
+    readable = {i: vector for i, vector in enumerate(vectors) if vector is not None}
+    if readable:
+        rows = np.stack(list(readable.values()))
+        result[np.ix_(list(readable), list(readable))] = np.clip(rows @ rows.T, 0.0, 1.0)
+    unreadable = {i for i in range(n) if i not in readable}
+    for i in unreadable:
+        for j in unreadable:
+            union = len(terms[i] | terms[j])
+            result[i, j] = len(terms[i] & terms[j]) / union if union else 0.0
+    return result
 
 
 def by_likelihood(result: Retrieval, _: int, passage: Passage) -> float:

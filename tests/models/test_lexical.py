@@ -20,7 +20,7 @@ from rag.ingest.sources import record_sources
 from rag.models.embedding import load_embedding_model
 from rag.models.model_files import HEAD, LEXICAL
 from rag.models.sparse import FIRST, LexicalHead, SparseEncoder, lexical_of
-from rag.retrieval.followup_query import learned_query
+from rag.retrieval.engine import learned_query
 from rag.types import SparseVector
 from tests.support.tiny_model import build_tiny_model
 

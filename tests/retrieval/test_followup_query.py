@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.followup_query import HALF_WEIGHT_TERMS, MAX_TURNS, dense_query, sparse_query, term_weights
+from rag.retrieval.engine import HALF_WEIGHT_TERMS, MAX_TURNS, dense_query, sparse_query, term_weights
 from tests.support.hashed_model import HashedModel
 
 SPARSE = SparseEncoder()

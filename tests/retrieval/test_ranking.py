@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.retrieval.ranking import fuse_by_score, mmr, pairwise_similarity
+from rag.retrieval.engine import fuse_by_score
+from rag.retrieval.retriever import mmr, pairwise_similarity
 
 
 def test_each_leg_is_divided_by_its_best() -> None:

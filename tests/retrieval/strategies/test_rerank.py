@@ -7,8 +7,8 @@ from typing import Any
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.retrieval.strategies.base import SearchRequest
-from rag.retrieval.strategies.rerank import Rerank
+from rag.retrieval.engine import SearchRequest
+from rag.retrieval.strategies import Rerank
 from rag.tracing import Trace
 from rag.types import Notice
 

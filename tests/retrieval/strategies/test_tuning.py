@@ -11,9 +11,8 @@ from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.chunking import CHUNKERS, get_chunker
 from rag.models.tokens import hash_characters
-from rag.retrieval.ranking import fuse_by_score
-from rag.retrieval.strategies.base import SearchRequest, Tuning
-from rag.retrieval.strategies.rerank import Rerank
+from rag.retrieval.engine import SearchRequest, Tuning, fuse_by_score
+from rag.retrieval.strategies import Rerank
 from rag.store.values import reciprocal_rank_fusion
 from rag.text import weigh
 from tests.retrieval.strategies.test_rerank import WordReranker

@@ -1,10 +1,17 @@
-"""The protocol of strategies, and the engine through which they search the library."""
+"""The engine with which strategies search a library: it encodes a question, queries the legs, and fuses their scores.
+
+A fusion takes the legs' results, `{leg: {point id: score}}`, and returns `{point id: fused score}`.
+
+Queries for follow-ups include the words of earlier questions, with less weight the longer the follow-up is. The
+question stays unchanged, and no word list decides whether it needs the others. Tuned on CAsT 2021 and on questions
+after a change of subject (benchmarks.followups); see docs/decisions/0010-conversations-and-roles.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +19,9 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
-from rag.models.sparse import SparseEncoder, lexical_of
+from rag.models.sparse import LexicalHead, SparseEncoder, lexical_of
 from rag.retrieval.context import BUDGET
-from rag.retrieval.followup_query import dense_query, learned_query, sparse_query
-from rag.retrieval.ranking import fuse_by_score
 from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
-from rag.text import question_language
 from rag.tracing import span
 from rag.types import Passage, SparseVector
 
@@ -87,17 +91,6 @@ class Found:
     diversify: bool = False
     whole: bool = False
     asked: tuple[str, ...] = ()
-
-
-class Strategy(Protocol):
-    """A way to find candidates. Stateless; one object serves all threads."""
-
-    @property
-    def name(self) -> str:
-        """The key of the strategy in settings."""
-        ...
-
-    def find(self, request: SearchRequest, engine: Engine) -> Found: ...
 
 
 class Expander(Protocol):
@@ -215,126 +208,86 @@ class Engine:
         return learned_query(text, before, head, self.sparse, self.library.idf)
 
 
-@dataclass(frozen=True, slots=True)
-class LegSearch:
-    """A search of `legs` for the question, fused by score or `by_rank`; MMR may select from the results."""
-
-    name: str
-    legs: frozenset[str] = BOTH
-    by_rank: bool = False
-    diversify: bool = False
-
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
-        fuse = request.tuning.fuse_by_rank if self.by_rank else request.tuning.fuse_by_score
-        hits, legs = engine.hits(request, legs=self.legs, fuse=fuse)
-        return Found(hits, legs, diversify=self.diversify)
+HALF_WEIGHT_TERMS: Final = 4.0
+"""Number of terms of a question at which the one before it gets half its weight."""
+_TURN_DECAY: Final = 0.5
+"""Weight of each earlier question relative to the one after it."""
+MAX_TURNS: Final = 4
 
 
-MIN_COVERAGE = 0.5
-"""A search found little if each of the first passages has less than this share of its terms, weighted by IDF."""
-_FIRST = 5
-_SAMPLES = {"en": "The river rises in the mountains and reaches the sea.", "zh": "这条河发源于山中，最后流入大海。"}
+def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
+    """Return the terms of the question, at 1, and of those `before` it, oldest first; a term has its largest weight."""
+    weights = dict.fromkeys(encoder.encode_query(question).indices, 1.0)
+    for earlier, weight in _weights_of(before, len(weights)):
+        for term in encoder.encode_query(earlier).indices:
+            weights.setdefault(term, weight)
+    return weights
 
 
-@dataclass(frozen=True, slots=True)
-class AcrossLanguages:
-    """Any strategy, with a translated query if it finds little and pages are in another language.
+def sparse_query(question: str, before: Sequence[str], encoder: SparseEncoder) -> SparseVector:
+    weights = term_weights(question, before, encoder)
+    return SparseVector(list(weights), list(weights.values()))
 
-    Calls a model up to once, and not at all if the embedding model reads both languages, if nothing writes
-    translations, or if no page is in another language.
+
+def learned_query(
+    question: str,
+    before: Sequence[str],
+    head: LexicalHead,
+    encoder: SparseEncoder,
+    idf: Callable[[Sequence[int]], Mapping[int, float]],
+) -> SparseVector:
+    """Return the learned terms of the question and of those `before` it; a term's largest weight counts.
+
+    Weights are divided by `idf`, since the engine multiplies by it, and learned weights already include rarity.
     """
-
-    inner: Strategy
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
-        result = self.inner.find(request, engine)
-        if engine.expander is None or not engine.expander.writes:
-            return result
-        share = coverage(request.question, result.hits, engine)
-        if share >= MIN_COVERAGE or not (language := _target_language(request, engine)):
-            return result
-        try:
-            query = engine.expander.translation(request.question, language)
-        except ModelError as error:
-            return replace(result, notes={**result.notes, **fallback_note(engine.expander, error)})
-        return _add_translation(query, language, share, result, request, engine) if query else result
+    earlier = _weights_of(before, len(encoder.encode_query(question).indices))
+    texts = [(question, 1.0), *earlier]
+    weights: dict[int, float] = {}
+    for vector, (_, share) in zip(head.encode([text for text, _ in texts]), texts, strict=True):
+        for term, value in zip(vector.indices, vector.values, strict=True):
+            weights[term] = max(share * value, weights.get(term, 0.0))
+    rarity = idf(sorted(weights))
+    return SparseVector(list(weights), [value / rarity[term] for term, value in weights.items()])
 
 
-def _target_language(request: SearchRequest, engine: Engine) -> str:
-    """Return the language to translate into: the most frequent other one of the pages, if translation is needed."""
-    source = question_language(request.question)
-    counts = {language: _chunks(language, request, engine) for language in _SAMPLES if language != source}
-    target = max(counts, key=lambda language: counts[language])
-    is_readable = engine.model.can_read(request.question) and engine.model.can_read(_SAMPLES[target])
-    return target if counts[target] and not is_readable else ""
+def dense_query(
+    question: str, before: Sequence[str], model: EmbeddingModel, encoder: SparseEncoder
+) -> NDArray[np.float32]:
+    """Return the normalised weighted sum of the questions' vectors, (d,), except those that the model cannot read."""
+    vector = model.encode_query(question)
+    for earlier, weight in _weights_of(before, len(encoder.encode_query(question).indices)):
+        if model.can_read(earlier):
+            vector = vector + np.float32(weight) * model.encode_query(earlier)
+    unit: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-12)
+    return unit
 
 
-def _chunks(language: str, request: SearchRequest, engine: Engine) -> int:
-    if request.filters.languages and language not in request.filters.languages:
-        return 0
-    return engine.library.chunk_count(replace(request.filters, languages=(language,)))
+def _weights_of(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
+    """Return the last questions, latest first, with their weights relative to a question with `terms` terms."""
+    latest = HALF_WEIGHT_TERMS / (HALF_WEIGHT_TERMS + terms)
+    return [(earlier, latest * _TURN_DECAY**turn) for turn, earlier in enumerate(reversed(before[-MAX_TURNS:]))]
 
 
-def coverage(question: str, hits: Sequence[Hit], engine: Engine) -> float:
-    """Return the largest share of the question's terms, weighted by IDF, in one of the first passages; 0 to 1."""
-    weights = engine.library.idf(sorted(engine.sparse.encode_query(question).indices))
-    total = sum(weights.values())
-    term_sets = [frozenset(engine.sparse.encode_query(_text(hit)).indices) for hit in hits[:_FIRST]]
-    shares = [sum(weight for term, weight in weights.items() if term in terms) for terms in term_sets]
-    return max(shares, default=0.0) / total if total else 0.0
+def fuse_by_score(legs: Legs, dense_weight: float = 0.5, sparse_weight: float = 0.5) -> dict[str, float]:
+    """Return a convex combination of scores, each leg's divided by its best (Bruch et al., TOIS 2023). In 0 to 1.
 
+    Only the ratio of the weights matters, and a single leg needs none.
 
-def _text(hit: Hit) -> str:
-    return "\n".join((hit.passage.title, *hit.passage.section, hit.passage.text))
-
-
-def _add_translation(
-    query: str, language: str, share: float, result: Found, request: SearchRequest, engine: Engine
-) -> Found:
-    """Merge the hits of both searches, each weighted by how much of its question it covers."""
-    hits, legs = engine.hits(request, text=query)
-    merged = merge_searches([(result.hits, share), (hits, coverage(query, hits, engine))])
-    params = {"query": query, "language": language}
-    notes: dict[str, Any] = {**result.notes, "translation": {"code": f"translated_{language}", "params": params}}
-    voters = tuple(dict.fromkeys((*result.legs, *legs)))
-    return Found(merged[: max(request.fetch_k, request.k)], voters, notes, result.diversify, asked=(query,))
-
-
-def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
-    """Merge hits of several searches by score, scaled so that the best of each gets its weight, without duplicates."""
-    best: dict[str, Hit] = {}
-    for hits, weight in searches:
-        top = max((hit.passage.score for hit in hits), default=0.0) or 1.0
-        for hit in hits:
-            score = max(weight, 0.01) * hit.passage.score / top
-            current = best.get(hit.passage.id)
-            if current is None or current.passage.score < score:
-                best[hit.passage.id] = replace(hit, passage=replace(hit.passage, score=score))
-    return sorted(best.values(), key=lambda hit: (-hit.passage.score, hit.passage.id))
-
-
-@dataclass(frozen=True, slots=True)
-class Classic:
-    """Retrieval as in tutorials: MMR over the dense vectors by langchain-qdrant's QdrantVectorStore.
-
-    Passages stay whole. Keywords are searched if the model cannot read the question.
+    A point missing from the dense leg gets that leg's lowest score, its upper bound; a missing keyword score counts
+    as 0. On every set that was measured this keeps what RRF discards: how much better the first hit is than the second.
     """
-
-    name: str = "classic"
-
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
-        dense, _ = engine.query(request.question, frozenset({"dense"}), request.before)
-        if dense is None:
-            return Found(*engine.hits(request, limit=request.k), whole=True)
-        hits = engine.library.search_diverse(
-            dense,
-            limit=request.k,
-            fetch_k=request.fetch_k,
-            lambda_mult=request.lambda_mult,
-            scope=request.filters,
-        )
-        return Found(hits, ("dense",), whole=True)
+    points = sorted(set().union(*legs.values()))
+    if len(legs) == 1:
+        weights = dict.fromkeys(legs, 1.0)
+    else:
+        total = (dense_weight + sparse_weight) or 1.0
+        weights = {leg: (dense_weight if leg == "dense" else sparse_weight) / total for leg in legs}
+    fused = dict.fromkeys(points, 0.0)
+    for leg, scores in legs.items():
+        best = max(scores.values(), default=0.0)
+        if best <= 0.0:
+            continue
+        floor = max(0.0, min(scores.values())) if leg == "dense" else 0.0
+        for point in points:
+            fused[point] += weights[leg] * max(0.0, scores.get(point, floor)) / best
+    return fused
