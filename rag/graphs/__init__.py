@@ -1,1 +1,1 @@
-"""The modes of answering, each a LangGraph graph in its own folder. They don't depend on each other."""
+"""The modes of answering, each a LangGraph graph in its own module or folder. They don't depend on each other."""

@@ -282,7 +282,7 @@ def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any
     return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)], "summary": ""}
 
 
-async def prepare(
+async def prepare_graph(
     run: Run,
     graph_of: Callable[..., Any],
     make_context: Callable[[Run], Any],

@@ -57,7 +57,7 @@ class LoopMode(GraphMode):
         refs = run.state.get("passages") or []
         if not refs:
             return []
-        reading = asyncio.create_task(asyncio.to_thread(self.graph_module.read_passages, refs, run.cache.passages_of))
+        reading = asyncio.create_task(self.graph_module.read_passages(refs, run.cache.passages_of))
         await asyncio.wait({reading}, timeout=seconds)
         return reading.result() if reading.done() and reading.exception() is None else []
 
@@ -133,7 +133,7 @@ class ToolMode(GraphMode):
     """A mode that answers with tools, chosen by the route of the message, in up to four tool calls."""
 
     name = "tool"
-    graph_path = "rag.graphs.tools.graph"
+    graph_path = "rag.graphs.tools"
     max_calls = 6
     max_tokens = 40_000
 

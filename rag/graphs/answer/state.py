@@ -5,8 +5,9 @@ The conversation is messages with their standalone wordings, after a summary of 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
@@ -17,17 +18,25 @@ from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import SUMMARY_OF, Memory, exchanges_of, turns_of
+from rag.reasoning.history import (
+    SUMMARY_OF,
+    Memory,
+    exchanges_of,
+    turns_of,
+)
 from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import RunOptions
 from rag.runs.serialization import NoticeRecord
 from rag.types import Passage, RunMode
 
 MAX_REWRITES = 3
+MAX_TURN = 2_000  # characters of one message in a request
+MAX_PASSAGES = 10
+UNGRADED = "ungraded"
 
 Change = Any  # values that langgraph takes for `messages`: messages, and removals, which its type omits
-
-MAX_TURN = 2_000  # characters of one message in a request
+Result = tuple["LoopState", dict[str, Any]]
+"""A state update, and the step's decision for the trace."""
 
 
 class PassageRef(TypedDict):
@@ -115,6 +124,19 @@ def reference(passage: Passage) -> PassageRef:
         "ranks": dict(passage.ranks),
         "scores": dict(passage.scores),
     }
+
+
+async def read_passages(
+    refs: Sequence[PassageRef], passages_of: Callable[[Sequence[str]], Sequence[Passage]]
+) -> list[Passage]:
+    """Read the passages of `refs`, in their order and with their ranks, without those deleted since."""
+    passages = await asyncio.to_thread(passages_of, [ref["id"] for ref in refs]) if refs else ()
+    by_id = {passage.id: passage for passage in passages}
+    return [
+        replace(by_id[ref["id"]], score=ref["score"], ranks=ref["ranks"], scores=ref["scores"])
+        for ref in refs
+        if ref["id"] in by_id
+    ]
 
 
 def removals(messages: Sequence[AnyMessage]) -> list[Change]:

@@ -1,37 +1,135 @@
-"""Writing the answer: composed as configured, or quoted if no model writes it."""
+"""The last step of the loop, which writes the answer: composed as configured, or quoted if no model writes it.
+
+The best available verifier checks it; rules do if it fails.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 
+from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from rag.checking.citations import CheckedText
+from rag.checking.citations import CheckedText, check_with
 from rag.checking.statements import declines
 from rag.errors import ModelError
-from rag.graphs.answer.state import LoopContext, LoopState
+from rag.graphs.answer.state import (
+    MAX_PASSAGES,
+    UNGRADED,
+    LoopContext,
+    LoopState,
+    PassageRef,
+    Result,
+    read_passages,
+    reference,
+)
 from rag.graphs.common import collect, question_of, stream_piece
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
-from rag.retrieval.answerable import DOUBT, SURE
-from rag.runs.serialization import notice_of, record
+from rag.retrieval.answerable import DOUBT, IMPROBABLE, MIN_ANSWERED, REFUSE, SURE, combine_odds
+from rag.runs.serialization import notice_of, record, step_note
 from rag.text import strip_citations, terms
 from rag.types import Citation, Notice, Passage, because
 
-Written = tuple[str, ModelError | None, Notice | None]
-SHORTENED: Final = "answer_too_long"
+_Written = tuple[str, ModelError | None, Notice | None]
+_SHORTENED: Final = "answer_too_long"
 """The model's own limit; text up to there is usable."""
 
 
-async def write(
+async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Write the answer from the passages, or from the best of all searches if grading passed none."""
+    is_unsure = state["run_mode"] == "deep" and not state["relevant"]
+    refs = _select_best(state["found"]) if is_unsure else state["passages"]
+    context, question = runtime.context, question_of(state)
+    passages = await read_passages(refs, context.passages_of)
+    update: LoopState = {"passages": [reference(passage) for passage in passages]}
+    runtime.stream_writer({"passages": update["passages"]})
+    if not passages:
+        return {**update, **_missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
+    likely, is_ungraded = context.answerable(), _is_ungraded(state)
+    broken = notice_of(state["broken"])
+    if likely < REFUSE and broken:
+        return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
+    may_decline = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says if the answer is missing
+    quote_odds = await _score_quotes(state, passages, context)
+    is_missing = likely < REFUSE and not may_decline and (is_ungraded or not state["relevant"])
+    if is_missing or combine_odds(quote_odds, likely) < IMPROBABLE:
+        return {**update, **_missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
+    pieces: list[str] = []
+    composed, error, doubt = await _write(state, passages, runtime, pieces)
+    checked = await _verify("".join(pieces), passages, question, context, ask=error is None and not doubt)
+    is_complete = error is None or error.code == _SHORTENED
+    if is_complete and not doubt and context.reasoner.kind == "chat":
+        doubt = _doubt_notice(checked, passages, likely)
+        if doubt and await _quote(state, passages, runtime, pieces):
+            composed, checked = "quoted", await _verify("".join(pieces), passages, question, context, ask=False)
+        else:
+            doubt = None
+    text, citations = checked.text, checked.citations
+    update |= _caveat_state(doubt) if doubt and text else end_state(state, text, citations, error, is_unsure, likely)
+    if is_ungraded and update["outcome"] == "answered":
+        update |= _caveat_state(Notice(UNGRADED))
+    if update["outcome"] == "answered" and quote_odds < MIN_ANSWERED:
+        update |= _caveat_state(Notice("closest"))
+    if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, context)):
+        update |= _caveat_state(Notice("not_named", {"names": " · ".join(names)}))
+    update |= cast(LoopState, checked.plain())
+    if text:
+        update["messages"] = [AIMessage(text)]
+    update["composed"] = composed
+    detail = step_note(
+        str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=composed
+    )
+    return update, detail | ({"reason": error.code} if error else {})
+
+
+async def _score_quotes(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> float:
+    """Return the probability that the quoted sentences answer, if the answer is quotes; else 1."""
+    if context.quoter is None or context.reasoner.kind == "chat":
+        return 1.0
+    return await asyncio.to_thread(context.quoter.answers, question_of(state), passages)
+
+
+async def _missing_names(
+    state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], context: LoopContext
+) -> list[str]:
+    """Return the question's names that no cited passage has, if the answer is quotes."""
+    if context.quoter is None or context.reasoner.kind == "chat":
+        return []
+    cited = [(citation.url_hash, citation.start) for citation in citations]
+    quoted = [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
+    return await asyncio.to_thread(context.quoter.find_missing_names, question_of(state), quoted)
+
+
+def _is_ungraded(state: LoopState) -> bool:
+    gradings = [step["detail"].get("decision") for step in state["steps"] if step["node"] == "grade"]
+    return gradings[-1:] == [UNGRADED]
+
+
+def _select_best(refs: Sequence[PassageRef]) -> list[PassageRef]:
+    return sorted(refs, key=lambda ref: -ref["score"])[:MAX_PASSAGES]
+
+
+async def _verify(
+    text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
+) -> CheckedText:
+    """Check the statements of `text`. Without `ask`, or if no verifier works, rules give the verdicts.
+
+    A fast answer is one call of the chat model, which then does not check.
+    """
+    verifiers = [one for one in context.verifiers if ask and not (context.fast and one.checks_by == "model")]
+    return (await check_with(text, passages, verifiers, question, context.options.context_tokens)).result()
+
+
+async def _write(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
-) -> Written:
+) -> _Written:
     """Collect the answer in `pieces` as it is streamed, so that a failure loses nothing written before it.
 
     Returns how it was composed, the error that interrupted it, and the caveat of an answer that was quoted instead.
@@ -44,7 +142,7 @@ async def write(
         with suppress(ModelError):  # the call for the answer reports what is wrong
             tokens = await context.reasoner.room(tokens)
     plan = choose_plan(passages, context.options.compose, tokens, calls, deep=deep)
-    context_passages = await distill(question, passages, plan, context)
+    context_passages = await _distill(question, passages, plan, context)
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
@@ -57,22 +155,22 @@ async def write(
 
 async def _quote_instead(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
-) -> Written | None:
+) -> _Written | None:
     """Return an answer of the passages' best sentences, in place of one that a model did not write or complete.
 
     None if there are none, or the model's text is worth more: it ended at its own limit, or that of the budget.
     """
     is_over_budget = error.code in BUDGET_CODES
-    if pieces and (is_over_budget or error.code == SHORTENED):
+    if pieces and (is_over_budget or error.code == _SHORTENED):
         return None
-    if not await quote(state, passages, runtime, pieces):
+    if not await _quote(state, passages, runtime, pieces):
         return None
     if is_over_budget:
         return "quoted", None, Notice(f"quoted_{error.code}", error.notice.params)
     return "quoted", error, Notice("quoted_model_failed", because(error.code, **error.notice.params))
 
 
-async def quote(
+async def _quote(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
 ) -> bool:
     """Replace `pieces` by the best sentences of the passages; return False if there are none."""
@@ -85,7 +183,7 @@ async def quote(
     return bool(quotes)
 
 
-def doubt_notice(checked: CheckedText, passages: Sequence[Passage], likely: float) -> Notice | None:
+def _doubt_notice(checked: CheckedText, passages: Sequence[Passage], likely: float) -> Notice | None:
     """Return why quotes are better than the model's text: it has no support, only names pages or headings, or found
     nothing although the search is sure of an answer."""
     if checked.citations and not _has_only_names(checked.text, passages):
@@ -100,7 +198,7 @@ def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
     return set(terms(strip_citations(text))) <= set(terms(names))
 
 
-async def distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
+async def _distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
     """Return the passages, or only their relevant sentences if that was chosen or they do not fit."""
     choice, fits = context.options.distill, fitting_share(passages, plan.room)
     if context.quoter is None or context.reasoner.kind != "chat" or choice is False:
@@ -126,31 +224,31 @@ def end_state(
     likely: float,
 ) -> LoopState:
     """Return the outcome, and why it is not simply "answered"."""
-    if error and not (error.code == SHORTENED and text):
+    if error and not (error.code == _SHORTENED and text):
         return failure_state(error.notice)
     if not text.strip() or (not citations and (likely < DOUBT or declines(text))):
-        return missing_state(state, Notice("not_in_pages"))
+        return _missing_state(state, Notice("not_in_pages"))
     if error:
-        return caveat_state(error.notice)
+        return _caveat_state(error.notice)
     if not citations:
-        return caveat_state(Notice("no_citations"))
+        return _caveat_state(Notice("no_citations"))
     if is_unsure and any(step["detail"].get("decision") in BUDGET_CODES for step in state["steps"]):
-        return caveat_state(Notice("budget_best", {"searches": len(state["tried"])}))
+        return _caveat_state(Notice("budget_best", {"searches": len(state["tried"])}))
     if is_unsure:
-        return caveat_state(Notice("best_found", {"searches": len(state["tried"])}))
+        return _caveat_state(Notice("best_found", {"searches": len(state["tried"])}))
     if likely < DOUBT:
-        return caveat_state(Notice("in_doubt"))
+        return _caveat_state(Notice("in_doubt"))
     notice = Notice("question_language") if is_third_language(state["question"]) else None
     return {"outcome": "answered", "notice": record(notice) if notice else None}
 
 
-def missing_state(state: LoopState, notice: Notice) -> LoopState:
+def _missing_state(state: LoopState, notice: Notice) -> LoopState:
     if is_third_language(state["question"]):
         notice = Notice("not_in_pages_language")
     return {"outcome": "not_in_pages", "notice": record(notice)}
 
 
-def caveat_state(notice: Notice) -> LoopState:
+def _caveat_state(notice: Notice) -> LoopState:
     return {"outcome": "caveat", "notice": record(notice)}
 
 

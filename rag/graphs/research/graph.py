@@ -1,23 +1,50 @@
-"""The research graph: its edges, the context of a run, and the result of an interrupted one."""
+"""The research graph: its edges, the report at its end, the context of a run, and the result of an interrupted one.
+
+The report is written from the ledger, checked against it, and has no unsupported sentences.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from rag.graphs.common import CALLS_RESERVED, check_text_so_far, question_of, require_quoter, trace_step
-from rag.graphs.common import prepare as prepare_graph
-from rag.graphs.research import nodes, writing
-from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
-from rag.graphs.research.writing import gaps, quote_findings
+from rag.checking.citations import Check, check_with
+from rag.checking.statements import remove_spans
+from rag.errors import ModelError
+from rag.graphs.common import (
+    CALLS_RESERVED,
+    Result,
+    check_text_so_far,
+    prepare_graph,
+    question_of,
+    require_quoter,
+    rules_notice,
+    trace_step,
+    write_or_quote,
+)
+from rag.graphs.research import nodes
+from rag.graphs.research.nodes import Running
+from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave, step_passages
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.research import ChatResearcher, RuleResearcher
+from rag.reasoning.hops import interleave, select_fitting
+from rag.reasoning.research import ChatResearcher, Part, RuleResearcher
+from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.retrieval.context import BUDGET, is_touching
+from rag.retrieval.ledger import LEG
 from rag.runs.run import PreparedGraph, Run
+from rag.runs.serialization import end_update, passage_of, record, step_note
+from rag.types import Notice, Passage
 
+_SOUND: Final = frozenset({"research_complete", "research_plan_done"})
+_SOUND_BY_RULES: Final = _SOUND | {"research_budget_searches"}
+"""Rules nearly always find another name to follow, so running out of searches says nothing about the report."""
 _HEADINGS = 20  # that a search can be limited to
 _TRAIL_KEYS = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
@@ -30,8 +57,8 @@ def graph_of(saver: Any = None) -> Any:
     builder = StateGraph(ResearchState, context_schema=ResearchContext)
     for name in ("enter", "plan", "approve", "dispatch", "consent", "step", "review"):
         builder.add_node(name, trace_step(name, getattr(nodes, name)))
-    for name in ("write", "verify"):
-        builder.add_node(name, trace_step(name, getattr(writing, name)))
+    builder.add_node("write", trace_step("write", write))
+    builder.add_node("verify", trace_step("verify", verify))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["plan", END])
     builder.add_conditional_edges("plan", _after_plan, ["approve", "dispatch"])
@@ -49,7 +76,7 @@ def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:
     return "__end__" if state["outcome"] else "plan"
 
 
-def _after_plan(state: ResearchState, runtime: Runtime[ResearchContext]) -> Literal["approve", "dispatch"]:
+def _after_plan(state: ResearchState, runtime: Running) -> Literal["approve", "dispatch"]:
     """Wait if the person wants to see the plan, or the question is ambiguous."""
     context = runtime.context
     waits = context.options.approve or (state["unclear"] and context.may_wait)
@@ -60,9 +87,7 @@ def _after_approve(state: ResearchState) -> Literal["plan", "dispatch"]:
     return "plan" if state["unclear"] and state["clarified"] else "dispatch"
 
 
-def _after_dispatch(
-    state: ResearchState, runtime: Runtime[ResearchContext]
-) -> list[Send] | Literal["consent", "write"]:
+def _after_dispatch(state: ResearchState, runtime: Running) -> list[Send] | Literal["consent", "write"]:
     """Send each step its share of the remaining calls, so that none uses up those of others or of the report."""
     if state["web"] == "asking" and not state["stop"]:
         return "consent"
@@ -98,6 +123,160 @@ def _after_write(state: ResearchState) -> Literal["verify", "__end__"]:
     return "__end__" if state["outcome"] else "verify"
 
 
+def _passages_of_steps(state: ResearchState, context: ResearchContext) -> list[Passage]:
+    """Return the passages for the report: those the steps selected, in turns, within a number of characters.
+
+    A model reads as much per search as for an ordinary answer, if its context allows. Quotes come from the web alone if
+    the library probably lacks the answer.
+    """
+    searches = [passages for step in state["plan"] if (passages := step_passages(state, step["id"]))]
+    web_searches = [passages for passages in searches if passages[0].fetched_at]
+    if web_searches and context.model is None and context.answerable() < REFUSE:
+        searches = web_searches
+    limit = context.limits.characters
+    if context.model is not None:
+        limit = min(max(limit, BUDGET * len(searches)), 2 * context.options.context_tokens)
+    return select_fitting(interleave(searches), limit)
+
+
+async def write(state: ResearchState, runtime: Running) -> Result:
+    """Write from the findings so far, whatever ended the search."""
+    context = runtime.context
+    passages = await asyncio.to_thread(_passages_of_steps, state, context)
+    update: dict[str, Any] = {"passages": [asdict(passage) for passage in passages]}
+    runtime.stream_writer(update)
+    likely = context.answerable()
+    if not passages:
+        return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
+    has_web = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
+    if likely < REFUSE and not (state["met"] or has_web):
+        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
+            "not_in_pages", answerable=likely
+        )
+    parts = _parts(state, passages)
+    by_model = context.model.report(question_of(state), parts, passages) if context.model else None
+    text, problem = await write_or_quote(by_model, context.rules.report(question_of(state), parts, passages), runtime)
+    if problem:
+        update["notes"] = [record(problem)]
+    if not text.strip():
+        return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
+            "not_in_pages", answerable=likely
+        )
+    return {**update, "text": text}, step_note("written", passages=len(passages), answerable=likely)
+
+
+def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
+    """Return the steps that found something, with their passages; or the question itself if there is only one."""
+    numbered = [
+        (step, tuple(dict.fromkeys(n for p in step_passages(state, step["id"]) if (n := _number(p, passages)))))
+        for step in state["plan"]
+        if step["status"] == "done"
+    ]
+    parts = [Part(step["sub_question"], numbers) for step, numbers in numbered if numbers]
+    return parts if len(parts) > 1 else [Part(question_of(state), tuple(range(1, len(passages) + 1)))]
+
+
+def _number(passage: Passage, passages: Sequence[Passage]) -> int:
+    """Return the number, from 1, of the passage that contains this one, which may have been joined; 0 for none."""
+    return next((n for n, one in enumerate(passages, 1) if is_touching(passage, one)), 0)
+
+
+async def verify(state: ResearchState, runtime: Running) -> Result:
+    """Check every sentence against the ledger; repair unsupported ones once, and remove the rest."""
+    context, question = runtime.context, question_of(state)
+    passages = [passage_of(data) for data in state["passages"]]
+    check = await _check(state["text"], passages, question, context)
+    if check.doubtful() and context.model is not None and context.budget.remaining:
+        check = await _repair(check, passages, question, context)
+    struck = [check.text[start:stop] for start, stop in check.doubtful()]
+    if struck:
+        check = await _check(remove_spans(check.text, check.doubtful()), passages, question, context, ask=False)
+    result = check.result()
+    update: dict[str, Any] = {
+        **result.plain(),
+        "struck": [" ".join(one.split()) for one in struck],
+        **_end_state(state, result.text, bool(result.citations), struck, passages, context),
+    }
+    if result.text:
+        update["messages"] = [AIMessage(result.text)]
+    return update, step_note("verified", statements=len(result.statements), struck=len(struck))
+
+
+async def _check(
+    text: str, passages: Sequence[Passage], question: str, context: ResearchContext, *, ask: bool = True
+) -> Check:
+    verifiers = context.verifiers if ask and context.model is not None else ()
+    return await check_with(text, passages, verifiers, question, context.options.context_tokens)
+
+
+async def _repair(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
+    """Return the check of the text with its doubtful sentences repaired by the model; the same check if that fails."""
+    if context.model is None:
+        return check
+    doubtful = check.doubtful()
+    try:
+        sentences = await context.model.mend(question, [check.text[a:b] for a, b in doubtful], passages)
+    except ModelError:
+        return check
+    text = check.text
+    for (start, stop), sentence in sorted(zip(doubtful, sentences, strict=True), reverse=True):
+        text = text[:start] + (sentence or text[start:stop]) + text[stop:]
+    return await _check(text, passages, question, context, ask=context.budget.remaining > 0)
+
+
+async def _quote_findings(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
+    """Return a report of quotes from the findings, for a run interrupted before it had one."""
+    passages = await asyncio.to_thread(_passages_of_steps, state, context)
+    text = "".join(
+        [piece async for piece in context.rules.report(question_of(state), _parts(state, passages), passages)]
+    )
+    result = (await asyncio.to_thread(Check, text, passages)).result()
+    records = [asdict(passage) for passage in passages]
+    return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}
+
+
+def _end_state(
+    state: ResearchState,
+    text: str,
+    has_citations: bool,
+    struck: Sequence[str],
+    passages: Sequence[Passage],
+    context: ResearchContext,
+) -> dict[str, Any]:
+    """Return the outcome, and why it is not simply "answered"."""
+    stop = state["stop"] or record(Notice("research_plan_done"))
+    if not text:
+        return end_update("not_in_pages", Notice("not_in_pages"))
+    names = context.rules.quoter.find_missing_names(question_of(state), passages) if context.model is None else []
+    if not has_citations:
+        notice = Notice("no_citations")
+    elif stop["code"] not in (_SOUND if context.model is not None else _SOUND_BY_RULES):
+        notice = Notice(stop["code"], stop["params"])
+    elif names:
+        notice = Notice("not_named", {"names": " · ".join(names)})
+    elif struck:
+        notice = Notice("research_struck", {"count": len(struck)})
+    elif context.answerable() < DOUBT and not all(passage.fetched_at for passage in passages):
+        notice = Notice("in_doubt")
+    elif context.model is not None and (fallback := rules_notice(state["notes"])):
+        notice = fallback
+    else:
+        return {"outcome": "answered"}
+    return end_update("caveat", notice)
+
+
+def _gaps(state: ResearchState) -> list[dict[str, Any]]:
+    """Return the sub-questions without an answer, and why, as notices."""
+    missing = []
+    for step in state.get("plan", []):
+        if "failure" in step:
+            missing.append({"sub_question": step["sub_question"], **step["failure"]})
+        elif step["status"] != "done":
+            code = {"empty": "research_gap_empty", "skipped": "research_gap_skipped"}.get(step["status"])
+            missing.append({"sub_question": step["sub_question"], **record(Notice(code or "research_gap_open"))})
+    return missing
+
+
 async def prepare(run: Run) -> PreparedGraph:
     return await prepare_graph(run, graph_of, _context)
 
@@ -128,7 +307,7 @@ async def rescue(run: Run) -> dict[str, Any]:
     state: Any = run.state
     if result := await check_text_so_far(run):
         return {**state, **result}
-    return {**state, **await quote_findings(state, _context(run))} if state.get("ledger") else run.state
+    return {**state, **await _quote_findings(state, _context(run))} if state.get("ledger") else run.state
 
 
 def trail(run: Run) -> dict[str, Any]:
@@ -149,4 +328,4 @@ def trail(run: Run) -> dict[str, Any]:
         for entry in state.get("ledger", {}).values()
     ]
     fields = {key: state[key] for key in _TRAIL_KEYS if state.get(key)}
-    return {**fields, "ledger": ledger, "gaps": gaps(state)}
+    return {**fields, "ledger": ledger, "gaps": _gaps(state)}

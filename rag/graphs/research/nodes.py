@@ -6,7 +6,6 @@ Rules do what a model fails to do in a step, and add a note.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -54,8 +53,6 @@ from rag.store.sql.conversation_table import Change
 from rag.text import question_language, unique_terms
 from rag.tracing import span
 from rag.types import Notice, Passage
-
-log = logging.getLogger(__name__)
 
 CALLS_PER_STEP: Final = 2
 _KNOWN_SHARE: Final = 0.8

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import Final, Literal
 
-from rag.graphs.summary.state import PartRecord
+from typing_extensions import TypedDict
+
 from rag.ingest.diff import page_diff
 from rag.locales import say
 from rag.reasoning.summarising import Section, sections_of, select_parts, select_sentences, sentences_at
@@ -32,6 +33,14 @@ _CHANGES: Final = 3  # sentences quoted from a changed page
 
 Kind = Literal["changed", "shortened", "gone", "new"]
 _KINDS: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order of the summary
+
+
+class PartRecord(TypedDict):
+    """A part of a summary: its heading as Markdown, its passages by number, and quotes that summarise it."""
+
+    heading: str
+    numbers: list[int]
+    quotes: str
 
 
 @dataclass(slots=True)

@@ -1,33 +1,398 @@
-"""The summary graph: its edges, and the context of a run."""
+"""The graph of the summary mode: its state, its steps, the text, and the result of an interrupted run.
+
+Each step returns a state update, and its decision for the trace. The text is written, checked against its passages, and
+has no unsupported sentences.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import operator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
+from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Send
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite, Send
+from typing_extensions import TypedDict
 
-from rag.graphs.common import prepare as prepare_graph
-from rag.graphs.common import question_of, trace_step
-from rag.graphs.summary import nodes, writing
-from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState
-from rag.graphs.summary.writing import rescue
+from rag.checking.citations import Check, ScoredStatement, check_with
+from rag.checking.statements import remove_spans
+from rag.checking.verifier import Claim, Judgement, Verifier
+from rag.errors import ModelError
+from rag.graphs.common import (
+    Conversing,
+    Result,
+    blank_fields,
+    check_question,
+    check_text_so_far,
+    prepare_graph,
+    question_of,
+    start_turn,
+    trace_step,
+    write_or_quote,
+)
+from rag.graphs.summary.gathering import (
+    ROUTE,
+    Gathered,
+    PartRecord,
+    gather,
+    gather_changes,
+    is_standalone,
+    missing_page,
+    select_pages,
+    since_of,
+)
+from rag.models.usage import CallBudget
+from rag.patterns import lazy_regex
+from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.composing import count_tokens, fit, parse_notes
+from rag.retrieval.page_names import is_only_name
+from rag.retrieval.page_reader import PageReader
+from rag.runs.options import Question, RunOptions
 from rag.runs.run import PreparedGraph, Run
+from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
+from rag.text import question_language
+from rag.types import CheckedBy, Notice, Passage
 
-__all__ = ["graph_of", "prepare", "rescue"]
+_CALLS_RESERVED: Final = 5
+"""For writing, and for the checks."""
+_RULES_AND_REPLY: Final = 1_600  # tokens of a request that are not passages
+_HEADING: Final = lazy_regex(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
+
+
+class SummaryState(Conversing, total=False):
+    """The conversation, and the fields of the current question, which `_blank_state` resets.
+
+    `page` is the hash of the only page, if its summary may be stored. `told` is the notice about what is covered,
+    `batches` are the numbers of passages that are read together. `composed` is `quoted` if rules replaced the model.
+    """
+
+    page: str
+    parts: list[PartRecord]
+    passages: list[dict[str, Any]]
+    batches: list[list[int]]
+    notes: Annotated[list[str], operator.add]
+    told: NoticeRecord | None
+    composed: str
+
+
+class NoteInput(TypedDict):
+    """The passages of one request, by number, and the question."""
+
+    question: str
+    passages: list[dict[str, Any]]
+    numbers: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryContext:
+    """Runtime context of a run; never saved. `writer` is the name of the reasoner."""
+
+    reader: PageReader | None
+    asked: Question
+    budget: CallBudget
+    writer: str
+    search: Callable[[str], Sequence[Passage]]
+    model: ChatReasoner | None = None
+    condenser: ChatReasoner | None = None
+    verifiers: Sequence[Verifier] = field(default=())
+
+    @property
+    def options(self) -> RunOptions:
+        return self.asked.options
+
+
+def _blank_state(question: str) -> dict[str, Any]:
+    """Return the initial fields of a new question."""
+    empty: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
+    return {**blank_fields(question), **empty, "told": None, "composed": ""}
+
+
+Running = Runtime[SummaryContext]
+
+
+async def enter(state: SummaryState, runtime: Running) -> Result:
+    """Start a question; of the earlier state only the conversation stays."""
+    update, context = _blank_state(state["question"].strip()), runtime.context
+    if end := check_question(update):
+        return end
+    alone = await asyncio.to_thread(is_standalone, context.asked, context.reader)
+    return await start_turn(update, {} if alone else state, runtime, _CALLS_RESERVED)
+
+
+async def read(state: SummaryState, runtime: Running) -> Result:
+    """Find the pages and read them; use a page's stored summary if there is one."""
+    context = runtime.context
+    if context.reader and (
+        missing := await asyncio.to_thread(
+            missing_page, question_of(state), context.asked, context.reader, context.search
+        )
+    ):
+        return end_update("not_in_pages", missing), step_note("no_such_page")
+    gathered, stored, notice = await asyncio.to_thread(_gather, question_of(state), context)
+    if stored:
+        end = _stored_end(gathered, stored)
+        runtime.stream_writer({"token": end["text"], **end})
+        return end, step_note("summary_kept")
+    update: dict[str, Any] = {"told": record(notice) if notice else None}
+    if not any(part["quotes"] for part in gathered.parts):
+        outcome = "answered" if notice else "not_in_pages"
+        return {"outcome": outcome, "notice": record(notice or Notice("summary_nothing"))}, step_note("nothing_found")
+    batches = _batches(gathered.passages, context) if context.model else []
+    if batches and batches[-1][-1] < len(gathered.passages):
+        read_size = sum(len(passage.text) for passage in gathered.passages[: batches[-1][-1]])
+        notice = Notice("summary_part", {"percent": 100 * read_size // sum(len(one.text) for one in gathered.passages)})
+        update["told"] = record(notice)
+    is_whole_page = gathered.page is not None and is_only_name(question_of(state), gathered.page)
+    update |= {
+        "page": gathered.page.url_hash if gathered.page and is_whole_page else "",
+        "parts": gathered.parts,
+        "passages": [asdict(passage) for passage in gathered.passages],
+        "batches": batches if len(batches) > 1 else [],
+    }
+    runtime.stream_writer({"parts": gathered.parts, "passages": update["passages"], "told": update["told"]})
+    return update, step_note("summary_read", passages=len(gathered.passages), of=gathered.of)
+
+
+def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
+    """Return the gathered passages, a stored summary of them, and a notice about the coverage."""
+    reader, question = context.reader, context.asked
+    if reader is None:
+        return Gathered(), None, None
+    pages, language = select_pages(text, question, reader), question_language(text)
+    if question.options.route == ROUTE:
+        content = gather_changes(pages, question, reader, language)
+        since = {"count": content.of, "since": since_of(question)[:10]}
+        partial = content.notice if content.pages < content.of else None
+        return content, None, partial or Notice("summary_changes" if content.of else "summary_unchanged", since)
+    content = gather(pages, reader, whole=context.model is not None)
+    whole = content.page is not None and is_only_name(text, content.page)
+    return (
+        content,
+        reader.find_summary(content.page, language, context.writer) if content.page and whole else None,
+        content.notice,
+    )
+
+
+def _stored_end(gathered: Gathered, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the end of a run that a stored summary answers."""
+    assert gathered.page is not None, "only the summaries of single pages are kept"
+    passages = [{**one, "text": gathered.page.text[one["start"] : one["end"]]} for one in stored["passages"]]
+    coverage = notice_of(stored.get("told"))
+    when = str(stored["made"])[:10]
+    notice = Notice("summary_kept", {"when": when})
+    if coverage:
+        notice = Notice("summary_kept_reach", {"when": when, "reach": record(coverage)})
+    fields = {name: stored[name] for name in ("text", "composed", "citations", "statements")}
+    return {**fields, "passages": passages, "outcome": "caveat" if coverage else "answered", "notice": record(notice)}
+
+
+def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[int]]:
+    """Return the numbers of the passages that fit into each of the possible requests."""
+    room = max(1_000, context.options.context_tokens - _RULES_AND_REPLY)
+    batches: list[list[int]] = [[]]
+    remaining = room
+    for number, passage in enumerate(passages, 1):
+        size = count_tokens([passage])
+        if batches[-1] and size > remaining:
+            batches.append([])
+            remaining = room
+        batches[-1].append(number)
+        remaining -= size
+    return batches[: max(1, context.budget.remaining - _CALLS_RESERVED)]
+
+
+async def note(state: NoteInput, runtime: Running) -> Result:
+    """Have the model summarise some passages in notes; if it fails, their own sentences are quoted."""
+    context, passages = runtime.context, [passage_of(passage) for passage in state["passages"]]
+    assert context.model is not None, "notes are taken by a model"
+    numbered = list(zip(state["numbers"], passages, strict=True))
+    try:
+        with context.budget.share(1):
+            lines = await context.model.lines(requests.section_notes(context.model.texts, state["question"], numbered))
+    except ModelError as error:
+        return {}, step_note("failed", reason=error.code)
+    return {"notes": lines}, step_note("summary_noted", passages=len(passages))
+
+
+async def write(state: SummaryState, runtime: Running) -> Result:
+    """Have the model write, from its notes if the passages exceed its context; else quote."""
+    context, passages = runtime.context, _passages(state)
+    quoted = _quote(state["parts"])
+    text, problem = await write_or_quote(_by_model(state, passages, context), _stream(quoted), runtime)
+    composed = "quoted" if problem and text == quoted else ""
+    notice = record(problem) if problem else None
+    runtime.stream_writer({"composed": composed})
+    return {"text": text, "composed": composed, "notice": notice}, step_note("summary_written", passages=len(passages))
+
+
+def _by_model(state: SummaryState, passages: Sequence[Passage], context: SummaryContext) -> AsyncIterator[str] | None:
+    if context.model is None:
+        return None
+    numbered = list(enumerate(passages, 1))
+    notes = parse_notes(numbered, state["notes"])
+    context_passages = fit(notes or numbered, context.options.context_tokens - _RULES_AND_REPLY)
+    prompt = requests.summary(context.model.texts, question_of(state), _headings(state["parts"]), context_passages)
+    return context.model.stream(prompt)
+
+
+def _headings(parts: Sequence[PartRecord]) -> list[str]:
+    """Return the parts for the model: the heading of each, and the numbers of its passages."""
+    headings, section = list[str](), ""
+    for part in parts:
+        *sections, name = (line.lstrip("# ") for line in part["heading"].split("\n\n"))
+        section = sections[0] if sections else section
+        names = (section if part["heading"].startswith("###") or sections else "", name)
+        headings.append(f"{' › '.join(filter(None, names))} [{part['numbers'][0]}–{part['numbers'][-1]}]")
+    return headings
+
+
+async def _stream(text: str) -> AsyncIterator[str]:
+    yield text
+
+
+def _quote(parts: Sequence[PartRecord]) -> str:
+    return "\n\n".join("\n\n".join(filter(None, (part["heading"], part["quotes"]))) for part in parts if part["quotes"])
+
+
+async def verify(state: SummaryState, runtime: Running) -> Result:
+    """Remove unsupported sentences, add quotes for parts that are then missing, and store the summary of a page."""
+    context, passages = runtime.context, _passages(state)
+    by_model = context.model is not None and state["composed"] != "quoted"
+    verifiers = [_CachingVerifier(verifier) for verifier in context.verifiers] if by_model else []
+    check, struck = await _remove_unsupported(state["text"], passages, verifiers, state, context)
+    missing = [part for part in state["parts"] if part["quotes"] and not _cites(check, part, passages)]
+    if by_model and missing:
+        text = "\n\n".join([check.text, _quote(missing)])
+        check, _ = await _remove_unsupported(text, passages, verifiers, state, context)
+    update = {**_result(check, passages), **_end_state(state, check, struck)}
+    if update["text"]:
+        update["messages"] = [AIMessage(update["text"])]
+        await asyncio.to_thread(_store, state, update, context)
+    return update, step_note("verified", statements=len(update["statements"]), struck=struck)
+
+
+class _CachingVerifier:
+    """Implements Verifier: each claim is verified once, and after a failure no more are."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self.checks_by: CheckedBy = verifier.checks_by
+        self._verifier = verifier
+        self._judgements: dict[tuple[str, tuple[int, ...]], Judgement | None] = {}
+        self._failed: ModelError | None = None
+
+    async def verify(
+        self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
+    ) -> list[Judgement | None]:
+        new = [claim for claim in claims if (claim.statement, claim.cited) not in self._judgements]
+        if self._failed and new:
+            raise self._failed
+        try:
+            judgements = await self._verifier.verify(new, passages, question) if new else []
+        except ModelError as error:
+            self._failed = error
+            raise
+        self._judgements |= {(one.statement, one.cited): found for one, found in zip(new, judgements, strict=True)}
+        return [self._judgements[claim.statement, claim.cited] for claim in claims]
+
+
+async def _remove_unsupported(
+    text: str, passages: Sequence[Passage], verifiers: Sequence[Verifier], state: SummaryState, context: SummaryContext
+) -> tuple[Check, int]:
+    """Return the check of the text without unsupported sentences, and how many were removed."""
+    struck = 0
+    while True:
+        check = await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)
+        doubtful = _find_unsupported(check)
+        if not doubtful:
+            return check, struck
+        text, struck = remove_spans(check.text, doubtful), struck + len(doubtful)
+
+
+def _find_unsupported(check: Check) -> list[tuple[int, int]]:
+    """Return the bounds of the sentences that are no headings and not supported by their citations."""
+    return [(one.stated.start, one.stated.stop) for one in check.scored_statements if not _is_kept(one)]
+
+
+def _is_kept(statement: ScoredStatement) -> bool:
+    """Return whether a sentence is a heading, or is supported by its citations."""
+    is_supported = statement.counts and statement.finding.verdict == "supported" and bool(statement.quotes)
+    return is_supported or (not statement.counts and bool(_HEADING.match(statement.stated.bare)))
+
+
+def _cites(check: Check, part: PartRecord, passages: Sequence[Passage]) -> bool:
+    """Return whether a sentence cites a passage of the part."""
+    part_passages = [passages[number - 1] for number in part["numbers"]]
+    return any(
+        quote.source.passage in part_passages for one in check.scored_statements if one.counts for quote in one.quotes
+    )
+
+
+def _result(check: Check, passages: Sequence[Passage]) -> dict[str, Any]:
+    """Return the text with its citations, and the cited passages."""
+    result = check.result()
+    cited = [(citation.url_hash, citation.start) for citation in result.citations]
+    used = [one for one in passages if any(key == one.url_hash and one.start <= at < one.end for key, at in cited)]
+    return {**result.plain(), "passages": [asdict(passage) for passage in used]}
+
+
+def _end_state(state: SummaryState, check: Check, struck: int) -> dict[str, Any]:
+    """Return the outcome, and a notice about the answer."""
+    coverage, problem = state["told"], state["notice"]
+    if not check.scored_statements:
+        return {"outcome": "not_in_pages", "notice": problem or record(Notice("summary_nothing"))}
+    is_partial = coverage is not None and coverage["code"] in ("summary_some", "summary_part", "summary_sections")
+    removed = record(Notice("summary_struck", {"count": struck})) if struck and state["composed"] != "quoted" else None
+    return {"outcome": "caveat" if problem or is_partial else "answered", "notice": problem or coverage or removed}
+
+
+def _store(state: SummaryState, result: Mapping[str, Any], context: SummaryContext) -> None:
+    """Store the summary of a page, unless its text has changed meanwhile, or rules replaced the model."""
+    if not (state["page"] and context.reader) or state["notice"]:
+        return
+    page = context.reader.read(state["page"])
+    cited = result["citations"]
+    if page is None or any(page.text[one["start"] : one["end"]] != one["quote"] for one in cited):
+        return
+    summary = {name: result[name] for name in ("text", "citations", "statements")}
+    passages = [{**passage, "text": ""} for passage in result["passages"]]
+    language = question_language(question_of(state))
+    summary |= {"told": state["told"], "composed": state["composed"], "passages": passages}
+    context.reader.save_summary(page, language, context.writer, summary)
+
+
+async def rescue(run: Run) -> Mapping[str, Any]:
+    """Return the last state of an interrupted run, with its text so far, or quotes from what it read."""
+    state: Any = run.state
+    if partial := await check_text_so_far(run):
+        return {**state, **partial}
+    if not state.get("parts"):
+        return run.state
+    passages = _passages(state)
+    check = await asyncio.to_thread(Check, _quote(state["parts"]), passages)
+    check = await asyncio.to_thread(Check, remove_spans(check.text, _find_unsupported(check)), passages)
+    result = _result(check, passages)
+    return {**state, **result, "composed": "quoted", "outcome": "caveat" if result["text"] else "failed"}
+
+
+def _passages(state: SummaryState) -> list[Passage]:
+    return [passage_of(passage) for passage in state["passages"]]
 
 
 @cache
 def graph_of(saver: Any = None) -> Any:
     """Build enter → read → (notes in parallel, for several requests) → write → verify; `saver` stores checkpoints."""
     builder = StateGraph(SummaryState, context_schema=SummaryContext)
-    builder.add_node("enter", trace_step("enter", nodes.enter))
-    builder.add_node("read", trace_step("read", nodes.read))
-    builder.add_node("note", trace_step("note", nodes.note))
-    builder.add_node("write", trace_step("write", writing.write))
-    builder.add_node("verify", trace_step("verify", writing.verify))
+    builder.add_node("enter", trace_step("enter", enter))
+    builder.add_node("read", trace_step("read", read))
+    builder.add_node("note", trace_step("note", note))
+    builder.add_node("write", trace_step("write", write))
+    builder.add_node("verify", trace_step("verify", verify))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["read", END])
     builder.add_conditional_edges("read", _after_read, ["note", "write", END])

@@ -13,8 +13,7 @@ import pytest
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
-from rag.graphs.judge.state import NodeRecord
-from rag.graphs.judge.tree import branch
+from rag.graphs.judge.tree import NodeRecord, branch
 from rag.graphs.modes import MODES
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner

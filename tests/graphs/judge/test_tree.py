@@ -1,9 +1,68 @@
+"""Many branches side by side, and what equals what: the tree as a graph, without anything around it."""
+
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from rag.graphs.judge.state import Limits, NodeRecord
-from rag.graphs.judge.tree import grow
+from rag.graphs.judge.graph import graph_of
+from rag.graphs.judge.tree import Limits, NodeRecord, TreeContext, find_answers, grow, next_levels
+from rag.models.usage import CallBudget
+from rag.reasoning.judge import Judgement
+from rag.types import Passage
+from tests.support.answering import FakeRetriever, passage
+
+BRANCHES = 20
+
+
+class Asking:
+    """Every passage of the question lacks something of its own; every other answers."""
+
+    def __init__(self) -> None:
+        self.quoter = self
+
+    async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
+        if question == whole:
+            return [Judgement(1, f"And what of passage {one.id}?") for one in passages]
+        return [Judgement(2) for _ in passages]
+
+    async def answer(self, parts: Any, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        yield f"{passages[0].text} [1]"
+
+    def find_missing_names(self, question: str, passages: Sequence[Passage]) -> list[str]:
+        return []
+
+
+async def test_twenty_parallel_branches_lose_nothing() -> None:
+    found = [passage(n, f"Passage number {n} tells of one thing.") for n in range(1, BRANCHES + 1)]
+    graph, limits = graph_of(), Limits(width=20, nodes=21, judged=20, searches_by_rules=21, at_once=20)
+    for _ in range(10):
+        retriever = FakeRetriever(default=found)
+        context = TreeContext(
+            search=lambda query, retriever=retriever, **how: retriever.search(query, **how).passages,
+            rules=Asking(),  # type: ignore[arg-type]
+            budget=CallBudget(0),
+            seconds=lambda: 0.0,
+            changes=tuple,
+            reasoner=None,  # type: ignore[arg-type]
+            limits=limits,
+        )
+        state = await graph.ainvoke({"question": "What is there?"}, context=context)
+        assert len(state["nodes"]) == len(retriever.queries) == 1 + BRANCHES
+        assert {node["passage"] for node in state["nodes"][1:]} == {one.id for one in found}
+        assert {node["status"] for node in state["nodes"]} == {"done"}
+        assert len(find_answers(state["nodes"])["n1"]) == BRANCHES * (1 + BRANCHES)
+
+
+def test_the_uppermost_levels_come_first_unless_another_promises_more() -> None:
+    def node(own: str, parent: str, depth: int, worth: float, status: Any = "open") -> NodeRecord:
+        shape: NodeRecord = {"id": own, "parent": parent, "passage": "p", "question": own, "depth": depth}
+        return {**shape, "worth": worth, "status": status, "judgements": []}
+
+    nodes = [node("n1", "", 0, 1.0, "done"), node("n2", "n1", 1, 0.1), node("n3", "n1", 1, 0.2)]
+    nodes += [node("n4", "n1", 1, 0.3, "done"), node("n5", "n4", 2, 0.9)]
+    assert [one["id"] for one in next_levels(nodes, "breadth", 4)] == ["n3", "n2"]
+    assert [one["id"] for one in next_levels(nodes, "best", 4)] == ["n5", "n3"]
 
 
 def test_a_question_below_an_unlikely_one_is_less_likely_still() -> None:

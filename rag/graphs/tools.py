@@ -1,4 +1,7 @@
-"""The steps of the tool mode. Each returns a state update, and its decision for the trace."""
+"""The tool mode: tools answer a message, called by a model or chosen by rules.
+
+Each step returns a state update, and its decision for the trace.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +9,104 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
 
 from rag.checking.citations import check_with
 from rag.checking.statements import declines
+from rag.checking.verifier import Verifier
 from rag.errors import ModelError, RagError
-from rag.graphs.common import CALLS_RESERVED, Result, check_question, collect, question_of, start_turn, stream_piece
-from rag.graphs.tools.state import ToolContext, ToolState, UseRecord, blank_state
+from rag.graphs.common import (
+    CALLS_RESERVED,
+    Conversing,
+    Result,
+    blank_fields,
+    check_question,
+    collect,
+    prepare_graph,
+    question_of,
+    require_quoter,
+    start_turn,
+    stream_piece,
+    trace_step,
+)
 from rag.locales import say
+from rag.models.usage import CallBudget
 from rag.prompts import requests
 from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import is_thanks
+from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import DOUBT, REFUSE
-from rag.runs.serialization import notice_of, passage_of, record, step_note
+from rag.runs.options import RunOptions
+from rag.runs.run import PreparedGraph, Run
+from rag.runs.serialization import NoticeRecord, notice_of, passage_of, record, step_note
+from rag.text import is_chinese
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
 from rag.tools.tool import Result as ToolResult
-from rag.tools.tool import Tool
+from rag.tools.tool import Tool, Work
 from rag.tracing import span
 from rag.types import Notice, Passage
 
 log = logging.getLogger(__name__)
 
-MOST_CALLS: Final = 4
+_MOST_CALLS: Final = 4
 OF_ROUTE: Final = {"calculate": "calculator", "date": "date", "statistics": "statistics", "web": "web_search"}
 _LONGEST_ARGUMENT: Final = 20_000
 _LONGEST_RESULT: Final = 8_000  # characters of a result that a model reads
 _TALK: Final = frozenset({"small_talk", "unknown"})
+
+
+class UseRecord(TypedDict):
+    """A `ToolUse` as plain data."""
+
+    name: str
+    argument: str
+    result: str
+    seconds: float
+    failed: NoticeRecord | None
+
+
+class ToolState(Conversing, total=False):
+    """The conversation, and the fields of the current question, which `_blank_state` resets.
+
+    `drafted` is the model's text on the results; `problem` why there is none.
+    """
+
+    uses: list[UseRecord]
+    passages: list[dict[str, Any]]
+    drafted: str
+    problem: NoticeRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Runtime context of a run; never saved."""
+
+    work: Work
+    reasoner: Reasoner
+    rules: ExtractiveReasoner
+    budget: CallBudget
+    answerable: Callable[[], float] = lambda: 1.0
+    condenser: ChatReasoner | None = None
+    verifiers: Sequence[Verifier] = ()
+    options: RunOptions = field(default_factory=RunOptions)
+
+
+def _blank_state(question: str) -> dict[str, Any]:
+    """Return the initial fields of a new question."""
+    return {**blank_fields(question), "uses": [], "passages": [], "drafted": "", "problem": None}
+
 
 Running = Runtime[ToolContext]
 
@@ -67,7 +135,7 @@ class Calls:
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
         while True:
             with budget.reserve_end():
-                tools = self._available_tools() if budget.remaining and len(self.uses) < MOST_CALLS else []
+                tools = self._available_tools() if budget.remaining and len(self.uses) < _MOST_CALLS else []
             reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
             calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
             if not calls:
@@ -85,7 +153,7 @@ class Calls:
 
     async def _reply_to(self, name: str, argument: str) -> str:
         """Call a tool for the model, and return the reply. Passages are numbered across all calls."""
-        if len(self.uses) >= MOST_CALLS:
+        if len(self.uses) >= _MOST_CALLS:
             return "No more calls can be made."
         before = len(self.passages)
         use = await self.call(name, argument)
@@ -147,7 +215,7 @@ def _argument(args: Any) -> str:
 
 async def enter(state: ToolState, runtime: Running) -> Result:
     """Start a question; of the earlier state only the conversation stays."""
-    update, route = blank_state(state["question"].strip()), runtime.context.options.route
+    update, route = _blank_state(state["question"].strip()), runtime.context.options.route
     if route != "unknown" and (end := check_question(update)):
         return end
     is_standalone = route in (*_TALK, "statistics") or expression_of(update["question"])
@@ -250,3 +318,63 @@ def _outcome(text: str, has_citations: bool, passages: list[Passage], state: Too
     if searched and not passages:
         return "not_in_pages", record(Notice("search_none"))
     return "answered", record(Notice("no_citations")) if searched and not has_citations else None
+
+
+@cache
+def graph_of(saver: Any = None) -> Any:
+    """Build enter → call → write, or enter → talk, on first use; all runs share the graph."""
+    builder = StateGraph(ToolState, context_schema=ToolContext)
+    for name, node in (("enter", enter), ("talk", talk), ("call", call), ("write", write)):
+        builder.add_node(name, trace_step(name, node))
+    builder.add_edge(START, "enter")
+    builder.add_conditional_edges("enter", _after_enter, ["talk", "call", END])
+    builder.add_edge("talk", END)
+    builder.add_edge("call", "write")
+    builder.add_edge("write", END)
+    return builder.compile(checkpointer=saver)
+
+
+def _after_enter(state: ToolState, runtime: Running) -> Literal["talk", "call", "__end__"]:
+    if state["outcome"]:
+        return "__end__"
+    return "talk" if runtime.context.options.route in _TALK else "call"
+
+
+async def prepare(run: Run) -> PreparedGraph:
+    return await prepare_graph(run, graph_of, _context)
+
+
+async def rescue(run: Run) -> dict[str, Any]:
+    return run.state
+
+
+def _context(run: Run) -> ToolContext:
+    return ToolContext(
+        work=_work(run),
+        reasoner=run.reasoner,
+        rules=require_quoter(run),
+        budget=run.budget,
+        answerable=run.cache.answerable,
+        condenser=run.condenser,
+        verifiers=run.verifiers,
+        options=run.question.options,
+    )
+
+
+def _work(run: Run) -> Work:
+    cache, options = run.cache, run.question.options
+    reader = cache.retriever.reader
+
+    def text(url_hash: str) -> str:
+        page = reader.read(url_hash) if reader else None
+        return page.text if page else ""
+
+    return Work(
+        language="zh" if is_chinese(run.question.text) else "en",
+        now=datetime.now().astimezone(),
+        search=cache.search,
+        pages=reader.list_pages if reader else tuple,
+        text=text,
+        web=cache.retriever.web if options.web == "allowed" or options.route == "web" else None,
+        code=options.code,
+    )
