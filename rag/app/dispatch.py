@@ -20,8 +20,7 @@ from rag.retrieval.page_names import find_named_pages, find_nearest
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.routing.classifier import ROUTES, Route, Routed, read_message
-from rag.routing.router import Router, model_asker
-from rag.routing.wishes import InlineOptions, question_of, read_options, split_pasted
+from rag.routing.router import InlineOptions, Router, model_asker, question_of, read_options, split_pasted
 from rag.runs.options import Question
 from rag.runs.run import Run
 from rag.store.sql.database import Database

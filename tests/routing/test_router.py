@@ -13,8 +13,7 @@ import pytest
 from rag.errors import ModelError
 from rag.routing import router
 from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, likelihoods, read_message, training_digest
-from rag.routing.router import Router
-from rag.routing.wishes import question_of, read_options
+from rag.routing.router import Router, question_of, read_options
 
 HERE = Path(__file__).parent
 TODAY = date(2026, 11, 23)
