@@ -54,7 +54,7 @@ HEAVY = (
 PLACES: dict[str, tuple[str, ...]] = {
     "streamlit": ("rag.ui", "pages", "main"),
     "argparse": ("rag.cli", "rag.commands", "rag.__main__"),
-    "markdown_it": ("rag.ui", "rag.conversations.markup"),
+    "markdown_it": ("rag.ui", "rag.conversations.export"),
     "langgraph": ("rag.graphs", "rag.runs", "rag.conversations"),
     "langchain_core": (
         *("rag.reasoning", "rag.graphs", "rag.models", "rag.retrieval"),

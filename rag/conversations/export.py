@@ -1,7 +1,8 @@
 """Conversations as files: Markdown, self-contained HTML without scripts, Word, or JSON.
 
-The appendix of a research report has its gaps, what was removed from it and its sources; that of an answer from a
-search tree has the tree.
+The Markdown of an answer keeps its headings, lists, tables, emphasis and code in each form, and loads and runs nothing:
+raw HTML, images and links become their text. The appendix of a research report has its gaps, what was removed from it
+and its sources; that of an answer from a search tree has the tree.
 """
 
 from __future__ import annotations
@@ -10,11 +11,18 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from html import escape
 from typing import Any, Final, Literal
 
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
+from markdown_it.utils import EnvType, OptionsDict
+
+from rag.checking.marks import code_spans
 from rag.conversations.conversations import TurnView
-from rag.conversations.markup import add_to_word, as_html, tame_markdown
 from rag.conversations.trees import TreeNode, nodes_of
 from rag.dates import now
 from rag.errors import RagError
@@ -31,10 +39,15 @@ Kind = Literal["md", "html", "docx", "json"]
 
 _MARKS: Final = lazy_regex(r"\[(\d{1,3})\]")
 _MARKS_BEHIND: Final = lazy_regex(r"(?:\s?\[\d{1,3}\])+")
-_HEADING: Final = lazy_regex(r"(?m)^ {0,3}#{1,6} +")
+_HEADING_MARKS: Final = lazy_regex(r"(?m)^ {0,3}#{1,6} +")
 _SPECIAL: Final = lazy_regex(r"([\\`*_{}\[\]<>#|~!$&])")
 _NO_XML: Final = lazy_regex("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow (its production 2), and carriage returns, which its readers change."""
+_ACTIVE_MARKUP: Final = lazy_regex(r"<|!(?=\[)|\](?=[(:\[])|[$]|&(?=#?\w+;)")
+_HEADING: Final = lazy_regex(r"(?m)^( {0,3})(#{1,6})(?=[ \t])")
+_FENCE: Final = lazy_regex(r"(?m)^ {0,3}(`{3,}|~{3,})")
+_HEADING_OFFSET: Final = 2
+"""Levels of headings above those of an answer: the conversation's title, and the question."""
 _STYLE: Final = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.6 system-ui,sans-serif;color:#1f2328}"
     "h2{font-size:1.1rem;margin:2.5rem 0 .5rem}.note{color:#57606a;font-size:.9rem}blockquote{margin:.25rem 0 .75rem;"
@@ -100,7 +113,7 @@ def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: L
             parts.append(f"*{_text('export_standalone', language)}: {_escape_markdown(answer.standalone)}*")
         parts += [f"*{_escape_markdown(note)}*" for note in _notes(answer, language)]
         if answer.text:
-            parts.append(tame_markdown(_mark_doubts(answer, language)))
+            parts.append(_tame_markdown(_mark_doubts(answer, language)))
         parts += _markdown_sources(answer, language)
         for heading, lines in _appendix(answer, language):
             parts.append(f"**{heading}**")
@@ -110,7 +123,7 @@ def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: L
 
 def note(answer: Answer, language: Language = "en") -> str:
     """Return an answer as a page of Markdown, with its quotes and their sources."""
-    text = tame_markdown(_mark_doubts(answer, language))
+    text = _tame_markdown(_mark_doubts(answer, language))
     return "\n\n".join([f"# {_escape_markdown(answer.question)}", text, *_markdown_sources(answer, language)]) + "\n"
 
 
@@ -126,6 +139,22 @@ def _markdown_source(citation: Citation) -> str:
         f"[{title}](<{_link(citation.url).replace('<', '%3C').replace('>', '%3E')}>)" if _link(citation.url) else title
     )
     return f"{citation.n}. {link}\n   > {_escape_markdown(_quote(citation))}"
+
+
+def _tame_markdown(text: str) -> str:
+    """Escape everything in a text that a Markdown reader would load, run or link."""
+    parts, at = [], 0
+    for start, end in code_spans(text):
+        parts += [_tame(text[at:start]), text[start:end]]
+        at = end
+    whole = "".join([*parts, _tame(text[at:])])
+    fences = _FENCE.findall(whole)
+    return f"{whole}\n{fences[-1]}" if len(fences) % 2 else whole
+
+
+def _tame(text: str) -> str:
+    text_below = _HEADING.sub(lambda match: match[1] + "#" * min(6, len(match[2]) + _HEADING_OFFSET), text)
+    return _ACTIVE_MARKUP.sub(r"\\\g<0>", text_below)
 
 
 def _escape_markdown(text: str) -> str:
@@ -176,7 +205,29 @@ def _html_text(text: str, answer: Answer, place: int) -> str:
         number = int(match[1])
         return f'<a href="#s{place}-{number}">[{number}]</a>' if number in numbers else match[0]
 
-    return as_html(text, lambda words: _MARKS.sub(link, escape(words)))
+    return _as_html(text, lambda words: _MARKS.sub(link, escape(words)))
+
+
+def _as_html(text: str, write: Callable[[str], str]) -> str:
+    """Return HTML; `write` turns the text between the tags into HTML and escapes it."""
+    parser = _parser()
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type.startswith("heading_"):
+            token.tag = f"h{min(6, int(token.tag[1]) + _HEADING_OFFSET)}"
+    return _Html(write).render(tokens, parser.options, {})
+
+
+class _Html(RendererHTML):
+    def __init__(self, write: Callable[[str], str]) -> None:
+        super().__init__()
+        self._write = write
+
+    def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return self._write(tokens[idx].content)
+
+    def softbreak(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return "<br>\n"
 
 
 def _html_source(citation: Citation, place: int) -> str:
@@ -209,7 +260,7 @@ def _docx(conversation: Conversation, turns: Sequence[TurnView], language: Langu
 def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
     for note in _notes(answer, language):
         document.add_paragraph(_remove_invalid(note))
-    add_to_word(document, _remove_invalid(_mark_doubts(answer, language)))
+    _add_to_word(document, _remove_invalid(_mark_doubts(answer, language)))
     if answer.citations:
         document.add_heading(_text("export_sources", language), 2)
     for one in answer.citations:
@@ -223,12 +274,70 @@ def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
             document.add_paragraph(_remove_invalid(line), style=style)
 
 
+def _add_to_word(document: Any, text: str) -> None:
+    """Add the text to a python-docx document, with its headings from the second level on."""
+    for node in SyntaxTreeNode(_parser().parse(text)).children:
+        _add_block(document, node)
+
+
+def _add_block(document: Any, node: SyntaxTreeNode, style: str | None = None, depth: int = 0) -> None:
+    match node.type:
+        case "heading":
+            _add_runs(document.add_heading("", max(2, int(node.tag[1]))), node)
+        case "fence" | "code_block":
+            document.add_paragraph().add_run(node.content.rstrip()).font.name = "Courier New"
+        case "bullet_list" | "ordered_list":
+            name = "List Bullet" if node.type == "bullet_list" else "List Number"
+            for item in node.children:
+                for block in item.children:
+                    _add_block(document, block, f"{name} {min(3, depth + 1)}" if depth else name, depth + 1)
+        case "table":
+            _add_table(document, [row for part in node.children for row in part.children])
+        case "blockquote":
+            for block in node.children:
+                _add_block(document, block, "Quote", depth)
+        case "paragraph":
+            _add_runs(document.add_paragraph(style=style), node)
+
+
+def _add_table(document: Any, rows: Sequence[SyntaxTreeNode]) -> None:
+    table = document.add_table(len(rows), max(len(row.children) for row in rows), "Table Grid")
+    for cells, row in zip(table.rows, rows, strict=True):
+        for cell, node in zip(cells.cells, row.children, strict=False):
+            _add_runs(cell.paragraphs[0], node)
+
+
+def _add_runs(paragraph: Any, node: SyntaxTreeNode) -> None:
+    for words, marks in _runs(node, frozenset()):
+        run = paragraph.add_run(words)
+        run.bold, run.italic = "strong" in marks or None, "em" in marks or None
+        run.font.strike = "s" in marks or None
+        if "code_inline" in marks:
+            run.font.name = "Courier New"
+
+
+def _runs(node: SyntaxTreeNode, marks: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the text of a node in pieces, each with its marks."""
+    if node.type in ("softbreak", "hardbreak"):
+        yield "\n", marks
+    elif node.type in ("text", "code_inline"):
+        yield node.content, marks | {node.type}
+    for child in node.children:
+        yield from _runs(child, marks | {node.type})
+
+
 def _remove_invalid(text: str) -> str:
     """Remove characters that XML does not allow."""
     return _NO_XML.sub("", replace_surrogates(text))
 
 
 # All
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    return parser.disable(["image", "link", "autolink", "reference", "html_block", "html_inline"])
 
 
 def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[tuple[int, str]]]]:
@@ -289,7 +398,7 @@ def _mark_doubts(answer: Answer, language: Language) -> str:
 
 def _quote(citation: Citation) -> str:
     """Return the quote on one line, without the marks of the page's headings."""
-    return " ".join(_HEADING.sub("", citation.quote).split())
+    return " ".join(_HEADING_MARKS.sub("", citation.quote).split())
 
 
 def _title_of(citation: Citation) -> str:
