@@ -4,8 +4,8 @@
 
 Two questions about one page follow each other; the search of the first one serves as the report's ledger. all@4000 of
 the second question, with 95% intervals: by a search; by the ledger if one place in it says enough of what is asked
-(`rag.retrieval.ledger`), else by a search; and if the ledger more likely than not has the answer. Writes ledger.md and
-ledger.json into benchmarks/out.
+(`rag.retrieval.scoped_search`), else by a search; and if the ledger more likely than not has the answer. Writes
+ledger.md and ledger.json into benchmarks/out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import has_all
 from rag.retrieval.answerable import UNDECIDED, estimate_answerable
-from rag.retrieval.ledger import Ledger, select_best
+from rag.retrieval.context import select_best
+from rag.retrieval.scoped_search import Ledger
 from rag.types import Passage
 
 SETS = ("xquad-en", "xquad-zh", "dragon-finance-en", "dragon-finance-zh")

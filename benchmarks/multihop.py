@@ -32,9 +32,9 @@ from benchmarks.samples import find_sets
 from rag.config import load_settings
 from rag.evaluation.evidence import coverings, has_all
 from rag.models.chat import build_chat_model
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave
-from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import Question, RunOptions, TreeOrder
 from rag.types import Passage, RunMode
 from tests.support.chat_server import ChatServer

@@ -49,16 +49,15 @@ from rag.ingest.sources import Source
 from rag.locales import say
 from rag.models.servers import with_sampling
 from rag.patterns import compile_all
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import make_expander
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import estimate_answerable
 from rag.retrieval.engine import Tuning
-from rag.retrieval.ledger import Ledger
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import EnsembleRetriever, K, LibraryGroup, Reading, Retriever
-from rag.retrieval.scoped_search import ScopedSearch
+from rag.retrieval.scoped_search import Ledger, ScopedSearch
 from rag.retrieval.strategies import EXPANDED
 from rag.routing.classifier import Routed
 from rag.runs.options import Question, RunOptions

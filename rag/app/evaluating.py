@@ -23,8 +23,8 @@ from rag.evaluation.metrics import Tools
 from rag.evaluation.support import by_rules, by_verifier
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import Question
 from rag.store.sql.evaluation_table import RunTable
 from rag.types import Event, Page

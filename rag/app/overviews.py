@@ -15,8 +15,8 @@ from rag.conversations.followups import COUNT, questions_about
 from rag.errors import RagError
 from rag.locales import Language, say
 from rag.models.sparse import SparseEncoder
+from rag.reasoning import Reasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.summarising import opening_sentence
 from rag.retrieval.answerable import estimate_answerable
 from rag.retrieval.page_map import PageMap, map_pages

@@ -14,7 +14,7 @@ from rag.errors import RagError
 from rag.ingest.chunking import Chunker
 from rag.ingest.loader import Reader
 from rag.ingest.sources import web_source
-from rag.retrieval.ledger import select_best
+from rag.retrieval.context import select_best
 from rag.retrieval.retriever import Reading
 from rag.runs.serialization import from_json
 from rag.types import Page, Passage

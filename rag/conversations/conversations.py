@@ -21,10 +21,10 @@ from rag.ingest.paste import locate_urls
 from rag.models.usage import Spent, sum_usages
 from rag.patterns import lazy_regex
 from rag.process import Process
+from rag.reasoning import Reasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import MAX_STANDALONE, find_earlier_questions
 from rag.reasoning.questions import question_problem
-from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.options import Question
 from rag.runs.run import Hooks, Run

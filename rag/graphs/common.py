@@ -18,6 +18,7 @@ from rag.background import PACE
 from rag.checking.citations import Check
 from rag.errors import ModelError
 from rag.models.usage import BUDGET_CODES, CallBudget, Spent
+from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import (
@@ -32,7 +33,6 @@ from rag.reasoning.history import (
     turns_of,
 )
 from rag.reasoning.questions import question_problem
-from rag.reasoning.reasoner import RESET
 from rag.runs.run import PreparedGraph, Run, saved_state
 from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
 from rag.text import trim_to_sentences

@@ -42,10 +42,10 @@ from rag.locales import say
 from rag.models.usage import CallBudget
 from rag.prompts import requests
 from rag.prompts.requests import passage_block, wrap_quote
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import is_thanks
-from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.runs.options import RunOptions
 from rag.runs.run import PreparedGraph, Run

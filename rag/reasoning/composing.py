@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
-from rag.reasoning.reasoner import RESET
+from rag.reasoning import RESET
 from rag.text import estimate_tokens, split_sentences
 from rag.types import Passage
 

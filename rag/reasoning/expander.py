@@ -12,9 +12,9 @@ from rag.errors import ModelError
 from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.replies import drop_intro, one_line
 from rag.retrieval.engine import Expander, Need
 from rag.retrieval.strategies import ASKS

@@ -12,7 +12,7 @@ from typing import Final
 
 from rag.models.reply_text import answer_text, drop_thoughts
 from rag.patterns import lazy_regex
-from rag.reasoning.reasoner import RESET
+from rag.reasoning import RESET
 from rag.text import join_surrogates
 
 _MARK: Final = lazy_regex(r"\[\d+\]")

@@ -32,6 +32,7 @@ from rag.types import Fate, Passage
 if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
+
 MIN_OVERLAP = 0.9
 """Share of common terms from which two texts count as the same."""
 BUDGET = 4000
@@ -351,6 +352,20 @@ def _find_neighbours(
     adjacent = (a == b) | ((page[a] == page[b]) & (ends[a] == joins[b]))
     after[left[adjacent]], before[right[adjacent]] = right[adjacent], left[adjacent]
     return before, after
+
+
+def select_best(query: str, passages: Sequence[Passage], sparse: SparseEncoder, k: int) -> list[Passage]:
+    """Return the best passages, up to k, cut to their useful part and scored by the share of the query's terms in each;
+    terms that fewer passages have weigh more."""
+    term_sets = [sparse.terms(f"{passage.title}\n{passage.text}") for passage in passages]
+    weights = {term: 1 / (1 + sum(term in sparse.terms(p.text) for p in passages)) for term in sparse.terms(query)}
+    scored = [replace(passage, score=_share(weights, own)) for passage, own in zip(passages, term_sets, strict=True)]
+    best = sorted((passage for passage in scored if passage.score > 0), key=lambda passage: -passage.score)[: 2 * k]
+    return list(assemble(best, weights, sparse, k).passages)
+
+
+def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
+    return sum(weight for term, weight in weights.items() if term in terms) / (sum(weights.values()) or 1.0)
 
 
 def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:

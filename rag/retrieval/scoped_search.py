@@ -1,21 +1,24 @@
 """A search limited to a person's filters and to the part of the library that the question names.
 
-For example "in the pricing page …", "on docs.example.com", "根据《…》".
+For example "in the pricing page …", "on docs.example.com", "根据《…》". The sources of an earlier report in the
+conversation are searched first.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.models.sparse import SparseEncoder
 from rag.patterns import lazy_regex
-from rag.retrieval.answerable import REFUSE
-from rag.retrieval.ledger import CachedEvidence, Ledger
+from rag.retrieval.answerable import REFUSE, features_of
+from rag.retrieval.context import select_best
 from rag.retrieval.page_names import MAX_PAGES, find_on_site, is_full_name, slug, words
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import EnsembleRetriever, K, Retriever
@@ -23,6 +26,11 @@ from rag.store.values import Filters
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 
+LEG: Final = "ledger"
+"""Key in the `ranks` of a passage that was found among the sources of an earlier report."""
+MIN_COVERAGE: Final = 0.7
+"""Minimum share of the question, without title terms, in one place, at which a search adds no evidence. The probability
+of an answer is less reliable here (docs/quality.md, `benchmarks.ledger`)."""
 _PAGE = "page|article|document|doc|post|website|site|web page|webpage"
 _KIND = (
     "notes|handbook|guide|manual|policy|policies|report|post-mortem|postmortem|faq|readme|changelog|documentation|docs"
@@ -66,6 +74,37 @@ _ASKING = frozenset(
     " 什么 多少 哪里 哪些 怎么 如何 为什 有什 有哪".split()
 )
 _LEFT_OVER = " \t,，、:：。"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedEvidence:
+    """Results that needed no search."""
+
+    passages: Sequence[Passage]
+
+
+@dataclass
+class Ledger:
+    """The sources of an earlier report in the conversation, which are searched first.
+
+    `read` returns the passages and may block; `idf` gives that of terms in the library.
+    """
+
+    read: Callable[[], Sequence[Passage]]
+    sparse: SparseEncoder
+    idf: Callable[[Sequence[int]], Mapping[int, float]]
+
+    def find(self, question: str, k: int) -> CachedEvidence | None:
+        """Return the passages if one place in them has nearly the whole question; else None."""
+        best = select_best(question, self.passages, self.sparse, k)
+        idf = self.idf(sorted(self.sparse.encode_query(question).indices))
+        if features_of(idf, best, self.sparse)["asked"] < MIN_COVERAGE:
+            return None
+        return CachedEvidence([replace(passage, ranks={LEG: place}) for place, passage in enumerate(best, 1)])
+
+    @cached_property
+    def passages(self) -> Sequence[Passage]:
+        return self.read()
 
 
 class ScopedSearch:

@@ -21,9 +21,9 @@ from rag.checking.verifier import Verifier
 from rag.errors import RagError
 from rag.models.usage import CallBudget, Spent
 from rag.prompts.requests import mark_run
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import SURE
 from rag.retrieval.context import merge_passages
 from rag.retrieval.scoped_search import ScopedSearch

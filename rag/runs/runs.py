@@ -14,8 +14,8 @@ from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
 from rag.models.usage import CallBudget, Meter, Spent
+from rag.reasoning import Reasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import (

@@ -13,8 +13,8 @@ from rag.config import load_settings
 from rag.graphs.answer.graph import read_decision, retrieve_tool
 from rag.graphs.modes import MODES
 from rag.models.chat import build_chat_model
+from rag.reasoning import RESET, Reasoner
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.reasoner import RESET, Reasoner
 from rag.runs.runs import Runs
 from rag.text import terms
 from rag.types import Passage, RunMode

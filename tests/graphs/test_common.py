@@ -12,8 +12,8 @@ import pytest
 
 from rag.background import PACE
 from rag.graphs.common import collect
+from rag.reasoning import RESET
 from rag.reasoning.history import MemoryKind
-from rag.reasoning.reasoner import RESET
 from rag.runs.options import RunOptions
 from tests.conversations.test_conversations import Talk
 from tests.reasoning.test_over_http import _reasoner

@@ -15,8 +15,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from rag.errors import ModelError
 from rag.graphs.answer.graph import retrieve_tool
 from rag.prompts import requests
+from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner, Grades
-from rag.reasoning.reasoner import RESET
 from rag.types import Passage
 from tests.support.answering import BRIDGE, TEA, passage
 from tests.support.fake_model import QueueModel

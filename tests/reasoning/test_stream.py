@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from rag.models.reply_text import drop_thoughts
-from rag.reasoning.reasoner import RESET
+from rag.reasoning import RESET
 from rag.reasoning.replies import ShownText, join_halves
 
 SIGN = "NOT_IN_PAGES"

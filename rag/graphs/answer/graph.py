@@ -40,7 +40,7 @@ from rag.models.usage import BUDGET_CODES
 from rag.patterns import lazy_regex
 from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
-from rag.retrieval.ledger import LEG
+from rag.retrieval.scoped_search import LEG
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import record, step_note
 from rag.text import join_surrogates

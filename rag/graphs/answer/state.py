@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import (
@@ -24,7 +25,6 @@ from rag.reasoning.history import (
     exchanges_of,
     turns_of,
 )
-from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import RunOptions
 from rag.runs.serialization import NoticeRecord
 from rag.types import Passage, RunMode

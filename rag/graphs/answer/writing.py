@@ -28,10 +28,10 @@ from rag.graphs.answer.state import (
 )
 from rag.graphs.common import collect, question_of, stream_piece
 from rag.models.usage import BUDGET_CODES
+from rag.reasoning import RESET, Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
 from rag.reasoning.questions import is_third_language
-from rag.reasoning.reasoner import RESET, Reasoner
 from rag.retrieval.answerable import DOUBT, IMPROBABLE, MIN_ANSWERED, REFUSE, SURE, combine_odds
 from rag.runs.serialization import notice_of, record, step_note
 from rag.text import strip_citations, terms

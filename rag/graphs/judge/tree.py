@@ -20,9 +20,9 @@ from typing_extensions import TypedDict
 from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.judge import MAX_JUDGED, ChatJudge, RuleJudge, Score
-from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import RunOptions, TreeOrder
 from rag.runs.serialization import NoticeRecord, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change

@@ -37,7 +37,7 @@ from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.research import ChatResearcher, Part, RuleResearcher
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import BUDGET, is_touching
-from rag.retrieval.ledger import LEG
+from rag.retrieval.scoped_search import LEG
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import end_update, passage_of, record, step_note
 from rag.types import Notice, Passage

@@ -47,7 +47,7 @@ from rag.locales import say
 from rag.reasoning.history import MAX_STANDALONE
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
-from rag.retrieval.ledger import LEG
+from rag.retrieval.scoped_search import LEG
 from rag.runs.serialization import NoticeRecord, record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import question_language, unique_terms

@@ -15,7 +15,7 @@ import streamlit as st
 
 from rag.graphs.modes import removal_notice, saving_notice
 from rag.locales import say
-from rag.retrieval.ledger import LEG
+from rag.retrieval.scoped_search import LEG
 from rag.tools import describe_use
 from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
 from rag.ui.chat.asking import ask, ask_first

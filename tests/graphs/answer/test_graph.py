@@ -18,8 +18,8 @@ from rag.graphs.answer.state import LoopContext
 from rag.graphs.modes import MODES
 from rag.locales import say
 from rag.models.usage import CallBudget
+from rag.reasoning import RESET
 from rag.reasoning.history import make_call
-from rag.reasoning.reasoner import RESET
 from rag.runs.runs import Runs
 from rag.types import Notice
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ScriptedReasoner, ask, nodes_of, passage

@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from rag.config import load_settings
 from rag.locales import say
 from rag.models.chat import build_chat_model
+from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.values import Filters
