@@ -17,7 +17,6 @@ from rag.checking.terms import read_terms
 from rag.locales import say
 from rag.patterns import lazy_regex
 from rag.reasoning.questions import asks, is_about_conversation
-from rag.retrieval.engine import MAX_TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese, strip_citations
 from rag.types import Exchange, Notice, Step
 
@@ -240,6 +239,8 @@ def _content_terms(text: str) -> set[str]:
 
 def questions_before(history: Sequence[Exchange]) -> list[str]:
     """Return the last questions to include in a search, in standalone form, oldest first, without asides."""
+    from rag.retrieval.engine import MAX_TURNS  # loads the encoders
+
     questions = [turn.meant for turn in history if not turn.aside and not is_about_conversation(turn.meant)]
     return [question[:MAX_STANDALONE] for question in questions][-MAX_TURNS:]
 
