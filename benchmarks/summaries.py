@@ -22,7 +22,7 @@ from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import format_mean
 from rag.evaluation.evidence import squash
-from rag.reasoning.summarising import leading, sections_of, select_parts, select_sentences
+from rag.graphs.summary.gathering import leading, sections_of, select_parts, select_sentences
 from rag.text import terms
 
 _STRETCH = 12_000  # characters of a long document that count as a page

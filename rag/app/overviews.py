@@ -13,11 +13,11 @@ from typing import Final
 from rag.app.models import Models
 from rag.conversations.followups import COUNT, questions_about
 from rag.errors import RagError
+from rag.graphs.summary.gathering import opening_sentence
 from rag.locales import Language, say
 from rag.models.sparse import SparseEncoder
 from rag.reasoning import Reasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.summarising import opening_sentence
 from rag.retrieval.answerable import estimate_answerable
 from rag.retrieval.page_map import PageMap, map_pages
 from rag.store.qdrant.library import Library
