@@ -37,7 +37,7 @@ from rag.runs.run import PreparedGraph, Run, saved_state
 from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
 from rag.text import trim_to_sentences
 from rag.tracing import span
-from rag.types import Exchange, Notice, Outcome, because
+from rag.types import Exchange, Notice, Outcome, Passage, because
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +74,14 @@ def blank_fields(question: str) -> Conversing:
         "outcome": None,
         "notice": None,
     }
+
+
+def merge_by_id(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """Merge the fields of `new` into the records with the same ids; new records come last."""
+    merged: dict[str, Any] = {one["id"]: one for one in old}
+    for one in new:
+        merged[one["id"]] = {**merged.get(one["id"], {}), **one}
+    return list(merged.values())
 
 
 def question_of(state: Mapping[str, Any]) -> str:
@@ -313,6 +321,14 @@ async def check_text_so_far(run: Run) -> dict[str, Any]:
     passages = [passage_of(data) for data in run.state.get("passages", ())]
     result = (await asyncio.to_thread(Check, text, passages)).result()
     return {**result.plain(), "outcome": "caveat" if result.text else "failed"}
+
+
+async def check_quotes(quotes: AsyncIterator[str], passages: Sequence[Passage]) -> dict[str, Any]:
+    """Return the result of a run interrupted before it wrote: these quotes of the passages, checked."""
+    text = "".join([piece async for piece in quotes])
+    result = (await asyncio.to_thread(Check, text, passages)).result()
+    records = [asdict(passage) for passage in passages]
+    return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}
 
 
 def require_quoter(run: Run) -> ExtractiveReasoner:

@@ -18,13 +18,14 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, Send
 
-from rag.checking.citations import Check, CheckedText, check_with
+from rag.checking.citations import CheckedText, check_with
 from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
 from rag.graphs.common import (
     CALLS_RESERVED,
     Result,
     check_question,
+    check_quotes,
     check_text_so_far,
     limit_reached,
     model_or_rules,
@@ -325,10 +326,7 @@ def _end_state(
 async def _quote_tree(state: TreeState, context: TreeContext) -> dict[str, Any]:
     """Return an answer of quotes from the results of an interrupted run."""
     passages = await asyncio.to_thread(_passages_of_tree, state, context)
-    text = "".join([piece async for piece in _stream_quotes(state, passages, context)])
-    result = (await asyncio.to_thread(Check, text, passages)).result()
-    records = [asdict(passage) for passage in passages]
-    return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}
+    return await check_quotes(_stream_quotes(state, passages, context), passages)
 
 
 @cache

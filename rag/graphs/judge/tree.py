@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, blank_fields
+from rag.graphs.common import Conversing, blank_fields, merge_by_id
 from rag.models.usage import CallBudget
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
@@ -97,14 +97,6 @@ class NodeRecord(TypedDict, total=False):
     ms: float
 
 
-def _merge_nodes(old: Sequence[NodeRecord], new: Sequence[NodeRecord]) -> list[NodeRecord]:
-    """Merge the fields of `new` into the nodes; new nodes come last."""
-    merged: dict[str, Any] = {node["id"]: node for node in old}
-    for node in new:
-        merged[node["id"]] = {**merged.get(node["id"], {}), **node}
-    return list(merged.values())
-
-
 def _merge_ledgers(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Merge two ledgers; a passage that two searches found has all text read of it."""
     both = dict(old)
@@ -113,7 +105,7 @@ def _merge_ledgers(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str
     return both
 
 
-_Nodes = Annotated[list[NodeRecord], _merge_nodes]
+_Nodes = Annotated[list[NodeRecord], merge_by_id]
 _Ledger = Annotated[dict[str, dict[str, Any]], _merge_ledgers]
 _Notes = Annotated[list[NoticeRecord], operator.add]
 

@@ -21,6 +21,7 @@ from rag.errors import ModelError
 from rag.graphs.common import (
     CALLS_RESERVED,
     Result,
+    check_quotes,
     check_text_so_far,
     prepare_graph,
     question_of,
@@ -227,12 +228,7 @@ async def _repair(check: Check, passages: Sequence[Passage], question: str, cont
 async def _quote_findings(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
     """Return a report of quotes from the findings, for a run interrupted before it had one."""
     passages = await asyncio.to_thread(_passages_of_steps, state, context)
-    text = "".join(
-        [piece async for piece in context.rules.report(question_of(state), _parts(state, passages), passages)]
-    )
-    result = (await asyncio.to_thread(Check, text, passages)).result()
-    records = [asdict(passage) for passage in passages]
-    return {**result.plain(), "passages": records, "outcome": "caveat" if result.text else "failed"}
+    return await check_quotes(context.rules.report(question_of(state), _parts(state, passages), passages), passages)
 
 
 def _end_state(

@@ -86,9 +86,9 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
     leaves = model is None and may_leave(state, context)
     is_answered = await asyncio.to_thread(context.holds, question) if leaves else True
     web_steps = [] if is_answered else [_web_question(state, "research_web_too")]
-    steps = number_steps([*draft.steps, *web_steps], (), "plan")
+    steps = _number_steps([*draft.steps, *web_steps], (), "plan")
     aspects = [asdict(one) for one in draft.aspects]
-    stream_plan(runtime, steps)
+    _stream_plan(runtime, steps)
     unclear = "" if state["clarified"] else draft.unclear
     update = {"aspects": aspects, "plan": Overwrite(steps), "notes": notes, "unclear": unclear}
     return update, step_note("planned", steps=[step["sub_question"] for step in steps])
@@ -103,7 +103,7 @@ async def approve(state: ResearchState, runtime: Running) -> Result:
         return {"clarified": meaning, "standalone": standalone}, step_note("clarified", question=standalone)
     changes = [Change(str(change["kind"]), change.get("data", {})) for change in reply.get("changes", ())]
     steps = apply_changes(state["plan"], changes)
-    stream_plan(runtime, steps)
+    _stream_plan(runtime, steps)
     return {"plan": Overwrite(steps)}, step_note("approved")
 
 
@@ -116,7 +116,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     steps = _keep_in_library(steps) if state["web"] == "no" else steps
     is_stopped = any(change.kind == "finish" for change in changes)
     stop = "stopped_by_person" if is_stopped else _end_reason(state, context)
-    ready = [] if stop else _ready_steps(steps)[: min(context.limits.at_once, searches_left(state, context))]
+    ready = [] if stop else _ready_steps(steps)[: min(context.limits.at_once, _searches_left(state, context))]
     if _needs_consent(ready, state, context):
         return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")
     ready_ids = {step["id"] for step in ready}
@@ -125,7 +125,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     update: dict[str, Any] = {"plan": Overwrite(updated), "round": round_}
     if stop:
         update["stop"] = record(Notice(f"research_{stop}"))
-    stream_plan(runtime, updated)
+    _stream_plan(runtime, updated)
     return update, step_note("dispatched", steps=[step["sub_question"] for step in ready])
 
 
@@ -176,7 +176,7 @@ async def step(state: StepInput, runtime: Running) -> Result:
         failure: StepRecord = {"id": current["id"], "status": "failed", "failure": record(error.notice)}
         update = {"plan": [failure], "past": [_build_past_step(current, "", ())], "searches": 1}
         detail = step_note("step_failed", sub_question=current["sub_question"], reason=error.code)
-    stream_plan(runtime, update["plan"])
+    _stream_plan(runtime, update["plan"])
     return update, detail
 
 
@@ -246,7 +246,7 @@ def _build_task(state: StepInput) -> Task:
     current = state["step"]
     step = SubQuestion(current["sub_question"], keywords=tuple(current["keywords"]), section=current["section"])
     headings = tuple(filter(None, dict.fromkeys([current["section"], *state["headings"]])))
-    return Task(state["question"], step, aspects_of(state["aspects"]), tuple(state["past"]), headings)
+    return Task(state["question"], step, _aspects_of(state["aspects"]), tuple(state["past"]), headings)
 
 
 def _ledger_entries(step_id: str, passages: Sequence[Passage], reading: Reading, source: Tool) -> dict[str, Entry]:
@@ -273,7 +273,7 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     """Review the results of a round, and decide how to continue."""
     context = runtime.context
     earlier, latest = state["past"][: state["reviewed"]], state["past"][state["reviewed"] :]
-    gain = len(covered_aspects(latest) - covered_aspects(earlier))
+    gain = len(_covered_aspects(latest) - _covered_aspects(earlier))
     gains = [*state["gain"], gain]
     update: dict[str, Any] = {"gain": gains, "reviewed": len(state["past"]), "spent": usage(context)}
     is_done = _is_done(state, context)
@@ -288,8 +288,8 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     if (context.model is None or not new) and not _open_steps(state["plan"]) and _should_search_web(state, context):
         new = [_web_question(state, "research_to_web")]
     if new:
-        update |= {"plan": number_steps(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
-        stream_plan(runtime, update["plan"])
+        update |= {"plan": _number_steps(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
+        _stream_plan(runtime, update["plan"])
     elif (choice.action == "finish" or not _open_steps(state["plan"])) and not await _has_new_steps(state, context):
         code = "complete" if len(state["met"]) == len(state["aspects"]) else "plan_done"
         update["stop"] = record(Notice(f"research_{code}"))
@@ -359,7 +359,7 @@ def _build_progress(state: ResearchState) -> Progress:
         tuple(step.get("query") or step["sub_question"] for step in finished),
         tuple(tuple(step_passages(state, step["id"])) for step in finished),
         tuple(step["summary"] for step in finished if step.get("summary")),
-        tuple(aspect for aspect in aspects_of(state["aspects"]) if aspect.id not in covered),
+        tuple(aspect for aspect in _aspects_of(state["aspects"]) if aspect.id not in covered),
         tuple(step["sub_question"] for step in _open_steps(state["plan"])),
     )
 
@@ -374,7 +374,7 @@ def _select_new(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQ
     return [step for step in steps if unique_terms(step.text) not in existing]
 
 
-def number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: Any) -> list[StepRecord]:
+def _number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: Any) -> list[StepRecord]:
     """Return the steps as records, with ids that continue those of `before`."""
     first = len(before) + 1
     ids = [f"s{first + place}" for place in range(len(steps))]
@@ -394,11 +394,11 @@ def number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by:
     ]
 
 
-def aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
+def _aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
     return tuple(Aspect(one["id"], one["text"], one["kind"]) for one in records)
 
 
-def stream_plan(runtime: Running, steps: Sequence[StepRecord]) -> None:
+def _stream_plan(runtime: Running, steps: Sequence[StepRecord]) -> None:
     """Stream the steps and the run's usage, for display."""
     context = runtime.context
     runtime.stream_writer({"plan": {"steps": list(steps), **usage_fields(context, deadline(context))}})
@@ -407,10 +407,10 @@ def stream_plan(runtime: Running, steps: Sequence[StepRecord]) -> None:
 def _end_reason(state: ResearchState, context: ResearchContext) -> str:
     """Return why no more steps may start, or ""."""
     is_last_round = state["round"] >= context.limits.rounds
-    return limit_reached(context, searches_left(state, context)) or ("budget_rounds" if is_last_round else "")
+    return limit_reached(context, _searches_left(state, context)) or ("budget_rounds" if is_last_round else "")
 
 
-def searches_left(state: ResearchState, context: ResearchContext) -> int:
+def _searches_left(state: ResearchState, context: ResearchContext) -> int:
     limits = context.limits
     default = limits.searches if context.model is not None else limits.searches_by_rules
     return max(0, (context.options.searches or default) - state["searches"])
@@ -434,5 +434,5 @@ def _found_before(state: ResearchState, step_id: str, round_: Sequence[str]) -> 
     return bool(first) and len(repeated) >= _KNOWN_SHARE * len(first)
 
 
-def covered_aspects(past: Sequence[PastStep]) -> set[str]:
+def _covered_aspects(past: Sequence[PastStep]) -> set[str]:
     return {aspect for past_step in past for aspect in past_step["met"]}

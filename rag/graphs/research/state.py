@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, blank_fields
+from rag.graphs.common import Conversing, blank_fields, merge_by_id
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research import AspectKind, ChatResearcher, Leg, RuleResearcher, Tool
@@ -103,21 +103,13 @@ class PastStep(TypedDict):
     met: list[str]
 
 
-class DecisionRecord(TypedDict):
+class _DecisionRecord(TypedDict):
     action: str
     justification: str
     by: Literal["model", "rules"]
 
 
-def merge_steps(old: Sequence[StepRecord], new: Sequence[StepRecord]) -> list[StepRecord]:
-    """Merge the fields of `new` into the steps of the plan; new steps come last."""
-    merged: dict[str, Any] = {step["id"]: step for step in old}
-    for step in new:
-        merged[step["id"]] = {**merged.get(step["id"], {}), **step}
-    return list(merged.values())
-
-
-def merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
+def _merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
     """Merge two ledgers; a passage that two steps found appears once, with all text read of it."""
     both = dict(old)
     for key, entry in new.items():
@@ -128,7 +120,7 @@ def merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[st
 
 def _merge_entries(one: Entry, other: Entry) -> Entry:
     return {
-        "passage": asdict(merge_readings(entry_passage(one), entry_passage(other))),
+        "passage": asdict(merge_readings(_entry_passage(one), _entry_passage(other))),
         "ranks": {**one["ranks"], **other["ranks"]},
         "distilled": list(dict.fromkeys([*one["distilled"], *other["distilled"]])),
         "source": one["source"],
@@ -136,7 +128,7 @@ def _merge_entries(one: Entry, other: Entry) -> Entry:
     }
 
 
-def append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
+def _append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*old, *new]))
 
 
@@ -150,12 +142,12 @@ class ResearchState(Conversing, total=False):
     """
 
     aspects: list[AspectRecord]
-    plan: Annotated[list[StepRecord], merge_steps]
-    ledger: Annotated[dict[str, Entry], merge_ledgers]
+    plan: Annotated[list[StepRecord], merge_by_id]
+    ledger: Annotated[dict[str, Entry], _merge_ledgers]
     past: Annotated[list[PastStep], operator.add]
-    met: Annotated[list[str], append_unique]
+    met: Annotated[list[str], _append_unique]
     searches: Annotated[int, operator.add]
-    decisions: list[DecisionRecord]
+    decisions: list[_DecisionRecord]
     gain: list[int]
     revisions: int
     round: int
@@ -235,14 +227,14 @@ def may_leave(state: ResearchState, context: ResearchContext) -> bool:
     return context.web is not None and (context.options.web == "allowed" or state["web"] == "yes")
 
 
-def entry_passage(entry: Entry) -> Passage:
+def _entry_passage(entry: Entry) -> Passage:
     return passage_of(entry["passage"])
 
 
 def step_passages(state: ResearchState, step_id: str) -> list[Passage]:
     """Return the passages that a step found, best first."""
     ranked = [(entry["ranks"][step_id], entry) for entry in state["ledger"].values() if step_id in entry["ranks"]]
-    return [entry_passage(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]
+    return [_entry_passage(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]
 
 
 def apply_changes(steps: Sequence[StepRecord], changes: Sequence[Change]) -> list[StepRecord]:
