@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -18,7 +18,7 @@ from rag.patterns import lazy_regex
 from rag.prompts import requests
 from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
 from rag.reasoning import RESET
-from rag.text import estimate_tokens, split_sentences
+from rag.text import estimate_tokens
 from rag.types import Passage
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ _LABEL: Final = 40  # tokens of a passage's tags and title
 _MAX_CONCURRENT: Final = 4  # requests to a server
 _MARK: Final = lazy_regex(r"\[(\d{1,3})\]")
 _SCORE: Final = lazy_regex(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1,3})[^\n]{0,20}\s*+$", re.IGNORECASE)
-_GAP: Final = " … "
-_NEIGHBOUR_SHARE: Final = 0.4  # of the better neighbour's value: it may have the noun of a pronoun
-_RANK_COST: Final = 0.05  # deducted from each sentence's value per place of its passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,47 +178,3 @@ def parse_notes(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbere
         if marks and (text := _MARK.sub("", line).strip()):
             texts.setdefault(marks[0], []).append(text)
     return [(number, replace(passages[number], text="\n".join(notes))) for number, notes in sorted(texts.items())]
-
-
-def distil(passages: Sequence[Passage], worth: Callable[[str], float], share: float) -> list[Passage]:
-    """Return the passages in order with about `share` of their text: the best sentences of all by `worth`.
-
-    An ellipsis marks each gap. Every passage keeps at least its best sentence, so that the numbers do not change.
-    Offsets are those of the whole passage.
-    """
-    if share >= 1.0:
-        return list(passages)
-    spans = [split_sentences(passage.text) for passage in passages]
-    room = share * sum(len(passage.text) for passage in passages)
-    ranked = sorted(
-        (
-            (-value + _RANK_COST * place, place, index)
-            for place, passage in enumerate(passages)
-            for index, value in enumerate(_values(passage.text, spans[place], worth))
-        )
-    )
-    selected: list[set[int]] = [set() for _ in passages]
-    for _, place, index in ranked:
-        start, end = spans[place][index]
-        if room >= end - start or not selected[place]:
-            selected[place].add(index)
-            room -= end - start
-    return [replace(passage, text=_join(passage.text, spans[i], selected[i])) for i, passage in enumerate(passages)]
-
-
-def _values(text: str, spans: Sequence[tuple[int, int]], worth: Callable[[str], float]) -> list[float]:
-    values = [worth(text[start:end]) for start, end in spans]
-    return [
-        value + _NEIGHBOUR_SHARE * max(values[i - 1] if i else 0.0, values[i + 1] if i + 1 < len(values) else 0.0)
-        for i, value in enumerate(values)
-    ]
-
-
-def _join(text: str, spans: Sequence[tuple[int, int]], selected: set[int]) -> str:
-    out = ""
-    for index in sorted(selected):
-        start, end = spans[index]
-        follows = index - 1 in selected
-        lead = text[spans[index - 1][1] : start] if follows else (_GAP if out else "")
-        out += lead + text[start:end]
-    return out

@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
@@ -25,7 +25,6 @@ from rag.models.answer_reader import AnswerReader, Line
 from rag.models.embedding import SentenceModel
 from rag.models.sparse import SparseEncoder, fold
 from rag.patterns import lazy_regex
-from rag.reasoning.composing import distil
 from rag.reasoning.history import answer_from_conversation, exchanges_of, make_call
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.answerable import is_across
@@ -36,6 +35,7 @@ from rag.types import Passage
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.tools import BaseTool
+
 
 Term = TypeVar("Term", int, str)
 
@@ -68,6 +68,9 @@ _BATCH: Final = 16
 """Sentences per batch of these, so that a question asked meanwhile need not wait for all."""
 _MAX_CHARACTERS: Final = 600
 
+_GAP: Final = " … "
+_NEIGHBOUR_SHARE: Final = 0.4  # of the better neighbour's value: it may have the noun of a pronoun
+_RANK_COST: Final = 0.05  # deducted from each sentence's value per place of its passage
 _ASKS_QUANTITY = lazy_regex(
     r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
     r"|\bwhat (?:year|date|percent\w*|number|day|time|age|price|cost)\b|\b(?:in|which) (?:what |which )?year\b"
@@ -419,3 +422,50 @@ def _is_new(sentence: Sentence, selected: Sequence[Sentence]) -> bool:
 
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def distil(passages: Sequence[Passage], worth: Callable[[str], float], share: float) -> list[Passage]:
+    """Return the passages in order with about `share` of their text: the best sentences of all by `worth`.
+
+    An ellipsis marks each gap. Every passage keeps at least its best sentence, so that the numbers do not change.
+    Offsets are those of the whole passage.
+    """
+    if share >= 1.0:
+        return list(passages)
+    spans = [split_sentences(passage.text) for passage in passages]
+    room = share * sum(len(passage.text) for passage in passages)
+    ranked = sorted(
+        (
+            (-value + _RANK_COST * place, place, index)
+            for place, passage in enumerate(passages)
+            for index, value in enumerate(_sentence_values(passage.text, spans[place], worth))
+        )
+    )
+    selected: list[set[int]] = [set() for _ in passages]
+    for _, place, index in ranked:
+        start, end = spans[place][index]
+        if room >= end - start or not selected[place]:
+            selected[place].add(index)
+            room -= end - start
+    return [
+        replace(passage, text=_join_sentences(passage.text, spans[i], selected[i]))
+        for i, passage in enumerate(passages)
+    ]
+
+
+def _sentence_values(text: str, spans: Sequence[tuple[int, int]], worth: Callable[[str], float]) -> list[float]:
+    values = [worth(text[start:end]) for start, end in spans]
+    return [
+        value + _NEIGHBOUR_SHARE * max(values[i - 1] if i else 0.0, values[i + 1] if i + 1 < len(values) else 0.0)
+        for i, value in enumerate(values)
+    ]
+
+
+def _join_sentences(text: str, spans: Sequence[tuple[int, int]], selected: set[int]) -> str:
+    out = ""
+    for index in sorted(selected):
+        start, end = spans[index]
+        follows = index - 1 in selected
+        lead = text[spans[index - 1][1] : start] if follows else (_GAP if out else "")
+        out += lead + text[start:end]
+    return out

@@ -138,6 +138,8 @@ def model_asker(chat: ChatReasoner) -> AskModel:
     return ask
 
 
+# The options in a message, and its parts
+
 _MODES: Final = {
     "fast": r"fast|quick|快速|快答",
     "deep": r"deep|thorough|深度|深入",

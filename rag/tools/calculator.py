@@ -167,6 +167,8 @@ def _format(number: Decimal) -> tuple[str, bool]:
     return text.rstrip("0").rstrip(".") if is_plain and "." in text else text, short == number
 
 
+# Expressions
+
 _HAN_UNITS: Final = "|".join(sorted((name for name in UNITS if not re.search("[a-z°]", name, re.I)), key=len)[::-1])
 _TOKEN: Final = lazy_regex(
     r"\s*+(?:(?P<number>(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d++)?(?:[eE][+-]?\d++)?|\.\d++)"

@@ -10,15 +10,8 @@ import pytest
 from rag.prompts.requests import answer as answer_prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import (
-    Plan,
-    Way,
-    choose_plan,
-    distil,
-    fitting_share,
-    group_passages,
-    parse_score,
-)
+from rag.reasoning.composing import Plan, Way, choose_plan, fitting_share, group_passages, parse_score
+from rag.reasoning.extractive import distil
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage
