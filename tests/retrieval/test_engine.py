@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.engine import HALF_WEIGHT_TERMS, MAX_TURNS, dense_query, sparse_query, term_weights
+from rag.retrieval.engine import HALF_WEIGHT_TERMS, MAX_TURNS, dense_query, fuse_by_score, sparse_query, term_weights
 from tests.support.hashed_model import HashedModel
 
 SPARSE = SparseEncoder()
@@ -55,3 +55,26 @@ def test_the_vector_leans_towards_the_question_before_unless_the_model_cannot_re
     assert float(vector @ earlier) > float(alone @ earlier) and float(vector @ alone) > float(vector @ earlier)
     assert np.linalg.norm(vector) == pytest.approx(1.0)
     assert np.allclose(dense_query("How wide?", ["阿苏山在哪里？"], model, SPARSE), alone, atol=1e-6)
+
+
+def test_each_leg_is_divided_by_its_best() -> None:
+    fused = fuse_by_score({"dense": {"a": 0.8, "b": 0.4}, "sparse": {"a": 5.0, "b": 10.0}}, dense_weight=0.5)
+    assert fused == pytest.approx({"a": 0.5 * 1.0 + 0.5 * 0.5, "b": 0.5 * 0.5 + 0.5 * 1.0})
+
+
+def test_a_missing_dense_score_is_the_lowest_found_and_a_missing_keyword_score_is_none() -> None:
+    fused = fuse_by_score({"dense": {"a": 0.8, "b": 0.4}, "sparse": {"c": 10.0, "a": 5.0}}, dense_weight=0.5)
+    assert fused["c"] == pytest.approx(0.5 * 0.5 + 0.5 * 1.0)
+    assert fused["b"] == pytest.approx(0.5 * 0.5)
+
+
+def test_one_leg_alone_counts_fully() -> None:
+    assert fuse_by_score({"sparse": {"a": 4.0, "b": 1.0}}) == {"a": 1.0, "b": 0.25}
+
+
+def test_nothing_found() -> None:
+    assert fuse_by_score({"dense": {}, "sparse": {}}) == {}
+
+
+def test_scores_of_zero_and_less_do_not_divide() -> None:
+    assert fuse_by_score({"dense": {"a": -0.2, "b": -0.4}, "sparse": {"a": 2.0}})["a"] == pytest.approx(0.5)
