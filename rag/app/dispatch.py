@@ -15,10 +15,9 @@ from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.answerable import SURE
-from rag.retrieval.ledger import CachedEvidence
 from rag.retrieval.page_names import find_named_pages, find_nearest
 from rag.retrieval.page_reader import PageReader
-from rag.retrieval.scoped_search import ScopedSearch
+from rag.retrieval.scoped_search import CachedEvidence, ScopedSearch
 from rag.routing.classifier import ROUTES, Route, Routed, read_message
 from rag.routing.router import InlineOptions, Router, model_asker, question_of, read_options, split_pasted
 from rag.runs.options import Question
