@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import CallBatcher
-from rag.models.sentence_index import index_sentences, pack
-from rag.models.sparse import SparseEncoder, join_vectors, lexical_of
+from rag.models.sparse import SparseEncoder, index_sentences, join_vectors, lexical_of, pack_sentences
 from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
 
@@ -78,7 +77,7 @@ class ChunkEncoder:
             if head := lexical_of(self._model):
                 for i, lexical in zip(todo, head.encode([texts[i] for i in todo]), strict=True):
                     sparse[i] = join_vectors(sparse[i], lexical)
-        sentences = [pack(index_sentences(chunk.text, self._sparse), len(chunk.text)) for chunk in chunks]
+        sentences = [pack_sentences(index_sentences(chunk.text, self._sparse), len(chunk.text)) for chunk in chunks]
         return NewChunks(chunks, dense, readable, sparse, hashes, sentences)
 
     def _encode_dense(self, texts: Sequence[str]) -> Vectors:

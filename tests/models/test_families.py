@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.errors import ModelError
-from rag.models.families import family_of
+from rag.models.model_files import family_of
 
 ZH = "为这个句子生成表示以用于检索相关文章："
 EN = "Represent this sentence for searching relevant passages: "

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.models.sentence_index import index_sentences, pack, unpack
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, index_sentences, pack_sentences, unpack_sentences
 from rag.text import sentence_spans
 
 ENCODER = SparseEncoder()
@@ -24,7 +23,7 @@ TEXTS = (
 @pytest.mark.parametrize("text", TEXTS)
 def test_an_index_survives_packing(text: str) -> None:
     index = index_sentences(text, ENCODER)
-    again = unpack(pack(index, len(text)), text)
+    again = unpack_sentences(pack_sentences(index, len(text)), text)
     assert again is not None
     assert all(np.array_equal(one, other) for one, other in zip(index, again, strict=True))
 
@@ -42,22 +41,22 @@ def test_a_row_needs_the_header_of_its_table() -> None:
 
 
 def test_the_index_of_another_text_is_refused() -> None:
-    packed = pack(index_sentences(TEXTS[0], ENCODER), len(TEXTS[0]))
-    assert unpack(packed, TEXTS[0] + " Gulls nest there.") is None
+    packed = pack_sentences(index_sentences(TEXTS[0], ENCODER), len(TEXTS[0]))
+    assert unpack_sentences(packed, TEXTS[0] + " Gulls nest there.") is None
 
 
 def test_a_text_with_offsets_beyond_16_bits_has_no_packed_index() -> None:
     text = "Gulls nest there. " * 4000
-    assert pack(index_sentences(text, ENCODER), len(text)) == ""
-    assert unpack("", text) is None
+    assert pack_sentences(index_sentences(text, ENCODER), len(text)) == ""
+    assert unpack_sentences("", text) is None
 
 
 @given(at=st.integers(0, 10_000), value=st.integers(0, 255), cut=st.integers(0, 40))
 def test_a_damaged_index_is_refused_or_stays_within_the_text(at: int, value: int, cut: int) -> None:
     text = TEXTS[0]
-    data = bytearray(base64.b64decode(pack(index_sentences(text, ENCODER), len(text))))
+    data = bytearray(base64.b64decode(pack_sentences(index_sentences(text, ENCODER), len(text))))
     data[at % len(data)] = value
-    index = unpack(base64.b64encode(data[: len(data) - cut]).decode(), text)
+    index = unpack_sentences(base64.b64encode(data[: len(data) - cut]).decode(), text)
     if index is not None:
         count = len(index.start)
         edges = np.stack((index.start, index.end), axis=1).ravel()
