@@ -19,11 +19,13 @@ from rag.reading.extraction.grid import name_table_parts
 from rag.reading.extraction.listings import write_listings
 from rag.reading.extraction.main_text import main_text
 from rag.reading.extraction.metadata import (
+    Facts,
     Head,
     find_author,
     find_dates,
     language_of,
     name_of,
+    read_facts,
     read_head,
     shorten_title,
     site_of,
@@ -32,7 +34,6 @@ from rag.reading.extraction.notation import mark_struck, write_notation
 from rag.reading.extraction.panels import name_panels, open_panels
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import segment
-from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, drop, find_hidden, is_hidden, is_huge, parse
 from rag.reading.parser import Extracted
 from rag.reading.quality import has_player, page_signals

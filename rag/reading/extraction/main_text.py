@@ -20,10 +20,10 @@ from typing import Any
 
 from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, describe, load_forest, words_of
 from rag.reading.extraction.grid import data_tables, table_of
+from rag.reading.extraction.metadata import Facts, Thing, kinds_of, strip_tags, text_of
 from rag.reading.extraction.panels import LABEL
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
-from rag.reading.extraction.structured import Facts, Thing, kinds_of, strip_tags, text_of
 from rag.reading.extraction.tree import flat_text
 
 _LACKING_SHARE = 0.4

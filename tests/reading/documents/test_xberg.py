@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rag.errors import IngestError
-from rag.reading.documents.xberg import read_office
+from rag.reading.documents.small_formats import read_office
 from rag.web.media import MSG, ODP, ODS, RTF, XLS
 from tests.support import office
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag.reading.extraction.metadata import find_author, find_dates, iso_date
-from rag.reading.extraction.structured import read_facts
+from rag.reading.extraction.metadata import find_author, find_dates, iso_date, read_facts
 from rag.reading.extraction.tree import parse
 
 

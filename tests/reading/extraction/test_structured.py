@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.reading.extraction.main_text import find_unseen_passages
-from rag.reading.extraction.structured import Facts, read_facts, strip_tags, text_of
+from rag.reading.extraction.metadata import Facts, read_facts, strip_tags, text_of
 from rag.reading.extraction.tree import parse
 
 
