@@ -44,7 +44,7 @@ from rag.evaluation.statistics import Difference
 from rag.graphs.modes import MODES
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
-from rag.ingest.jobs import JobItem, JobView
+from rag.ingest.jobs.service import JobView
 from rag.ingest.sources import Source
 from rag.locales import say
 from rag.models.servers import with_sampling
@@ -70,6 +70,7 @@ from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.registry import list_libraries
 from rag.store.sql.database import Database
+from rag.store.sql.job_table import JobItem
 from rag.store.values import Filters
 from rag.text import is_chinese
 from rag.types import SAVED, Answer, Event, Notice, Page, Retrieval, RunMode

@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 from rag.app.imports import Imports
 from rag.dates import find_period
 from rag.errors import RagError
-from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.page_names import find_named_pages, find_nearest
 from rag.retrieval.page_reader import PageReader
@@ -23,6 +22,7 @@ from rag.routing.wishes import InlineOptions, question_of, read_options, split_p
 from rag.runs.options import Question
 from rag.runs.run import Run
 from rag.store.sql.database import Database
+from rag.store.sql.job_table import JobItem
 from rag.store.values import Filters
 from rag.text import question_language
 from rag.types import SAVED, Notice, Page

@@ -15,8 +15,8 @@ from rag.app.models import Models
 from rag.config import Settings
 from rag.errors import StoreError
 from rag.ingest.chunking import get_chunker
-from rag.ingest.discovery import SiteKind, SitePlan
-from rag.ingest.jobs import ExternalJobs, Jobs, Sites
+from rag.ingest.discovery import SiteKind, SitePlan, Sites
+from rag.ingest.jobs.service import ExternalJobs, Jobs
 from rag.ingest.loader import Reader
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rag.checking.statements import is_statement
-from rag.ingest.chunking.base import MAXIMUM, Unit, split_units
+from rag.ingest.chunking import MAXIMUM
+from rag.ingest.units import Unit, split_units
 from rag.reasoning.quotable import Quotable, quotables
 from rag.text import split_sentences, weigh
 

@@ -197,7 +197,9 @@ def _run(
 ) -> None:
     from rag.ingest import readahead
     from rag.ingest.chunking import get_chunker
-    from rag.ingest.jobs import Jobs, Sites, worker
+    from rag.ingest.discovery import Sites
+    from rag.ingest.jobs import worker
+    from rag.ingest.jobs.service import Jobs
     from rag.ingest.pipeline import Ingestor
     from rag.models.sparse import SparseEncoder
     from rag.reading.parser import Parser
