@@ -49,6 +49,7 @@ from rag.ingest.sources import Source
 from rag.locales import say
 from rag.models.servers import with_sampling
 from rag.patterns import compile_all
+from rag.process import restrict_to_owner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import make_expander
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -64,7 +65,6 @@ from rag.routing.classifier import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs
-from rag.store.private import restrict_to_owner
 from rag.store.qdrant.client import Server, check_server, connect, unload_idle, wait_for_database
 from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import Library

@@ -25,7 +25,7 @@ from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Parser
 from rag.store.sql.database import Database
-from rag.store.sql.host_table import SharedHostGates
+from rag.store.sql.small_tables import SharedHostGates
 from rag.types import Page
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher

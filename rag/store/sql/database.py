@@ -22,9 +22,8 @@ from rag.store.sql.conversation_table import (
     Turn,
 )
 from rag.store.sql.evaluation_table import CaseTable, LabelTable, RunTable
-from rag.store.sql.host_table import HostTable
 from rag.store.sql.job_table import FileTable, ItemTable, Job, JobItem, JobTable
-from rag.store.sql.small_tables import FeedbackTable, GrantTable, Schedule, ScheduleTable, SummaryTable
+from rag.store.sql.small_tables import FeedbackTable, GrantTable, HostTable, Schedule, ScheduleTable, SummaryTable
 from rag.store.sql.table import VERSION, migration
 
 if TYPE_CHECKING:
