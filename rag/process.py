@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+log = logging.getLogger(__name__)
+
 SILENCE: Final = 20.0
 """Seconds without a heartbeat after which a process counts as dead; a run sends one every second."""
 
@@ -46,8 +48,6 @@ def _is_running(pid: int) -> bool:
         return True
     return True
 
-
-log = logging.getLogger(__name__)
 
 _OTHERS_BITS = 0o077
 

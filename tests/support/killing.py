@@ -32,7 +32,8 @@ from rag.config import load_settings
 from rag.store.qdrant.client import connect
 from rag.store.qdrant.library import open_library
 from rag.store.qdrant.records import walk
-from rag.store.sql.database import Database, JobItem
+from rag.store.sql.database import Database
+from rag.store.sql.job_table import JobItem
 from tests.support.hashed_model import HashedModel
 from tests.support.killed import begun
 from tests.support.site_server import SiteServer
