@@ -31,10 +31,9 @@ from rag.reading.extraction.metadata import (
     site_of,
 )
 from rag.reading.extraction.notation import mark_struck, write_notation
-from rag.reading.extraction.panels import name_panels, open_panels
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import segment
-from rag.reading.extraction.tree import body_of, drop, find_hidden, is_hidden, is_huge, parse
+from rag.reading.extraction.tree import body_of, drop, find_hidden, is_hidden, is_huge, name_panels, open_panels, parse
 from rag.reading.parser import Extracted
 from rag.reading.quality import has_player, page_signals
 from rag.types import because
