@@ -24,7 +24,7 @@ _SHORTEST_SLEEP = 1.0
 
 
 class Rechecks(Protocol):
-    """The part of `rag.ingest.jobs.Jobs` that schedules need."""
+    """The part of `rag.ingest.jobs.service.Jobs` that schedules need."""
 
     def recheck(
         self, library: str, url_hashes: Sequence[str] | None = None, site: str | None = None, *, owner: str = ""
