@@ -19,9 +19,8 @@ from itertools import accumulate, compress
 from typing import Any
 
 from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, describe, load_forest, words_of
-from rag.reading.extraction.grid import data_tables, table_of
 from rag.reading.extraction.metadata import Facts, Thing, kinds_of, strip_tags, text_of
-from rag.reading.extraction.render import markdown
+from rag.reading.extraction.render import data_tables, markdown, table_of
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
 from rag.reading.extraction.tree import PANEL_LABEL, flat_text
 

@@ -351,3 +351,24 @@ def _write_labels(panels: Sequence[Any], names: Sequence[str]) -> None:
 def _read_label(node: Any) -> str:
     text = " ".join(islice(node.itertext(), _MAX_TEXTS))
     return clean_line(text) or clean_line(node.get("aria-label") or node.get("title") or "")
+
+
+_ARIA_TABLES: Final = "//*[not(self::table)][@role='table' or @role='grid' or @role='treegrid'][.//*[@role='row']]"
+_TAG_OF_ROLE: Final = {
+    **dict.fromkeys(("table", "grid", "treegrid"), "table"),
+    **dict.fromkeys(("columnheader", "rowheader"), "th"),
+    **dict.fromkeys(("cell", "gridcell"), "td"),
+    "row": "tr",
+    "rowgroup": "tbody",
+}
+
+
+def name_table_parts(tree: Any) -> None:
+    """Give elements with only ARIA table roles, such as grids drawn with style sheets, the tags of tables."""
+    for table in tree.xpath(_ARIA_TABLES):
+        for node in [table, *table.xpath(".//*[@role]")]:
+            if tag := _TAG_OF_ROLE.get(node.get("role")):
+                node.tag = tag
+                for span in ("colspan", "rowspan"):
+                    if size := node.get(f"aria-{span}"):
+                        node.set(span, size)
