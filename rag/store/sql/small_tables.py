@@ -1,5 +1,6 @@
-"""Small tables: ratings of answers, roles in libraries with a log, schedules of re-checks, summaries of pages, and
-requests to web servers, counted and limited for all processes that share the database.
+"""Small tables: ratings of answers, roles with a log, schedules of re-checks, summaries of pages, requests to hosts.
+
+Requests to web servers are counted and limited for all processes that share the database.
 """
 
 from __future__ import annotations
