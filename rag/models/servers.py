@@ -1,4 +1,4 @@
-"""What the replies of chat servers say: the ModelError for each failure, and facts for later requests.
+"""Replies of chat servers, translated: the ModelError for each failure, and facts for later requests.
 
 These are what a server refuses, if its model thinks, and its capacity and speed.
 """
