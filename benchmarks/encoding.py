@@ -78,8 +78,7 @@ def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
     from transformers.utils import logging
 
     from rag.models.embedding import FlagEncoder
-    from rag.models.families import family_of
-    from rag.models.model_files import BUILTIN, find_model, load_flag_model
+    from rag.models.model_files import BUILTIN, family_of, find_model, load_flag_model
     from rag.models.transformer import read_bert
 
     logging.disable_progress_bar()

@@ -14,8 +14,8 @@ from rag.reading.charset import decode
 from rag.reading.extract import make_reader_view
 from rag.reading.extraction.features import describe, words_of
 from rag.reading.extraction.main_text import extract_with_trafilatura
+from rag.reading.extraction.metadata import Facts, read_facts
 from rag.reading.extraction.segments import Block, segment
-from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, parse
 
 SETS = (DEFAULT_FOLDER / "wcxb", DEFAULT_FOLDER / "aeb")

@@ -21,8 +21,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, find, load
 from benchmarks.plain import pieces_of
 from rag.models import e5
 from rag.models.embedding import FlagEncoder
-from rag.models.families import family_of
-from rag.models.model_files import find_model
+from rag.models.model_files import family_of, find_model
 from rag.models.transformer import read_bert
 
 TARGET = Path(e5.__file__).with_name(e5.MEANS)

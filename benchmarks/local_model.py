@@ -37,7 +37,7 @@ from rag.evaluation.evidence import squash
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.models.chat import build_chat_model
-from rag.models.failures import failure_types
+from rag.models.servers import failure_types
 
 _NAIVE = "Answer the question from these passages, and cite their numbers like [1]."
 _NAIVE_PASSAGES = 5

@@ -37,7 +37,7 @@ from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import record_sources
 from rag.models.embedding import load_embedding_model

@@ -29,8 +29,7 @@ from benchmarks.samples import find_sets
 from rag.app import Question
 from rag.config import load_settings
 from rag.models.embedding import EmbeddingModel, load_embedding_model
-from rag.models.families import family_of
-from rag.models.model_files import BUILTIN, find_model
+from rag.models.model_files import BUILTIN, family_of, find_model
 from tests.support.collector import Collector
 from tests.support.model_server import ModelServer
 

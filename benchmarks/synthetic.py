@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.models.sentence_index import index_sentences, pack
-from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
+from rag.models.sparse import AVERAGE_TERMS, SparseEncoder, index_sentences, pack_sentences
 from rag.store.duplicates import sign
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe, scope_filter, walk
@@ -87,7 +86,7 @@ class World:
             for i, text in enumerate(texts)
         ]
         sparse = [self._weights(part.ravel()) for part in word_ids]
-        sentences = [pack(index_sentences(text, self._encoder), len(text)) for text in texts]
+        sentences = [pack_sentences(index_sentences(text, self._encoder), len(text)) for text in texts]
         return Draft(_page(number, "\n\n".join(texts)), chunks, self._vectors(rng, CHUNKS_A_PAGE), sparse, sentences)
 
     def question(self, number: int, pages: int) -> tuple[str, NDArray[np.float32]]:

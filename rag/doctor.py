@@ -12,7 +12,7 @@ from rag.locales import say
 from rag.models import e5
 from rag.models.embedding import EmbeddingModel
 from rag.models.model_files import MINILM_STORED
-from rag.models.service_models import ServiceEncoder
+from rag.models.service import ServiceEncoder
 from rag.models.verifier import Pair
 from rag.tools.code import can_isolate
 from rag.types import Notice

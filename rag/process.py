@@ -1,12 +1,20 @@
-"""Process identity, and detection of processes that died while answering a question."""
+"""Process identity, detection of processes that died while answering a question, and permissions of their files.
+
+The data folder has questions and pages unencrypted: only its owner may read it.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
+import stat
 import time
+from pathlib import Path
 from typing import Final
 from uuid import uuid4
+
+log = logging.getLogger(__name__)
 
 SILENCE: Final = 20.0
 """Seconds without a heartbeat after which a process counts as dead; a run sends one every second."""
@@ -39,3 +47,32 @@ def _is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+_OTHERS_BITS = 0o077
+
+
+def restrict_to_owner(folder: Path) -> None:
+    """Restrict `folder` and everything in it to its owner: folders 0700, files 0600, now and for files created later.
+
+    The database engine creates files on its own, so this sets the umask of the process. A shared temporary folder
+    (sticky) is left alone; links are not followed. Files of other users are left alone and logged.
+    """
+    os.umask(_OTHERS_BITS)
+    if os.name == "nt" or folder.stat().st_mode & stat.S_ISVTX:
+        return
+    _restrict(folder.resolve())
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            _restrict(Path(parent, name))
+
+
+def _restrict(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+        if mode & _OTHERS_BITS and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS_BITS)
+    except FileNotFoundError:  # a temporary file that was renamed or deleted meanwhile
+        return
+    except OSError as error:
+        log.warning("%s stays open to other users: %s", path, error)

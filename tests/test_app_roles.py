@@ -20,7 +20,7 @@ from rag.config import load_settings
 from rag.conversations.conversations import Conversations
 from rag.errors import RagError, StoreError
 from rag.evaluation.sets import Sets
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.schedule import Schedules
 from rag.store.sql.database import Database
 from rag.store.sql.small_tables import Grant, Role

@@ -40,7 +40,7 @@ from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.judge import Label
 from rag.evaluation.runs import EvaluationRuns
 from rag.evaluation.sets import Sets
-from rag.ingest.jobs import ExternalJobs, Jobs
+from rag.ingest.jobs.service import ExternalJobs, Jobs
 from rag.ingest.results import result
 from rag.ingest.schedule import Schedules
 from rag.ingest.sources import Source

@@ -44,11 +44,12 @@ from rag.evaluation.statistics import Difference
 from rag.graphs.modes import MODES
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
-from rag.ingest.jobs import JobItem, JobView
+from rag.ingest.jobs.service import JobView
 from rag.ingest.sources import Source
 from rag.locales import say
 from rag.models.servers import with_sampling
 from rag.patterns import compile_all
+from rag.process import restrict_to_owner
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import make_expander
@@ -63,12 +64,12 @@ from rag.routing.classifier import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs
-from rag.store.private import restrict_to_owner
 from rag.store.qdrant.client import Server, check_server, connect, unload_idle, wait_for_database
 from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.registry import list_libraries
 from rag.store.sql.database import Database
+from rag.store.sql.job_table import JobItem
 from rag.store.values import Filters
 from rag.text import is_chinese
 from rag.types import SAVED, Answer, Event, Notice, Page, Retrieval, RunMode

@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 from rag.app.imports import Imports
 from rag.dates import find_period
 from rag.errors import RagError
-from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.answerable import SURE
 from rag.retrieval.page_names import find_named_pages, find_nearest
@@ -23,6 +22,7 @@ from rag.routing.router import InlineOptions, Router, model_asker, question_of, 
 from rag.runs.options import Question
 from rag.runs.run import Run
 from rag.store.sql.database import Database
+from rag.store.sql.job_table import JobItem
 from rag.store.values import Filters
 from rag.text import question_language
 from rag.types import SAVED, Notice, Page

@@ -15,8 +15,8 @@ from rag.app.models import Models
 from rag.config import Settings
 from rag.errors import StoreError
 from rag.ingest.chunking import get_chunker
-from rag.ingest.discovery import SiteKind, SitePlan
-from rag.ingest.jobs import ExternalJobs, Jobs, Sites
+from rag.ingest.discovery import SiteKind, SitePlan, Sites
+from rag.ingest.jobs.service import ExternalJobs, Jobs
 from rag.ingest.loader import Reader
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
@@ -25,7 +25,7 @@ from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Parser
 from rag.store.sql.database import Database
-from rag.store.sql.host_table import SharedHostGates
+from rag.store.sql.small_tables import SharedHostGates
 from rag.types import Page
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher

@@ -16,7 +16,7 @@ from rag.dates import now
 from rag.errors import ModelError, ModelMismatchError, StoreAwayError, StoreError
 from rag.models.embedding import EmbeddingModel
 from rag.models.model_files import BUILTIN, builtin_model, is_shipped, name_in_library
-from rag.models.service_models import ServiceEncoder, is_same, service_name
+from rag.models.service import ServiceEncoder, is_same, service_name
 from rag.store.qdrant.client import Connection
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.moving import Encode, Move, drop_unused_chunks

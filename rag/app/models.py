@@ -16,8 +16,7 @@ from rag.models.answer_reader import AnswerReader
 from rag.models.embedding import EmbeddingModel, SentenceModel, load_embedding_model
 from rag.models.model_files import BUILTIN, builtin_model, find_model, model_of_library, name_in_library
 from rag.models.reranker import Reranker
-from rag.models.service import Service
-from rag.models.service_models import ServiceEncoder
+from rag.models.service import Service, ServiceEncoder
 from rag.models.sparse import SparseEncoder
 from rag.models.verifier import LateSupportModel, SupportModel
 from rag.types import Notice

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.errors import RagError, StoreError
-from rag.ingest.chunking.base import embedding_text
+from rag.ingest.chunking import embedding_text
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import lexical_of
 from rag.retrieval.retriever import Retriever

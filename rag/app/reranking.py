@@ -11,10 +11,9 @@ from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.evaluation.sets import Sets
 from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, draws, mean, paired_difference
-from rag.models.families import read_json
+from rag.models.model_files import read_json
 from rag.models.reranker import LateReranker, Reranker
-from rag.models.service import Service
-from rag.models.service_models import Scale, ServiceReranker
+from rag.models.service import Scale, Service, ServiceReranker
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
 from rag.types import Retrieval

@@ -19,7 +19,7 @@ from rag.commands.output import put, put_result, text_of
 from rag.config import Settings
 from rag.errors import ConfigError
 from rag.ingest.batch import ingest_all
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.paste import find_urls
 from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
 from rag.locales import say

@@ -30,8 +30,8 @@ from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
 from rag.runs.runs import NEW_RUN, ResumeState, Runs
 from rag.runs.serialization import answer_from_json, compress_searches, decompress_searches, from_json, to_json
-from rag.store.sql.conversation_table import Conversation, Turn, TurnState
-from rag.store.sql.database import Change, Database
+from rag.store.sql.conversation_table import Change, Conversation, Turn, TurnState
+from rag.store.sql.database import Database
 from rag.text import strip_citations
 from rag.tracing import Span
 from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait

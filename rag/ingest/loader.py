@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rag.dates import now
 from rag.errors import IngestError
-from rag.ingest.encode_chunks import Prepared
 from rag.ingest.sources import Source
 from rag.reading.parser import READING_VERSION, Extracted, Parser
-from rag.store.values import text_hash
+from rag.store.values import NewChunks, text_hash
 from rag.text import detect_language, to_plain_line
 from rag.types import Page, Stage
 from rag.web.fetch import Fetcher, FetchResult
@@ -22,6 +21,20 @@ if TYPE_CHECKING:
     from rag.ingest.duplicates import Judged
 
 OnStage = Callable[[Stage], object]
+_SPARSE_BYTES = 8_000  # per chunk, for its terms, roughly
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A page's chunks, and what determines them: title, hash of the text, recipe."""
+
+    made_of: tuple[str, str, str]
+    new: NewChunks
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes."""
+        return self.new.dense.nbytes + len(self.new.chunks) * _SPARSE_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedding_text, get_chunker
 from rag.ingest.duplicates import (
@@ -27,8 +30,7 @@ from rag.ingest.duplicates import (
     with_own_name,
     without_alias,
 )
-from rag.ingest.encode_chunks import ChunkEncoder, Prepared
-from rag.ingest.loader import OnStage, Read, Reader
+from rag.ingest.loader import OnStage, Prepared, Read, Reader
 from rag.ingest.results import (
     add_unread_pages,
     duplicate_result,
@@ -42,13 +44,13 @@ from rag.ingest.results import (
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import CallBatcher
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, index_sentences, join_vectors, lexical_of, pack_sentences
 from rag.reading.parser import Parser
 from rag.reading.quality import judge
 from rag.store.duplicates import sign
-from rag.store.values import CommitResult, Draft, content_hash
+from rag.store.values import CommitResult, Draft, NewChunks, content_hash
 from rag.text import to_plain_line
-from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
+from rag.types import Chunk, Decision, IngestResult, IngestStatus, Notice, Page, SparseVector
 from rag.web.fetch import Fetcher
 from rag.web.url_key import url_hash, url_key
 
@@ -406,3 +408,63 @@ def recipe_of(chunker: Chunker) -> str:
 def label(row: IngestResult, source: Source, began: float) -> IngestResult:
     """Return the row with the name that `source` was given by, for a page read since `began` (monotonic seconds)."""
     return replace(row, source=to_plain_line(source.name), seconds=round(time.monotonic() - began, 3))
+
+
+_Vectors = NDArray[np.float32]
+_Reusable = Mapping[str, tuple[_Vectors | None, SparseVector]]
+
+_ENCODED_PAGES = 32  # per batch: texts of similar lengths go together, so the more there are, the less is padding
+_MANY_CHUNKS = 128  # chunks; a page with this many fills batches alone
+
+
+class ChunkEncoder:
+    """Turns texts into dense and sparse vectors. Safe to share between threads; raises ModelError.
+
+    Many threads prepare pages at once. The model gets the chunks of all pages that are ready without waiting for more:
+    while it works on one batch, the next one gathers.
+    """
+
+    def __init__(self, model: EmbeddingModel, sparse: SparseEncoder) -> None:
+        self._model = model
+        self._sparse = sparse
+        # One batch at a time: a second would use the cores sooner, but for few texts, which cost more each.
+        self._pool = ThreadPoolExecutor(1, "lots")
+        self._together: CallBatcher[Sequence[str], _Vectors] = CallBatcher(
+            self._encode_pages, self._pool.submit, most=_ENCODED_PAGES
+        )
+
+    def encode(
+        self, chunks: Sequence[Chunk], texts: Sequence[str], hashes: Sequence[str], reusable: _Reusable
+    ) -> NewChunks:
+        """Return the chunks with their vectors; those in `reusable` are not encoded again."""
+        dense = np.zeros((len(chunks), self._model.dimension), dtype=np.float32)
+        readable = [True] * len(chunks)
+        sparse: list[SparseVector] = []
+        todo: list[int] = []
+        for i, (chunk, text, digest) in enumerate(zip(chunks, texts, hashes, strict=True)):
+            if existing := reusable.get(digest):
+                vector, weights = existing
+                readable[i] = vector is not None
+                if vector is not None:
+                    dense[i] = vector
+                sparse.append(weights)
+                continue
+            sparse.append(self._sparse.encode_passage(text))
+            readable[i] = self._model.can_read(chunk.text)
+            if readable[i]:
+                todo.append(i)
+        if todo:
+            dense[todo] = self._encode_dense([texts[i] for i in todo])
+            if head := lexical_of(self._model):
+                for i, lexical in zip(todo, head.encode([texts[i] for i in todo]), strict=True):
+                    sparse[i] = join_vectors(sparse[i], lexical)
+        sentences = [pack_sentences(index_sentences(chunk.text, self._sparse), len(chunk.text)) for chunk in chunks]
+        return NewChunks(chunks, dense, readable, sparse, hashes, sentences)
+
+    def _encode_dense(self, texts: Sequence[str]) -> _Vectors:
+        return self._model.encode_passages(texts) if len(texts) >= _MANY_CHUNKS else self._together.ask(texts)
+
+    def _encode_pages(self, pages: Sequence[Sequence[str]]) -> list[_Vectors]:
+        """Return the vectors of several pages' texts, page by page."""
+        vectors = self._model.encode_passages([text for texts in pages for text in texts])
+        return np.split(vectors, np.cumsum([len(texts) for texts in pages])[:-1])

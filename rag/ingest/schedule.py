@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from rag.errors import RagError, StoreError
-from rag.store.sql.database import Database, Schedule
+from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job
-from rag.store.sql.small_tables import Scope
+from rag.store.sql.small_tables import Schedule, Scope
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _SHORTEST_SLEEP = 1.0
 
 
 class Rechecks(Protocol):
-    """The part of `rag.ingest.jobs.Jobs` that schedules need."""
+    """The part of `rag.ingest.jobs.service.Jobs` that schedules need."""
 
     def recheck(
         self, library: str, url_hashes: Sequence[str] | None = None, site: str | None = None, *, owner: str = ""

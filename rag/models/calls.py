@@ -10,7 +10,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableLambda
 
-from rag.models.failures import UNREACHED, model_error
+from rag.models.servers import UNREACHED, model_error
 from rag.models.usage import CallBudget
 from rag.text import estimate_tokens
 from rag.tracing import Span, Status, Trace, end

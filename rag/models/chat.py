@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from rag.config import Settings
 from rag.errors import ModelError
-from rag.models.failures import UNREACHED, failure_types, model_error
+from rag.models.servers import UNREACHED, failure_types, model_error
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.e5 import MEANS_FILE
 from rag.models.engines import CallBatcher, Embedders, Workers, choose, has_bfloat16, map_ahead
-from rag.models.families import ModelFamily, family_of
-from rag.models.model_files import find_model, load_flag_model
+from rag.models.model_files import ModelFamily, family_of, find_model, load_flag_model
 from rag.models.sparse import LexicalHead
 from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalise, pad_rows, sum_of_rows
 from rag.models.transformer import read_bert

@@ -22,7 +22,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.families import Pooling
+from rag.models.model_files import Pooling
 from rag.models.tokens import Batch
 from rag.models.transformer import EncoderPass, can_run
 

@@ -17,13 +17,14 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIEr
 from pydantic import model_validator
 
 from rag.errors import ModelError
-from rag.models.failures import model_error, read_window
 from rag.models.servers import (
     NOT_UNDERSTOOD,
     SAMPLING,
     Pace,
     ServerKey,
+    model_error,
     pace_of,
+    read_window,
     refused_parameters,
     refuses_form,
     server_key,

@@ -15,8 +15,7 @@ import numpy as np
 from rag.errors import ModelError
 from rag.models.embedding import best_device
 from rag.models.engines import Scorers, Workers, choose, has_bfloat16, sigmoid
-from rag.models.families import read_json
-from rag.models.model_files import find_optional, load_flag_reranker
+from rag.models.model_files import find_optional, load_flag_reranker, read_json
 from rag.models.tokens import Batch, group_by_length, pad_rows
 from rag.text import make_encodable
 

@@ -1,25 +1,38 @@
-"""Requests to the model services of the settings: repeats, and batches of texts.
+"""Embedding models and rerankers behind the services of the settings, and the requests to these services.
 
-They use the HTTP client of the settings' chat model (`http_clients.py`): its proxies and authorities, no redirects.
+An embedding service is Text Embeddings Inference, or speaks OpenAI's protocol in its variants; a reranker is Text
+Embeddings Inference or Voyage, or speaks as Cohere, Jina, vLLM and llama.cpp do. Requests use the HTTP client of the
+settings' chat model (`http_clients.py`): its proxies and authorities, no redirects.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
-from typing import Any, Final, TypeVar
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar
 
 import httpx2
+import numpy as np
+from numpy.typing import NDArray
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError
+from rag.models.engines import MIN_COSINE, sigmoid
 from rag.models.http_clients import environment_clients
+from rag.models.model_files import family_of
 from rag.text import estimate_tokens, make_encodable
+from rag.tracing import span
 
 MAX_REPLY_BYTES: Final = 64_000_000
 _TRIES: Final = 4
@@ -28,7 +41,7 @@ _REPEATABLE: Final = (429, 500, 502, 503, 504, 520, 529)
 _TOO_LARGE: Final = (400, 413, 422)
 _MOST_TEXTS, _MOST_TOKENS = 64, 16_000  # in a request, until a service refuses that many
 _SHORTEST: Final = 200  # characters; a refused text is halved down to this length
-OUTAGES: Final = frozenset({"service_timeout", "service_unreachable", "service_busy", "service_failed"})
+_OUTAGES: Final = frozenset({"service_timeout", "service_unreachable", "service_busy", "service_failed"})
 """Codes of failures that may pass."""
 
 Row = TypeVar("Row")
@@ -36,7 +49,7 @@ Way = TypeVar("Way")
 Result = TypeVar("Result")
 
 
-class RefusedError(ModelError):
+class _RefusedError(ModelError):
     """A service does not understand a request, or its reply has another form. `status` is that of the reply."""
 
     def __init__(self, code: str, status: int, **params: Any) -> None:
@@ -78,9 +91,9 @@ class Service:
         """Return the error for a reply that is too late."""
         return ModelError("service_timeout", seconds=f"{seconds:g}", **self._params)
 
-    def unusable_error(self) -> RefusedError:
+    def unusable_error(self) -> _RefusedError:
         """Return the error for a reply of another form."""
-        return RefusedError("service_unusable", 200, **self._params)
+        return _RefusedError("service_unusable", 200, **self._params)
 
     def _status_error(self, status: int) -> ModelError:
         if status in (401, 403):
@@ -89,7 +102,9 @@ class Service:
         if status == 429:
             return ModelError("service_busy", **self._params)
         if 400 <= status < 500:
-            return RefusedError("service_wrong_address" if status == 404 else "service_refused", status, **self._params)
+            return _RefusedError(
+                "service_wrong_address" if status == 404 else "service_refused", status, **self._params
+            )
         return ModelError("service_failed", status=status, **self._params)
 
 
@@ -158,18 +173,18 @@ def _pause(attempt: int, retry_after: str) -> float:
         return more
 
 
-def find_understood(ways: Sequence[Way], ask: Callable[[Way], Result]) -> tuple[Way, Result]:
+def _find_understood(ways: Sequence[Way], ask: Callable[[Way], Result]) -> tuple[Way, Result]:
     """Return the first way of asking that the service understands, and its reply. Raises ModelError."""
-    errors: list[RefusedError] = []
+    errors: list[_RefusedError] = []
     for way in ways:
         try:
             return way, ask(way)
-        except RefusedError as error:
+        except _RefusedError as error:
             errors.append(error)
     raise min(errors, key=lambda error: error.status in (404, 405))
 
 
-class Batches:
+class _Batches:
     """Texts sent several at a time: fewer after a service refuses that many, and shortened if it refuses one."""
 
     def __init__(self) -> None:
@@ -193,7 +208,7 @@ class Batches:
     def _ask(self, texts: Sequence[str], ask: Callable[[Sequence[str]], Sequence[Row]]) -> list[Row]:
         try:
             return list(ask(texts))
-        except RefusedError as error:
+        except _RefusedError as error:
             if error.status not in _TOO_LARGE or (len(texts) == 1 and len(texts[0]) <= _SHORTEST):
                 raise
         if len(texts) == 1:
@@ -204,3 +219,258 @@ class Batches:
         if self._shortened == shortened:  # their number was refused, not one of them
             self._max_texts = min(self._max_texts, half)
         return rows
+
+
+TEI: Final = "/embed"
+_EMBEDDING_WAYS: Final = (TEI, "/embeddings", "/v1/embeddings")
+_PROBE_TEXTS: Final = (
+    "The river rises in the mountains and reaches the sea after four hundred kilometres.",
+    "检索系统先找到段落，再根据段落回答问题。",
+    "def area(radius): return 3.14159 * radius ** 2  # 1910",
+)
+_FINGERPRINT: Final = 64  # numbers of each probe
+_OPEN_SECONDS: Final = 300.0  # until the probes are sent again
+_IMPORT_WAITS: Final = 30.0  # seconds for the probes
+_PASSAGE_SECONDS: Final = 120.0  # for a request
+_REST: Final = 1.0  # seconds without calls to a failed service, so that a question waits for it only once
+_QUERIES: Final = 512
+
+Vectors = NDArray[np.float32]
+
+Scale = Literal["", "logits", "probabilities"]
+_PATHS: Final = ("/rerank", "/v1/rerank", "/v2/rerank", "/reranks")
+_RERANK_WAYS: Final = tuple((path, field) for path in _PATHS for field in ("documents", "texts"))
+_SECONDS: Final = 20.0  # without another limit
+_MAX_QUESTION: Final = 1_500  # characters
+_PROBE_PAIRS: Final = (
+    (
+        "When was the bridge opened to traffic?",
+        (
+            "The bridge below the old town was opened to traffic in 1910.",
+            "Bake the bread at 220 degrees until the crust is brown.",
+            "The committee elects its chair for a term of two years.",
+            "Penguins cannot fly, but they swim very well.",
+        ),
+    ),
+    (
+        "这座桥是哪一年通车的？",
+        (
+            "老城下游的这座桥于1910年通车。",
+            "面包要烤到外皮变成棕色。",
+            "委员会每两年选举一次主席。",
+            "企鹅不会飞，但很会游泳。",
+        ),
+    ),
+)
+"""Questions with their texts, the first of which is an answer."""
+
+
+def service_name(model: str) -> str:
+    """Return the name of a model behind a service in libraries; it differs from the name of the same weights here."""
+    return f"{model}@service"
+
+
+class ServiceEncoder:
+    """An EmbeddingModel behind a service. It sends nothing before first use.
+
+    Its first request, and one every few minutes, encodes three fixed texts, to learn the dimension and if the service
+    still has the same model.
+    """
+
+    def __init__(
+        self, service: Service, model: str, *, seconds: float, static: Callable[[Sequence[str]], Vectors]
+    ) -> None:
+        """A question waits `seconds` for its vector, an import longer; `static` returns the vectors for chunking."""
+        self.name = service_name(model)
+        self.host = service.host
+        self.sentence_vectors = static
+        self._service, self._model, self._seconds = service, model, seconds
+        self._family = family_of(model.partition(":")[0], Path("/nonexistent"))
+        self._batches = _Batches()
+        self._lock = threading.Lock()
+        self._way = ""
+        self._probes: Vectors | None = None
+        self._checked_at = self._failed_at = float("-inf")
+        self._problem: ModelError | None = None
+        self._cached_query = lru_cache(_QUERIES)(self._query)
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector. Raises ModelError."""
+        return int(self._open().shape[1])
+
+    def fingerprint(self) -> str:
+        """Return data that distinguishes the service's model from others, see `is_same`. Raises ModelError."""
+        probes = self._open(self._seconds)
+        first = base64.b64encode(probes[:, :_FINGERPRINT].astype("<f2").tobytes()).decode()
+        return f"{probes.shape[1]} {first}"
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        """Same as `EmbeddingModel.encode_passages`. Raises ModelError."""
+        dimension = self.dimension
+        with span(self._model, "embedding", texts=len(texts)), self._watch():
+            texts = [self._family.passage + text for text in texts]
+            rows = self._batches.rows(texts, partial(self._ask, seconds=_PASSAGE_SECONDS, dimension=dimension))
+        return np.stack(rows) if rows else np.empty((0, dimension), dtype=np.float32)
+
+    def encode_query(self, text: str) -> Vectors:
+        """Same as `EmbeddingModel.encode_query`. Raises ModelError."""
+        self._open(self._seconds)
+        return self._cached_query(text)
+
+    def can_read(self, text: str) -> bool:
+        """True if there is something to read; services do not list their languages."""
+        return any(map(str.isalnum, text))
+
+    def _query(self, text: str) -> Vectors:
+        dimension = self._open(self._seconds).shape[1]
+        ask = partial(self._ask, seconds=self._seconds, dimension=dimension)
+        with span(self._model, "embedding", texts=1), self._watch():
+            (vector,) = self._batches.rows([self._family.query + text], ask)
+        vector.setflags(write=False)
+        return vector
+
+    def _open(self, seconds: float = _IMPORT_WAITS) -> Vectors:
+        """Return the vectors of the probes. Raises ModelError."""
+        if not self._lock.acquire(timeout=seconds):
+            raise self._service.late_error(seconds)
+        try:
+            now = time.monotonic()
+            asks = seconds == self._seconds
+            if asks and self._problem is not None and self._problem.code in _OUTAGES and now - self._failed_at < _REST:
+                raise ModelError(self._problem.code, **self._problem.notice.params)
+            if self._probes is None or now - self._checked_at > _OPEN_SECONDS:
+                ask = partial(self._ask, _PROBE_TEXTS, seconds=seconds, dimension=0)
+                with self._watch():
+                    self._way, rows = _find_understood(_EMBEDDING_WAYS, lambda way: ask(way=way))
+                self._probes, self._checked_at = np.stack(rows), time.monotonic()
+                self._cached_query.cache_clear()
+            return self._probes
+        finally:
+            self._lock.release()
+
+    def _ask(self, texts: Sequence[str], *, seconds: float, dimension: int, way: str = "") -> list[Vectors]:
+        """Return L2-normalised vectors (d,) of the texts of one request; any dimension is valid if it is 0."""
+        way, texts = way or self._way, [text if text.strip() else "." for text in texts]
+        tei, openai = {"inputs": texts, "truncate": True}, {"model": self._model, "input": texts}
+        vectors = self._read(self._service.ask(way, tei if way == TEI else openai, seconds), len(texts), way)
+        if dimension and vectors.shape[1] != dimension:
+            raise ModelError("service_dimension", host=self.host, was=dimension, dimension=vectors.shape[1])
+        return list(vectors)
+
+    @contextmanager
+    def _watch(self) -> Iterator[None]:
+        """Check the model again after a failure, since the service may return with another."""
+        try:
+            yield
+        except ModelError as error:
+            self._problem, self._failed_at, self._checked_at = error, time.monotonic(), float("-inf")
+            raise
+        self._problem = None
+
+    def _read(self, reply: Any, count: int, way: str) -> Vectors:
+        try:
+            rows = reply if way == TEI else _sort_by_index(reply["data"], count)
+            vectors = np.asarray(rows, dtype=np.float32)
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            raise self._service.unusable_error() from error
+        if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
+            raise self._service.unusable_error()
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise ModelError("service_not_finite", name=self._model)
+        return np.asarray(vectors / lengths, dtype=np.float32)
+
+
+def is_same(fingerprint: str, other: str) -> bool:
+    """True if two fingerprints are of one model, even if computed differently."""
+    (dimension, first), (other_dimension, second) = (value.split(" ") for value in (fingerprint, other))
+    if dimension != other_dimension:
+        return False
+    left, right = (np.frombuffer(base64.b64decode(value), "<f2").astype(np.float32) for value in (first, second))
+    left, right = left.reshape(len(_PROBE_TEXTS), -1), right.reshape(len(_PROBE_TEXTS), -1)
+    cosines = (left * right).sum(axis=1) / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
+    return bool((cosines >= MIN_COSINE).all())
+
+
+def _sort_by_index(rows: Sequence[Any], count: int) -> list[Any]:
+    """Return the vectors in the order of their `index`, since services may send them in any."""
+    vectors = {int(row["index"]): row["embedding"] for row in rows}
+    return [vectors[place] for place in range(count)]
+
+
+class ServiceReranker:
+    """A Reranker behind a service. It sends nothing before first use.
+
+    Services return logits or probabilities. Eight pairs decide which, once for a model: a score outside of 0 to 1 is a
+    logit. They also show if the service scores pairs at all.
+    """
+
+    def __init__(
+        self, service: Service, model: str, scale: Scale = "", decided: Callable[[Scale], object] | None = None
+    ) -> None:
+        """`scale` is an earlier decision; `decided` is called with a new one."""
+        self.name = model or service.host
+        self._service, self._model = service, model
+        self._scale, self._decided = scale, decided
+        self._way: tuple[str, str] | None = None
+        self._batches = _Batches()
+        self._lock = threading.Lock()
+
+    def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
+        """See Reranker."""
+        ends = time.monotonic() + (seconds or _SECONDS)
+        scale = self._open(ends)
+        service_scores = self._batches.rows(texts, partial(self._ask, question[:_MAX_QUESTION], ends))
+        scored = [place for place, score in enumerate(service_scores) if score is not None]
+        values = np.array([service_scores[place] for place in scored], dtype=np.float32)
+        if scale == "probabilities" and not ((values >= 0) & (values <= 1)).all():
+            raise ModelError("reranker_scale", name=self.name)
+        scores: list[float | None] = [None] * len(service_scores)
+        for place, score in zip(scored, sigmoid(values) if scale == "logits" else values, strict=True):
+            scores[place] = float(score)
+        return scores
+
+    def _open(self, ends: float) -> Scale:
+        with self._lock:
+            if self._way is None:
+                question, texts = _PROBE_PAIRS[0]
+                self._way, _ = _find_understood(_RERANK_WAYS, lambda way: self._ask(question, ends, texts, way))
+            if not self._scale:
+                results = [self._ask(question, ends, texts) for question, texts in _PROBE_PAIRS]
+                if any(row is None or row[0] is None or row[0] <= max(map(_low, row[1:])) for row in results):
+                    raise ModelError("reranker_wrong_order", name=self.name)
+                scores = [score for row in results for score in row if score is not None]
+                self._scale = "probabilities" if all(0 <= score <= 1 for score in scores) else "logits"
+                if self._decided is not None:
+                    self._decided(self._scale)
+            return self._scale
+
+    def _ask(
+        self, question: str, ends: float, texts: Sequence[str], way: tuple[str, str] | None = None
+    ) -> list[float | None]:
+        """Return the service's own score a text; None for a text without one."""
+        path, field = way or self._way or _RERANK_WAYS[0]
+        body: dict[str, Any] = {"query": question, field: list(texts)}
+        body |= {"truncate": True} if field == "texts" else {"model": self._model} if self._model else {}
+        if (seconds := ends - time.monotonic()) <= 0:
+            return [None] * len(texts)
+        reply = self._service.ask(path, body, seconds)
+        try:
+            rows = reply if isinstance(reply, list) else reply["results"] if "results" in reply else reply["data"]
+            scores = {int(row["index"]): _score(row) for row in rows}
+        except (TypeError, ValueError, LookupError) as error:
+            raise self._service.unusable_error() from error
+        if not scores or not scores.keys() <= set(range(len(texts))) or len(scores) != len(rows):
+            raise self._service.unusable_error()
+        if not all(map(math.isfinite, scores.values())):
+            raise ModelError("service_not_finite", name=self.name)
+        return [scores.get(place) for place in range(len(texts))]
+
+
+def _score(row: Any) -> float:
+    return float(row["relevance_score"] if "relevance_score" in row else row["score"])
+
+
+def _low(score: float | None) -> float:
+    return -math.inf if score is None else score

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag.errors import ModelError
-from rag.models.failures import failure_types, model_error
 from rag.models.reply_text import drop_thoughts
-from rag.models.servers import ServerKey, refuses_form, server_key
+from rag.models.servers import ServerKey, failure_types, model_error, refuses_form, server_key
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

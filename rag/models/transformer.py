@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from rag.models.families import read_json
+from rag.models.model_files import read_json
 from rag.models.tokens import Batch
 
 _KINDS = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.embedding import best_device
 from rag.models.engines import Workers
-from rag.models.families import read_json
-from rag.models.model_files import find_optional, load_classifier
+from rag.models.model_files import find_optional, load_classifier, read_json
 from rag.models.tokens import group_by_length
 from rag.text import make_encodable
 from rag.types import Verdict

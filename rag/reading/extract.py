@@ -15,25 +15,34 @@ from rag.reading.charset import decode
 from rag.reading.extraction.clean import clean_line, clean_text, first_heading, front_matter_title, strip_link_targets
 from rag.reading.extraction.features import Forest
 from rag.reading.extraction.formulas import write_formulas
-from rag.reading.extraction.grid import name_table_parts
 from rag.reading.extraction.listings import write_listings
 from rag.reading.extraction.main_text import main_text
 from rag.reading.extraction.metadata import (
+    Facts,
     Head,
     find_author,
     find_dates,
     language_of,
     name_of,
+    read_facts,
     read_head,
     shorten_title,
     site_of,
 )
 from rag.reading.extraction.notation import mark_struck, write_notation
-from rag.reading.extraction.panels import name_panels, open_panels
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import segment
-from rag.reading.extraction.structured import Facts, read_facts
-from rag.reading.extraction.tree import body_of, drop, find_hidden, is_hidden, is_huge, parse
+from rag.reading.extraction.tree import (
+    body_of,
+    drop,
+    find_hidden,
+    is_hidden,
+    is_huge,
+    name_panels,
+    name_table_parts,
+    open_panels,
+    parse,
+)
 from rag.reading.parser import Extracted
 from rag.reading.quality import has_player, page_signals
 from rag.types import because

@@ -14,11 +14,12 @@ from rag.checking.marks import cut, find_marks
 from rag.checking.statements import ends_in_colon
 from rag.checking.verifier import Judgements, build_check, read_judgements
 from rag.errors import ModelError
-from rag.models.failures import failure_types, model_error
 from rag.models.servers import (
+    failure_types,
     is_only_thought,
     learn,
     limit_reply,
+    model_error,
     refuses_tools,
     remember_no_tools,
     remember_thoughts,

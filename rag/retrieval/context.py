@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.sentence_index import SentenceIndex, index_sentences, unpack
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SentenceIndex, SparseEncoder, index_sentences, unpack_sentences
 from rag.retrieval.page_names import find_named
 from rag.store.values import Hit
 from rag.text import is_chinese, terms, white_space_before
@@ -287,7 +286,10 @@ def _take(pool: _Pool, order: dict[int, _Bounds], of: int, low: int, high: int) 
 def _pool(
     passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, stored: Mapping[str, str]
 ) -> _Pool:
-    indexes = [unpack(stored.get(passage.id, ""), passage.text) or _index(passage.text, sparse) for passage in passages]
+    indexes = [
+        unpack_sentences(stored.get(passage.id, ""), passage.text) or _index(passage.text, sparse)
+        for passage in passages
+    ]
     sizes = np.array([len(index.start) for index in indexes])
     of, base = np.repeat(np.arange(len(passages)), sizes), np.cumsum(sizes) - sizes
     offsets = np.array([passage.start for passage in passages])[of]

@@ -9,18 +9,26 @@ decompression, all of which would have to be disabled.
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import NamedTuple, NoReturn, Self
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar
+from types import SimpleNamespace, TracebackType
+from typing import Any, NamedTuple, NoReturn, Self, cast
+from urllib.request import Request
 
 import httpcore
 
 from rag.errors import FetchError
+from rag.patterns import lazy_regex
 from rag.tracing import span
 from rag.types import because
 from rag.web import transport
@@ -28,19 +36,6 @@ from rag.web.connections import Connections, HostGates
 from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, printable
 from rag.web.markup import meta_target, parse_refresh, target_of
 from rag.web.media import MEGABYTE, byte_limit, check_declared, media_type, parse_content_type
-from rag.web.responses import (
-    CorruptError,
-    FetchCookies,
-    TooLargeError,
-    UnknownEncodingError,
-    conditions,
-    decode_body,
-    entity_tag,
-    header,
-    header_text,
-    http_date,
-    retry_after,
-)
 from rag.web.url_key import join_location
 
 logger = logging.getLogger(__name__)
@@ -167,6 +162,90 @@ class Fetcher:
             return self._tls
 
 
+# Headers of responses, which are untrusted.
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+MAX_RETRY_AFTER = 24 * 3600
+_ETAG = lazy_regex(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"|[\x21\x23-\x7e]{1,200}')
+_HTTP_DATE = lazy_regex(r"[A-Za-z0-9 ,:+-]{10,50}")
+
+
+def header(headers: Headers, name: bytes) -> bytes:
+    """Return the first value of a header; all of them, joined as HTTP does, for Content-Encoding."""
+    values = [value.strip() for key, value in headers if key.lower() == name]
+    if name == b"content-encoding":
+        return b", ".join(values)
+    return values[0] if values else b""
+
+
+def _header_text(headers: Headers, name: bytes) -> str:
+    """Return the text of a header that may have any characters: UTF-8, else Latin-1."""
+    value = header(headers, name)
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def entity_tag(value: str) -> str:
+    """Return `value` if it can be sent back as an entity tag (RFC 9110, section 8.8.3), quoted or not; else ""."""
+    return value if _ETAG.fullmatch(value) else ""
+
+
+def http_date(value: str) -> str:
+    """Return `value` if it can be sent back as an HTTP date; else ""."""
+    return value if _HTTP_DATE.fullmatch(value) else ""
+
+
+def conditions(etag: str, last_modified: str) -> list[tuple[bytes, bytes]]:
+    """Return the headers that request a page only if it no longer matches these validators."""
+    candidates = ((b"If-None-Match", entity_tag(etag)), (b"If-Modified-Since", http_date(last_modified)))
+    return [(name, value.encode("ascii")) for name, value in candidates if value]
+
+
+def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
+    """Return the seconds after which the server wants to be asked again, at most a day; None if not given."""
+    value = header(headers, b"retry-after").decode("latin-1")
+    if re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
+        return min(int(value), MAX_RETRY_AFTER)
+    try:
+        date = parsedate_to_datetime(value)
+        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+        seconds = (aware - (now or datetime.now(UTC))).total_seconds()
+    except (ValueError, OverflowError):  # the latter for years of many digits
+        return None
+    return max(0, min(round(seconds), MAX_RETRY_AFTER))
+
+
+class _Cookies:
+    """Cookies of one fetch. Each is only sent back to the scheme, host and port that set it."""
+
+    def __init__(self) -> None:
+        self._jars: defaultdict[tuple[str, str], CookieJar] = defaultdict(CookieJar)
+
+    def keep(self, url: CheckedUrl, headers: Headers) -> None:
+        """Store the cookies set by the response of `url`."""
+        message = Message()
+        for name, value in headers:
+            if name.lower() == b"set-cookie":
+                message["Set-Cookie"] = value.decode("latin-1")
+        if message:
+            response = cast(Any, SimpleNamespace(info=lambda: message))  # the only method that the jar calls
+            self._jars[url.scheme, url.authority].extract_cookies(response, _cookie_request(url))
+
+    def header(self, url: CheckedUrl) -> list[tuple[bytes, bytes]]:
+        """Return the Cookie header of a request for `url` in a list, which is empty if there are no cookies."""
+        request = _cookie_request(url)
+        self._jars[url.scheme, url.authority].add_cookie_header(request)
+        value = request.get_header("Cookie")
+        return [(b"Cookie", value.encode("latin-1"))] if value else []
+
+
+def _cookie_request(url: CheckedUrl) -> Request:
+    return Request(f"{url.scheme}://{url.authority}{url.target}")
+
+
 class _Hop(NamedTuple):
     """One request of a fetch: its address and Cookie header."""
 
@@ -195,7 +274,7 @@ class _Run:
     budget: transport.Budget
     raw: int
     stopped: Callable[[], bool]
-    cookies: FetchCookies = field(default_factory=FetchCookies)
+    cookies: _Cookies = field(default_factory=_Cookies)
     path: list[_Hop] = field(default_factory=list)
     permanent: bool = True
     refreshed: bool = False
@@ -229,7 +308,7 @@ class _Run:
                 self.cookies.keep(url, response.headers)
                 if response.status not in _REDIRECTS:
                     return self._receive(response, url)
-                if not (location := header_text(response.headers, b"location")):
+                if not (location := _header_text(response.headers, b"location")):
                     self._raise_redirects("no_target")
                 return _Redirect(join_location(url.raw, location), response.status in _PERMANENT, refreshed=False)
 
@@ -241,7 +320,7 @@ class _Run:
         essence, charset = parse_content_type(header(response.headers, b"content-type").decode("latin-1"))
         if self.raw:
             return self._build_result(response, essence, charset, self._read(response, self.raw))
-        refresh = parse_refresh(header_text(response.headers, b"refresh"))
+        refresh = parse_refresh(_header_text(response.headers, b"refresh"))
         if target := self._new_target(target_of(refresh, url.raw)):
             return _Redirect(target)
         check_declared(essence, self.given)
@@ -293,7 +372,7 @@ class _Run:
         allowance = self.budget.admit_body(limit)
         encoding = header(response.headers, b"content-encoding").decode("latin-1")
         with _body_errors(self.given, limit, encoding):
-            body = decode_body(b"".join(response.iter_stream()), encoding, allowance)
+            body = transport.decode_body(b"".join(response.iter_stream()), encoding, allowance)
         self.budget.count_body(len(body))
         return body
 
@@ -355,13 +434,13 @@ def _body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
     """Turn errors in a body of at most `limit` bytes with this Content-Encoding into FetchError."""
     try:
         yield
-    except (TooLargeError, transport.WireLimitError):
+    except (transport.TooLargeError, transport.WireLimitError):
         _raise_too_large(url, limit)
-    except UnknownEncodingError:
+    except transport.UnknownEncodingError:
         raise FetchError(
             "unreadable", url=printable(url), **because("encoding", encoding=printable(encoding, 60))
         ) from None
-    except CorruptError as error:
+    except transport.CorruptError as error:
         raise FetchError("unreadable", url=printable(url), **because("corrupt")) from error
 
 

@@ -22,7 +22,8 @@ from rag.errors import RagError
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Mode, PreparedGraph, Run, build_answer
 from rag.runs.runs import Runs
-from rag.store.sql.database import Change, Database
+from rag.store.sql.conversation_table import Change
+from rag.store.sql.database import Database
 from rag.types import Answer, Notice
 from tests.support.answering import FakeRetriever, ScriptedReasoner
 

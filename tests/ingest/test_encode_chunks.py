@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.ingest.batch import ingest_all
-from rag.ingest.encode_chunks import ChunkEncoder
 from rag.ingest.loader import Read
-from rag.ingest.pipeline import Ingestor
+from rag.ingest.pipeline import ChunkEncoder, Ingestor
 from rag.ingest.sources import Source, web_source
 from rag.models.sparse import SparseEncoder
 from rag.store.values import NewChunks

@@ -18,8 +18,8 @@ from rag.ingest.paste import find_urls
 from rag.reading.charset import decode
 from rag.reading.quality import find_mojibake
 from rag.text import detect_language, split_sentences, terms
+from rag.web.fetch import retry_after
 from rag.web.media import media_type, parse_content_type
-from rag.web.responses import retry_after
 from rag.web.robots import parse_rules
 from rag.web.site_scope import is_trap, page_address
 

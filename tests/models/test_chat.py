@@ -13,7 +13,7 @@ from rag.errors import ModelError
 from rag.locales import say
 from rag.models import chat, openai_chat
 from rag.models.chat import build_chat_model, check_chat_model
-from rag.models.failures import failure_types, model_error
+from rag.models.servers import failure_types, model_error
 from tests.support.chat_server import Call, ChatServer, Reply
 
 

@@ -11,7 +11,7 @@ import pytest
 from rag.config import load_settings
 from rag.models import openai_chat
 from rag.models.chat import build_chat_model
-from rag.models.failures import failure_types
+from rag.models.servers import failure_types
 from tests.support.chat_server import Call, ChatServer, Reply, Request
 
 TEXT = "The lamp 灯塔 burns."

@@ -10,8 +10,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.models.chat import build_chat_model
-from rag.models.failures import failure_types
-from rag.models.servers import Pace, learn, pace_of
+from rag.models.servers import Pace, failure_types, learn, pace_of
 from tests.support.chat_server import ChatServer, Reply
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from rag.models import e5
 from rag.models.embedding import FlagEncoder
-from rag.models.families import family_of
-from rag.models.model_files import MINILM, find_model, load_flag_model
+from rag.models.model_files import MINILM, family_of, find_model, load_flag_model
 from rag.models.transformer import read_bert
 
 TEXTS = [

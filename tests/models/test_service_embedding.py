@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from rag.errors import ModelError
-from rag.models.service import Service
-from rag.models.service_models import ServiceEncoder, is_same
+from rag.models.service import Service, ServiceEncoder, is_same
 from rag.models.tokens import hash_characters
 from tests.support.model_server import ModelServer, Shape, hashed
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from rag.errors import ModelError
-from rag.models.service import Service
-from rag.models.service_models import Scale, ServiceReranker
+from rag.models.service import Scale, Service, ServiceReranker
 from tests.support.model_server import ModelServer, Shape, logits
 
 QUESTION = "who opened the bridge"

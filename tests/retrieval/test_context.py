@@ -6,8 +6,7 @@ import pytest
 
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
-from rag.models.sentence_index import unpack
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, unpack_sentences
 from rag.retrieval import context as context_module
 from rag.retrieval.context import Context, assemble, widen, with_parents
 from rag.retrieval.retriever import Retriever
@@ -147,7 +146,7 @@ def test_a_chunk_comes_with_its_sentences_and_a_parent_without(small_library: Li
     for chunker, at in (("semantic", 1), ("parent", 0)):
         take_in(ingestor, chunker)
         hits = small_library.search(dense=None, sparse=encoder.encode_query("whale oil"), limit=9, prefetch=9)
-        assert all(unpack(hit.sentences, hit.passage.text) for hit in hits)
+        assert all(unpack_sentences(hit.sentences, hit.passage.text) for hit in hits)
         wide = with_parents(hits, small_library)
         assert all(bool(hit.sentences) == bool(at) for hit in wide)
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag.models.sentence_index import index_sentences, pack
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, index_sentences, pack_sentences
 from rag.retrieval import context
 from rag.retrieval.context import SHORT, choose_spans
 from rag.types import Passage
@@ -147,7 +146,7 @@ def test_a_row_comes_with_the_head_of_its_table_and_code_comes_whole() -> None:
 
 def test_stored_indexes_lead_to_the_same_choice() -> None:
     pages = [whole(MARKET), whole(HARBOUR, "b"), whole("| toll | coins |\n|---|---|\n| ship | two |", "c")]
-    stored = {page.id: pack(index_sentences(page.text, SPARSE), len(page.text)) for page in pages}
+    stored = {page.id: pack_sentences(index_sentences(page.text, SPARSE), len(page.text)) for page in pages}
     for question in ("What did the lamp burn?", "toll of carts", "two coins for a ship"):
         computed = choose_spans(pages, asked(question), SPARSE, 3, 60)
         assert choose_spans(pages, asked(question), SPARSE, 3, 60, stored) == computed
@@ -155,6 +154,6 @@ def test_stored_indexes_lead_to_the_same_choice() -> None:
 
 def test_stored_indexes_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     page = whole(HARBOUR)
-    stored = {page.id: pack(index_sentences(page.text, SPARSE), len(page.text))}
+    stored = {page.id: pack_sentences(index_sentences(page.text, SPARSE), len(page.text))}
     monkeypatch.setattr(context, "_index", None)
     assert choose_spans([page], asked("lamp"), SPARSE, 1, 10, stored)

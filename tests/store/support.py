@@ -15,8 +15,7 @@ from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
 from numpy.typing import NDArray
 
-from rag.models.sentence_index import index_sentences, pack
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, index_sentences, pack_sentences
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.sql.conversation_table import ConversationTable
@@ -44,7 +43,7 @@ class Draft:
     @property
     def new(self) -> NewChunks:
         hashes = [content_hash(chunk.text) for chunk in self.chunks]
-        sentences = [pack(index_sentences(chunk.text, ENCODER), len(chunk.text)) for chunk in self.chunks]
+        sentences = [pack_sentences(index_sentences(chunk.text, ENCODER), len(chunk.text)) for chunk in self.chunks]
         return NewChunks(self.chunks, self.dense, self.dense_ok, self.sparse, hashes, sentences)
 
 

@@ -14,7 +14,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.config import load_settings
 from rag.errors import StoreAwayError, StoreError
-from rag.store.qdrant import retry
+from rag.store.qdrant import client as connection
 from rag.store.qdrant.client import Server, away_since, connect, is_shared, layout
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.values import patience
@@ -72,7 +72,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         taken.append(seconds)
         return not stopped()
 
-    monkeypatch.setattr(retry, "_sleep", slept)
+    monkeypatch.setattr(connection, "_sleep", slept)
     return taken
 
 
@@ -269,7 +269,7 @@ def test_collections_are_laid_out_by_the_settings(tmp_path: Path) -> None:
 
 
 def test_one_call_that_always_fails_is_refused_in_the_end(pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "_MAX_500_SECONDS", -1.0)
+    monkeypatch.setattr(connection, "_MAX_500_SECONDS", -1.0)
     client = server(Script(says(500, "Service internal error: task panicked")))
     with pytest.raises(StoreError, match="“count”: Service internal error: task panicked"), patience(float("inf")):
         client.count("a")

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from rag.store.sql.conversation_table import ConversationTable, SpanTable
-from rag.store.sql.database import Change, Database
+from rag.store.sql.conversation_table import Change, ConversationTable, SpanTable
+from rag.store.sql.database import Database
 from rag.tracing import Span, end
 from tests.store.support import save_turn
 

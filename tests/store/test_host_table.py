@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rag.errors import FetchError
-from rag.store.sql import host_table
+from rag.store.sql import small_tables
 from rag.store.sql.database import Database
-from rag.store.sql.host_table import SharedHostGates
+from rag.store.sql.small_tables import SharedHostGates
 from rag.web.connections import Host, HostGates
 
 
@@ -36,12 +36,12 @@ def test_starts_are_a_delay_apart_but_for_redirects(database: Database) -> None:
 
 
 def test_a_place_comes_back_from_a_process_that_died(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_table, "MAX_SECONDS", -1.0)
+    monkeypatch.setattr(small_tables, "_MAX_REQUEST_SECONDS", -1.0)
     assert [database.hosts.take("a:80", 1, 0.0) for _ in range(2)] == [1, 1]
 
 
 def test_hosts_of_long_ago_are_forgotten(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_table, "_KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(small_tables, "_KEEP_SLOT_SECONDS", -1.0)
     slot = database.hosts.take("a:80", 1, 0.0)
     assert slot is not None
     database.hosts.free("a:80", slot)

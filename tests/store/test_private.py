@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag.store.private import restrict_to_owner
+from rag.process import restrict_to_owner
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
 from rag.store.sql.database import Database

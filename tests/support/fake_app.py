@@ -35,7 +35,8 @@ from rag.retrieval.page_map import PageMap
 from rag.retrieval.retriever import LibraryGroup
 from rag.runs.options import Question
 from rag.runs.run import Hooks
-from rag.store.sql.database import Database, Schedule
+from rag.store.sql.database import Database
+from rag.store.sql.small_tables import Schedule
 from rag.text import is_chinese
 from rag.types import (
     Answer,

@@ -22,7 +22,7 @@ _PROCESSES.set_forkserver_preload(
         "openai.resources.chat.completions",
         "langgraph.checkpoint.sqlite.aio",
         "rag.ingest.pipeline",
-        "rag.ingest.jobs",
+        "rag.ingest.jobs.service",
         "rag.ingest.chunking",
         "tests.store.test_kill",
         "tests.support.killing",

@@ -32,7 +32,8 @@ from rag.config import load_settings
 from rag.store.qdrant.client import connect
 from rag.store.qdrant.library import open_library
 from rag.store.qdrant.records import walk
-from rag.store.sql.database import Database, JobItem
+from rag.store.sql.database import Database
+from rag.store.sql.job_table import JobItem
 from tests.support.hashed_model import HashedModel
 from tests.support.killed import begun
 from tests.support.site_server import SiteServer
@@ -197,7 +198,9 @@ def _run(
 ) -> None:
     from rag.ingest import readahead
     from rag.ingest.chunking import get_chunker
-    from rag.ingest.jobs import Jobs, Sites, worker
+    from rag.ingest.discovery import Sites
+    from rag.ingest.jobs import worker
+    from rag.ingest.jobs.service import Jobs
     from rag.ingest.pipeline import Ingestor
     from rag.models.sparse import SparseEncoder
     from rag.reading.parser import Parser

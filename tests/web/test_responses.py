@@ -8,18 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rag.web.responses import (
-    MAX_RETRY_AFTER,
-    CorruptError,
-    TooLargeError,
-    UnknownEncodingError,
-    conditions,
-    decode_body,
-    entity_tag,
-    header,
-    http_date,
-    retry_after,
-)
+from rag.web.fetch import MAX_RETRY_AFTER, conditions, entity_tag, header, http_date, retry_after
+from rag.web.transport import CorruptError, TooLargeError, UnknownEncodingError, decode_body
 
 TEXT = b"hello world, hello world, hello"
 

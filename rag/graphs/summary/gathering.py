@@ -18,8 +18,9 @@ from typing import Final, Literal
 from typing_extensions import TypedDict
 
 from rag.checking.statements import is_statement
-from rag.ingest.chunking.base import MAXIMUM, Unit, split_units
+from rag.ingest.chunking import MAXIMUM
 from rag.ingest.diff import page_diff
+from rag.ingest.units import Unit, split_units
 from rag.locales import say
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.page_names import find_named_pages, find_nearest, find_pages_with, topic_of

@@ -1,4 +1,4 @@
-"""Documents other than text pages: PDF, office files, books, mail and tables, one reader per format.
+"""Documents other than text pages: PDF, office files, books, mail and tables.
 
 Each reader turns bytes into an `Extracted` whose text is Markdown. They run in the process that parses.
 """
@@ -9,14 +9,11 @@ from collections.abc import Callable
 from functools import partial
 
 from rag.reading.documents.docx import read_docx
-from rag.reading.documents.mail import read_mail
 from rag.reading.documents.odt import read_odt
 from rag.reading.documents.pdf import read_pdf, read_picture
 from rag.reading.documents.pptx import read_pptx
-from rag.reading.documents.small_formats import read_captions, read_epub, read_notebook
-from rag.reading.documents.table import read_table
-from rag.reading.documents.xberg import read_office
-from rag.reading.documents.xlsx import read_xlsx
+from rag.reading.documents.small_formats import read_captions, read_epub, read_mail, read_notebook, read_office
+from rag.reading.documents.table import read_table, read_xlsx
 from rag.reading.extract import extract
 from rag.reading.layout.scans import RecognizedPages
 from rag.reading.parser import Extracted

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 from rag.patterns import lazy_regex
-from rag.reading.extraction.tree import hides
+from rag.reading.extraction.tree import is_closed
 from rag.web.url_key import split_url
 
 _MAX_DEPTH = 80
@@ -150,7 +150,7 @@ _CHARACTER = lazy_regex(r"\bmjx-c([0-9A-F]{2,5})\b")
 def write_formulas(tree: Any) -> None:
     """Replace each formula of `tree`, which still has its scripts, with its LaTeX."""
     for node in tree.xpath(_FORMULAS):
-        if not _is_attached(node, tree) or not (kind := _find_kind(node)) or _is_hidden(node):
+        if not _is_attached(node, tree) or not (kind := _find_kind(node)) or is_closed(node):
             continue
         source = "" if kind == "drawn" else _tidy(_SOURCES[kind](node))
         if source or kind in ("drawn", "script"):
@@ -160,10 +160,6 @@ def write_formulas(tree: Any) -> None:
 def _is_attached(node: Any, tree: Any) -> bool:
     """True if an element is still part of the tree; one within a replaced formula is not."""
     return bool(node.getparent() is not None and node.getroottree().getroot() is tree.getroottree().getroot())
-
-
-def _is_hidden(node: Any) -> bool:
-    return node.get("hidden") is not None or hides(node.get("style") or "")
 
 
 def _find_kind(node: Any) -> str:

@@ -19,12 +19,10 @@ from itertools import accumulate, compress
 from typing import Any
 
 from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, describe, load_forest, words_of
-from rag.reading.extraction.grid import data_tables, table_of
-from rag.reading.extraction.panels import LABEL
-from rag.reading.extraction.render import markdown
+from rag.reading.extraction.metadata import Facts, Thing, kinds_of, strip_tags, text_of
+from rag.reading.extraction.render import data_tables, markdown, table_of
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
-from rag.reading.extraction.structured import Facts, Thing, kinds_of, strip_tags, text_of
-from rag.reading.extraction.tree import flat_text
+from rag.reading.extraction.tree import PANEL_LABEL, flat_text
 
 _LACKING_SHARE = 0.4
 _MIN_WORDS = 4
@@ -193,7 +191,7 @@ def round_off(
     for i in reversed(range(len(blocks))):
         if not result[i] and chances[i] >= _MIN_CHANCE and _is_heading(blocks[i]):
             result[i] = _leads_to_text(i, blocks, result)
-        elif blocks[i].place.node.get(LABEL) is not None:
+        elif blocks[i].place.node.get(PANEL_LABEL) is not None:
             result[i] = result[i + 1] if i + 1 < len(result) else False
     return result
 

@@ -4,16 +4,22 @@ A page with more elements than people write skips extraction: its text is read i
 
 Text hidden from people still reaches models, and is the usual vehicle for planted instructions. `find_hidden` finds
 what the document itself hides: attributes, inline styles, and elements that are never drawn. It does not find text
-hidden by a stylesheet.
+hidden by a stylesheet. `open_panels` reveals what appears after a click: panels of tabs, accordions, sections that
+find-in-page opens. A part counts as visible if a visible control opens it, or if it is one of several panels. Text of
+no size, transparent or off screen stays hidden.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from html import unescape
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from rag.patterns import lazy_regex
+from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE, SKIPPED
 
 _XML_DECLARATION = lazy_regex(r"\A\s*<\?xml[^>]*>")
@@ -188,3 +194,181 @@ def _is_whole_page(node: Any, tree: Any) -> bool:
 
 def _text_length(node: Any) -> int:
     return sum(map(len, map(str.strip, node.itertext())))
+
+
+PANEL_LABEL: Final = "data-panel-label"
+"""The attribute of a paragraph with the name of the panel below it."""
+
+_CONTROLS: Final = (
+    "//*[@aria-controls or @data-bs-target or @data-target or @onclick]"
+    "|//a[starts-with(@href,'#')]"
+    "[@role='tab' or @data-toggle or @data-bs-toggle or ancestor::ul[contains(@class,'tab')]]"
+)
+_TABPANELS: Final = "//*[@role='tabpanel']"
+_PANELS: Final = "//*[@role='tabpanel' or (@id and contains(@class,'tab'))]"
+_CLOSED_STYLE = lazy_regex(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important)?\s*;?", re.IGNORECASE)
+_OTHER_TAGS: Final = frozenset(["nav", "header", "footer", "menu", "dialog"])
+_OTHER_ROLES: Final = frozenset(
+    "navigation menu menubar banner contentinfo search dialog alertdialog listbox tooltip combobox".split()
+)
+_TOGGLES: Final = frozenset(["tab", "pill", "collapse"])
+_QUOTED = lazy_regex(r"['\"]#?([\w:.-]{1,80})['\"]")
+_RADIO_TABS: Final = "//*[count(input[@type='radio'])>1][contains(@class,'tab')]"
+_MAX_LABEL = 60
+_MAX_EXPANDERS = 3
+_MAX_TEXTS = 8
+_CONTAINERS: Final = frozenset(["div", "p", "section", "article"])
+
+
+def open_panels(tree: Any, hidden: Sequence[Any]) -> None:
+    """Reveal the `hidden` elements of `tree`, in their order, that a click reveals."""
+    controls = _find_controls(tree) if hidden else {}
+    panels = Counter(node.getparent() for node in tree.xpath(_TABPANELS)) if hidden else Counter[Any]()
+    has_tabs = bool(panels) and bool(tree.xpath("//*[@role='tab']"))
+    labels = by_id(tree) if any(node.get("aria-labelledby") for node in hidden) else {}
+    for node in hidden:
+        style = node.get("style") or ""
+        is_closed = node.get("hidden") is not None or _CLOSED_STYLE.search(style)
+        is_panel = node.get("role") == "tabpanel" and (has_tabs or panels[node.getparent()] > 1)
+        label = labels.get(node.get("aria-labelledby") or "")
+        is_opened = is_panel or _is_opened_by_click(node, controls) or (label is not None and _is_expander(label))
+        if is_closed and is_opened and not _is_elsewhere(node):
+            node.attrib.pop("hidden", None)
+            node.set("style", _CLOSED_STYLE.sub("", style))
+
+
+def name_panels(tree: Any) -> None:
+    """Write the names of tabs in `tree` before their panels, which may have the same text for different systems."""
+    controls, panels = _find_controls(tree), tree.xpath(_PANELS)
+    groups: dict[Any, list[Any]] = defaultdict(list)
+    for panel in panels:
+        if panel.get("role") == "tabpanel" or any(map(_is_tab, controls.get(panel.get("id"), ()))):
+            groups[panel.getparent()].append(panel)
+    elements = by_id(tree) if groups else {}
+    for box, panels in groups.items():
+        if len(panels) > 1:
+            _write_labels(panels, _tab_names(box, panels, controls, elements))
+    for box in tree.xpath(_RADIO_TABS):
+        names = [_read_label(label) for label in box.xpath("./*/label")]
+        if len(box) and len(box[-1]) == len(names):
+            _write_labels(box[-1], names)
+
+
+def _find_controls(tree: Any) -> Mapping[str, Sequence[Any]]:
+    """Return the visible controls that can be clicked, by the ids of what they open."""
+    controls: dict[str, list[Any]] = defaultdict(list)
+    for node in tree.xpath(_CONTROLS):
+        if not (names := _find_targets(node)) or (node.get("aria-haspopup") or "false") != "false":
+            continue
+        if _read_label(node) and not is_closed(node) and not _is_elsewhere(node):
+            for name in names:
+                controls[name].append(node)
+    return controls
+
+
+def _find_targets(node: Any) -> list[str]:
+    toggle = node.get("data-bs-toggle") or node.get("data-toggle") or ""
+    if node.get("aria-controls") and (node.get("aria-expanded") or node.get("role") == "tab" or toggle in _TOGGLES):
+        return str(node.get("aria-controls")).split()
+    if toggle in _TOGGLES or _is_tab(node):
+        target = node.get("data-bs-target") or node.get("data-target") or node.get("href") or ""
+        if target.startswith("#"):
+            return [target.removeprefix("#")]
+    return _QUOTED.findall(node.get("onclick") or "")
+
+
+def _is_tab(node: Any) -> bool:
+    toggles = (node.get("data-bs-toggle"), node.get("data-toggle"))
+    is_listed = node.tag == "a" and any("tab" in (above.get("class") or "") for above in node.iterancestors("ul"))
+    is_named = bool(node.get("onclick")) and "tab" in (node.get("class") or "")
+    return node.get("role") == "tab" or "tab" in toggles or "pill" in toggles or is_listed or is_named
+
+
+def _is_opened_by_click(node: Any, controls: Mapping[str, Sequence[Any]]) -> bool:
+    if (node.get("hidden") or "").strip().lower() == "until-found" or node.get("id") in controls:
+        return True
+    previous = None if node.get("role") == "tabpanel" else node.getprevious()
+    return previous is not None and any(_is_expander(element) for element in islice(previous.iter(), _MAX_EXPANDERS))
+
+
+def _is_expander(node: Any) -> bool:
+    is_button = node.get("aria-expanded") and not node.get("aria-haspopup")
+    return bool(is_button and _read_label(node) and not is_closed(node) and not _is_elsewhere(node))
+
+
+def _is_elsewhere(node: Any) -> bool:
+    """True if a part belongs to a menu, a dialog or the like, or is within something hidden."""
+    return node.tag == "form" or any(
+        above.tag in _OTHER_TAGS or above.get("role") in _OTHER_ROLES or (above is not node and is_closed(above))
+        for above in (node, *node.iterancestors())
+    )
+
+
+def is_closed(node: Any) -> bool:
+    """True if an element hides itself, by attribute or style."""
+    return node.get("hidden") is not None or hides(node.get("style") or "")
+
+
+def _tab_names(
+    box: Any, panels: Sequence[Any], controls: Mapping[str, Sequence[Any]], elements: Mapping[str, Any]
+) -> list[str]:
+    """Return the names of the tabs that open `panels`: by their references, else by their order."""
+    names = [_panel_name(panel, controls, elements) for panel in panels]
+    for above in () if all(names) else (box, *islice(box.iterancestors(), 2)):
+        for tabs in above.xpath(".//*[@role='tablist']")[:1]:
+            tab_nodes = tabs.xpath(".//*[@role='tab']") or list(tabs)
+            if len(tab_nodes) == len(panels):
+                return list(map(_read_label, tab_nodes))
+    return names
+
+
+def _panel_name(panel: Any, controls: Mapping[str, Sequence[Any]], elements: Mapping[str, Any]) -> str:
+    for control in filter(_is_tab, controls.get(panel.get("id"), ())):
+        return _read_label(control)
+    label = elements.get(panel.get("aria-labelledby") or "")
+    return clean_line(panel.get("aria-label") or "") if label is None else _read_label(label)
+
+
+def _write_labels(panels: Sequence[Any], names: Sequence[str]) -> None:
+    """Start each panel with its name: in its first sentence, else in a line before it."""
+    for panel, name in zip(panels, names, strict=True):
+        texts = [" ".join(text.split()) for text in islice(panel.itertext(), _MAX_TEXTS) if text.strip()]
+        if not texts or not name or len(name) > _MAX_LABEL or texts[0].rstrip(":：").casefold() == name.casefold():
+            continue
+        label = name + ("：" if not name.isascii() and not name[-1:].isascii() else ":")
+        first = panel
+        while not (first.text or "").strip() and len(first) and (first[0].tag in _CONTAINERS or first[0].tag in INLINE):
+            first = first[0]
+        if (first.text or "").strip():
+            first.text = f"{label} {first.text.lstrip()}"
+            continue
+        line = panel.makeelement("p")
+        line.text = label
+        line.set(PANEL_LABEL, "")
+        panel.insert(0, line)
+
+
+def _read_label(node: Any) -> str:
+    text = " ".join(islice(node.itertext(), _MAX_TEXTS))
+    return clean_line(text) or clean_line(node.get("aria-label") or node.get("title") or "")
+
+
+_ARIA_TABLES: Final = "//*[not(self::table)][@role='table' or @role='grid' or @role='treegrid'][.//*[@role='row']]"
+_TAG_OF_ROLE: Final = {
+    **dict.fromkeys(("table", "grid", "treegrid"), "table"),
+    **dict.fromkeys(("columnheader", "rowheader"), "th"),
+    **dict.fromkeys(("cell", "gridcell"), "td"),
+    "row": "tr",
+    "rowgroup": "tbody",
+}
+
+
+def name_table_parts(tree: Any) -> None:
+    """Give elements with only ARIA table roles, such as grids drawn with style sheets, the tags of tables."""
+    for table in tree.xpath(_ARIA_TABLES):
+        for node in [table, *table.xpath(".//*[@role]")]:
+            if tag := _TAG_OF_ROLE.get(node.get("role")):
+                node.tag = tag
+                for span in ("colspan", "rowspan"):
+                    if size := node.get(f"aria-{span}"):
+                        node.set(span, size)

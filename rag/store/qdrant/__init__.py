@@ -1,6 +1,6 @@
 """Libraries in Qdrant. `client.connect` opens the database, `library.open_library` a library in it.
 
-`edge` is the embedded engine, and `retry` wraps calls to a server; other modules need not know which one is used.
+`edge` is the embedded engine; other modules need not know whether it or a server is used.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import StoreError
-from rag.models.sentence_index import unpack
+from rag.models.sparse import unpack_sentences
 from rag.patterns import lazy_regex
 from rag.store.qdrant.edge.config import os_fault
 from rag.store.qdrant.records import chunk_payload
@@ -326,7 +326,7 @@ def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) 
         parent = (first, last)
     chunk = Chunk(index, page.text[start:end], start, end, tuple(section), header, parent)
     sentences = row.get("sentences", "")
-    _require(isinstance(sentences, str) and (not sentences or unpack(sentences, chunk.text) is not None))
+    _require(isinstance(sentences, str) and (not sentences or unpack_sentences(sentences, chunk.text) is not None))
     return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id, sentences)
 
 

@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rag.errors import ConfigError, StoreError
 from rag.store.sql.conversation_table import (
-    Change,
     ChangeTable,
-    Conversation,
     ConversationTable,
     RouteTable,
     SpanTable,
-    Turn,
 )
 from rag.store.sql.evaluation_table import CaseTable, LabelTable, RunTable
-from rag.store.sql.host_table import HostTable
-from rag.store.sql.job_table import FileTable, ItemTable, Job, JobItem, JobTable
-from rag.store.sql.small_tables import FeedbackTable, GrantTable, Schedule, ScheduleTable, SummaryTable
+from rag.store.sql.job_table import FileTable, ItemTable, JobTable
+from rag.store.sql.small_tables import FeedbackTable, GrantTable, HostTable, ScheduleTable, SummaryTable
 from rag.store.sql.table import VERSION, migration
 
 if TYPE_CHECKING:
@@ -130,9 +126,6 @@ def failures(path: Path) -> Iterator[None]:
 def connect_shared(path: Path) -> sqlite3.Connection:
     """Open a file for a third-party library that manages its tables and transactions, and shares it between threads."""
     return sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False, isolation_level=None)
-
-
-__all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "Turn"]
 
 
 class Database:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rag.access import Person
     from rag.app import App, ChatOptions
     from rag.evaluation.evaluation import Evaluation
-    from rag.ingest.jobs import Jobs
+    from rag.ingest.jobs.service import Jobs
     from rag.ui.kit.live import LiveRun
     from rag.ui.kit.sources import Source
 

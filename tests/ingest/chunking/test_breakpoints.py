@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag.ingest.chunking.breakpoints import BreakpointChunker
+from rag.ingest.chunking import BreakpointChunker
 from rag.models.tokens import hash_characters
 from rag.text import split_sentences, weigh
 

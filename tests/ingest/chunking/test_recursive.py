@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from rag.ingest.chunking.base import split_units
-from rag.ingest.chunking.recursive import FixedChunker, RecursiveChunker, bind_headings
+from rag.ingest.chunking import FixedChunker, RecursiveChunker, bind_headings
+from rag.ingest.units import split_units
 from rag.models.tokens import hash_characters
 from rag.text import weigh
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rag.ingest.chunking.breakpoints import _semantic_chunker
-from rag.ingest.chunking.semantic import semantic_distances
+from rag.ingest.chunking import _semantic_chunker, semantic_distances
 
 SENTENCES = [
     "The lamp was wound every four hours.",

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from rag.ingest.chunking import get_chunker
-from rag.ingest.jobs import Jobs, JobView, Sites
+from rag.ingest.discovery import Sites
+from rag.ingest.jobs.service import Jobs, JobView
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, record_sources
 from rag.models.sparse import SparseEncoder

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rag.ingest.discovery import SiteKind
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import file_sources, record_sources, web_source
 from rag.web.url_key import url_hash

@@ -10,7 +10,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.ingest.chunking import get_chunker
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser

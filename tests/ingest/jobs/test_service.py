@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from rag.errors import ModelError, StoreError
-from rag.ingest.jobs import Jobs, service
+from rag.ingest.jobs import service
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.reading.parser import READING_VERSION

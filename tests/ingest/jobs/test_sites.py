@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag.errors import FetchError
-from rag.ingest.jobs import Jobs, JobView
+from rag.ingest.jobs.service import Jobs, JobView
 from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.results import PATIENCE

@@ -10,8 +10,8 @@ import pytest
 
 from rag import dates
 from rag.errors import StoreError
-from rag.ingest.jobs import Jobs
 from rag.ingest.jobs import steps as unpacking
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.jobs.steps import Steps, Unpacking, new_item, pack, unpack
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source

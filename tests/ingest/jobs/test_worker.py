@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag.errors import FetchError, StoreError
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
 from rag.ingest.sources import Source, web_source

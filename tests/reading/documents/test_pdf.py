@@ -11,8 +11,7 @@ from benchmarks.fidelity import pdf
 from benchmarks.fidelity.case import Case, faults
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
-from rag.reading.documents.pdf import read_pdf
-from rag.reading.documents.pdf_page import MAX_LINES
+from rag.reading.documents.pdf import MAX_LINES, read_pdf
 from rag.reading.layout.words import normalize_glyphs
 from rag.reading.parser import Parser
 from tests.support import locked_pdf

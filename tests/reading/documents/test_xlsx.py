@@ -15,7 +15,7 @@ from openpyxl.cell.text import InlineFont
 from openpyxl.styles import Font
 
 from rag.errors import IngestError
-from rag.reading.documents.xlsx import read_xlsx
+from rag.reading.documents.table import read_xlsx
 from tests.support import office
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from rag.reading.extraction.features import NAMES, Forest, Trigrams, describe, load_forest, words_of
 from rag.reading.extraction.main_text import choose, drop_teasers, round_off
+from rag.reading.extraction.metadata import Facts
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, role_bits, segment
-from rag.reading.extraction.structured import Facts
 from rag.reading.extraction.tree import body_of, parse
 
 

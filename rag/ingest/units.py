@@ -1,4 +1,4 @@
-"""The chunker protocol, and the units that chunkers combine: sentences, table rows, code blocks, headings.
+"""Units of a page's text that chunkers combine: sentences, table rows, code blocks, headings.
 
 A unit has its heading path and is never cut, so what is true of units (verbatim, in order, within the maximum) is
 true of chunks.
@@ -6,26 +6,21 @@ true of chunks.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal
 
 from rag.patterns import lazy_regex
 from rag.text import cluster_end, split_sentences, weigh
-from rag.types import Chunk
 
 _HEADING = lazy_regex(r"(#{1,6})[ \t]+")
 _FENCE = lazy_regex(r"[ \t]*(```|~~~)")
 _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
 
-CRUMB = 40
+_CRUMB = 40
 """Maximum total length of sentences or rows of one block that form one unit."""
 
-MAX_TITLE = 200
+_MAX_TITLE = 200
 """Maximum characters of a heading in a heading path, which is stored and indexed with each chunk below it."""
 
 Kind = Literal["text", "heading", "row", "code"]
@@ -86,13 +81,13 @@ def _parse_heading(line: str) -> tuple[int, str] | None:
         return None
     title = line[match.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")
     title = title.strip("*_` ")
-    return len(match[1]), title[: cluster_end(title, 0, MAX_TITLE)].rstrip()
+    return len(match[1]), title[: cluster_end(title, 0, _MAX_TITLE)].rstrip()
 
 
 def _belong_together(unit: Unit, following: Unit) -> bool:
     """True if the two units are so short that a cut between them is not worth considering."""
     is_alike = unit.kind == following.kind and unit.header == following.header and not following.paragraph
-    return is_alike and following.end - unit.start <= CRUMB
+    return is_alike and following.end - unit.start <= _CRUMB
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
@@ -176,59 +171,3 @@ def _find_table_header(text: str, start: int, end: int) -> tuple[int, int] | Non
         return None
     has_rule = not text[lines[1][0] : lines[1][1]].strip("|-: \t")
     return lines[0][0], lines[1 if has_rule else 0][1]
-
-
-SentenceVectors = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Cheap vectors of n texts, shape (n, d), rows of unit length or zero."""
-
-
-MAXIMUM = 900.0
-"""Default maximum size of a chunk, in Latin characters' worth: one number for all chunkers."""
-MAX_CONTEXT = 600
-
-
-class Chunker(Protocol):
-    """Cuts a page's text into chunks: verbatim slices, in order, none over `maximum`, no unit cut.
-
-    `maximum` counts Latin characters' worth (see `weigh`). Chunks cover the text except white space; an empty text
-    has none.
-    """
-
-    name: str
-    maximum: float
-
-    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]: ...
-
-
-def make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
-    """Return the chunk of neighbouring `units`; its section is that of most of its text."""
-    start, end = units[0].start, units[-1].end
-    weight: Counter[tuple[str, ...]] = Counter()
-    for unit in units:
-        weight[unit.section] += max(1, round(unit.size))
-    return Chunk(index, text[start:end], start, end, weight.most_common(1)[0][0], _context(text, units[0].header))
-
-
-def _context(text: str, header: tuple[int, int] | None) -> str:
-    """Return the table header, or the cells that fit MAX_CONTEXT: it is indexed with each part of the table."""
-    if header is None:
-        return ""
-    start, end = header
-    if end - start <= MAX_CONTEXT:
-        return text[start:end]
-    head = text[start : cluster_end(text, start, start + MAX_CONTEXT)]
-    return head[: head.rfind("|") + 1] or head
-
-
-def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
-    return [make_chunk(text, i, group) for i, group in enumerate(groups)]
-
-
-def embedding_text(title: str, chunk: Chunk) -> str:
-    """Return the text that is embedded and indexed for a chunk: page title, heading path, table header, then its text.
-
-    Only the slice is shown to people. Headings at the beginning of the slice are not repeated.
-    """
-    head = [title.strip()]
-    head += [step for step in chunk.section if step and step != title.strip() and step not in chunk.text[:300]]
-    return "\n".join(part for part in (" › ".join(filter(None, head)), chunk.context, chunk.text) if part)

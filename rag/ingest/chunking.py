@@ -1,0 +1,399 @@
+"""Chunkers, with one row in `CHUNKERS` for each; `tests/contracts/test_chunking.py` checks them against the contract.
+
+They group units (`rag.ingest.units`), none of which is cut. Splitter packages are imported late because they are heavy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.ingest.units import Unit, span_size, split_units
+from rag.models.tokens import normalise
+from rag.text import cluster_end
+from rag.types import Chunk
+
+if TYPE_CHECKING:
+    from langchain_experimental.text_splitter import SemanticChunker
+
+SentenceVectors = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Cheap vectors of n texts, shape (n, d), rows of unit length or zero."""
+
+MAXIMUM = 900.0
+"""Default maximum size of a chunk, in Latin characters' worth: one number for all chunkers."""
+_MAX_CONTEXT = 600
+
+
+class Chunker(Protocol):
+    """Cuts a page's text into chunks: verbatim slices, in order, none over `maximum`, no unit cut.
+
+    `maximum` counts Latin characters' worth (see `weigh`). Chunks cover the text except white space; an empty text
+    has none.
+    """
+
+    name: str
+    maximum: float
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]: ...
+
+
+def _make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
+    """Return the chunk of neighbouring `units`; its section is that of most of its text."""
+    start, end = units[0].start, units[-1].end
+    weight: Counter[tuple[str, ...]] = Counter()
+    for unit in units:
+        weight[unit.section] += max(1, round(unit.size))
+    return Chunk(index, text[start:end], start, end, weight.most_common(1)[0][0], _context(text, units[0].header))
+
+
+def _context(text: str, header: tuple[int, int] | None) -> str:
+    """Return the table header, or the cells that fit _MAX_CONTEXT: it is indexed with each part of the table."""
+    if header is None:
+        return ""
+    start, end = header
+    if end - start <= _MAX_CONTEXT:
+        return text[start:end]
+    head = text[start : cluster_end(text, start, start + _MAX_CONTEXT)]
+    return head[: head.rfind("|") + 1] or head
+
+
+def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
+    return [_make_chunk(text, i, group) for i, group in enumerate(groups)]
+
+
+def embedding_text(title: str, chunk: Chunk) -> str:
+    """Return the text that is embedded and indexed for a chunk: page title, heading path, table header, then its text.
+
+    Only the slice is shown to people. Headings at the beginning of the slice are not repeated.
+    """
+    head = [title.strip()]
+    head += [step for step in chunk.section if step and step != title.strip() and step not in chunk.text[:300]]
+    return "\n".join(part for part in (" › ".join(filter(None, head)), chunk.context, chunk.text) if part)
+
+
+class RecursiveChunker:
+    """Chunks as large as the maximum allows, cut between paragraphs where possible."""
+
+    name = "recursive"
+
+    def __init__(self, maximum: float = MAXIMUM) -> None:
+        self.maximum = maximum
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        return make_chunks(text, self.fill(split_units(text, self.maximum)))
+
+    def fill(self, units: Sequence[Unit]) -> list[list[Unit]]:
+        """Group neighbouring units, each group as large as the maximum allows."""
+        pieces: list[list[Unit]] = []
+        for paragraph in _paragraphs(units):
+            fits = span_size(paragraph) <= self.maximum
+            pieces.extend([paragraph] if fits else bind_headings(paragraph, self.maximum))
+        return pack(pieces, self.maximum)
+
+
+def pack(pieces: Iterable[list[Unit]], maximum: float) -> list[list[Unit]]:
+    """Group neighbouring pieces up to `maximum`, cutting none of them; a larger piece forms a group alone."""
+    groups: list[list[Unit]] = []
+    size = 0.0
+    for piece in pieces:
+        length = span_size(piece)
+        gap = piece[0].start - groups[-1][-1].end if groups else 0
+        if groups and size + gap + length <= maximum:
+            groups[-1].extend(piece)
+            size += gap + length
+        else:
+            groups.append(list(piece))
+            size = length
+    return groups
+
+
+def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]:
+    """Yield the units one by one, but headings, and a table's header, with what is below them as far as it fits."""
+    group: list[Unit] = []
+    size = 0.0
+    for i, unit in enumerate(units):
+        length = size + (unit.start - group[-1].end if group else 0) + unit.size
+        if group and length > maximum:
+            yield group
+            group, length = [], unit.size
+        group.append(unit)
+        size = length
+        if not _is_introduction(unit, units[i + 1] if i + 1 < len(units) else None):
+            yield group
+            group, size = [], 0.0
+    if group:
+        yield group
+
+
+def _is_introduction(unit: Unit, following: Unit | None) -> bool:
+    """True if `unit` only introduces the next one: a heading, a table's header, a question above its answer."""
+    is_header = unit.kind == "row" and unit.header is None and following is not None and following.header is not None
+    is_question = unit.asks and following is not None and not following.paragraph
+    return unit.kind == "heading" or is_header or is_question
+
+
+def _paragraphs(units: Sequence[Unit]) -> list[list[Unit]]:
+    groups: list[list[Unit]] = []
+    for unit in units:
+        if not groups or (unit.paragraph and groups[-1][-1].kind != "heading"):
+            groups.append([])
+        groups[-1].append(unit)
+    return groups
+
+
+class FixedChunker:
+    """Chunks of one size, minus the space too short for the next sentence. Paragraphs and sections do not count."""
+
+    name = "fixed"
+
+    def __init__(self, maximum: float = MAXIMUM) -> None:
+        self.maximum = maximum
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        return make_chunks(text, pack(bind_headings(split_units(text, self.maximum), self.maximum), self.maximum))
+
+
+_PARAGRAPH_GAIN = 0.6
+_HEADING_GAIN = 4.0
+_MEANING_GAIN = 0.15
+_MAX_UNITS = 50_000
+"""Pages with more units than this, a long book's worth, are filled up instead, which takes only seconds."""
+
+
+class SemanticSplitter:
+    """Chunks that end where the subject changes, by SemanticChunker's distances between neighbouring sentences.
+
+    SemanticChunker alone cuts wherever a distance exceeds a percentile, which makes chunks of any size and embeds every
+    sentence three times. Here the distances come from static word vectors, which cost less than a hundredth of an
+    encoding, and dynamic programming chooses the cuts: where distances are large, with every chunk within the maximum
+    and near the target.
+    """
+
+    name = "semantic"
+
+    def __init__(self, maximum: float = MAXIMUM, target: float = 0.0) -> None:
+        """`target` is the preferred size of a chunk, by default seven ninths of the maximum."""
+        self.maximum = maximum
+        self.target = target or round(maximum * 7 / 9)
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        units = split_units(text, self.maximum)
+        if not units:
+            return []
+        if len(units) > _MAX_UNITS:
+            return make_chunks(text, RecursiveChunker(self.maximum).fill(units))
+        gains = self._score_cuts([text[u.start : u.end] for u in units], units, vectors)
+        cuts = _best_cuts(units, gains, self.maximum, self.target)
+        bounds = [0, *cuts, len(units)]
+        return make_chunks(text, [units[a:b] for a, b in pairwise(bounds)])
+
+    def _score_cuts(self, sentences: list[str], units: Sequence[Unit], vectors: SentenceVectors) -> NDArray[np.float64]:
+        """Return the gain of a cut before each unit, shape (n,), in units of the size penalty."""
+        gains = np.zeros(len(units))
+        if len(units) > 2:
+            distances = semantic_distances(vectors(sentences))
+            gains[1:] = _MEANING_GAIN * (distances - distances.mean()) / (distances.std() + 1e-9)
+        for i, unit in enumerate(units[1:], 1):
+            if unit.kind == "heading" and units[i - 1].kind != "heading":
+                gains[i] += _HEADING_GAIN
+            elif units[i - 1].kind == "heading":
+                gains[i] = -10 * _HEADING_GAIN
+            elif unit.paragraph:
+                gains[i] += _PARAGRAPH_GAIN
+        return gains
+
+
+def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return cosine distances between neighbours, shape (n - 1,), each sentence combined with those around it.
+
+    sums: (n, m). This is what SemanticChunker computes with a buffer of one sentence; it embeds each sentence three
+    times, with its neighbours, whereas here the vectors of the three are added up.
+    """
+    vectors = sums.copy()
+    vectors[1:] += sums[:-1]
+    vectors[:-1] += sums[1:]
+    vectors = normalise(vectors)
+    distances: NDArray[np.float64] = 1.0 - np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
+    return distances
+
+
+def _best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:
+    """Return the indices of the units that begin a new chunk, chosen to maximise gains less size penalties.
+
+    Dynamic programming over cut positions; O(n · m) for n units, at most m of which fit a chunk. A chunk of size s
+    costs ((s - target) / target) ** 2. A single unit always fits.
+    """
+    n = len(units)
+    best, back = [0.0] + [float("inf")] * n, [0] * (n + 1)
+    for end in range(1, n + 1):
+        extra = 0.0
+        for begin in range(end - 1, -1, -1):
+            extra += units[begin].extra
+            size = units[end - 1].end - units[begin].start + extra
+            if size > maximum and begin < end - 1:
+                break
+            cost = best[begin] + ((size - target) / target) ** 2 - (gains[begin] if begin else 0.0)
+            if cost < best[end]:
+                best[end], back[end] = cost, begin
+    cuts = []
+    while n:
+        n = back[n]
+        if n:
+            cuts.append(n)
+    return cuts[::-1]
+
+
+class MarkdownChunker:
+    """Chunks that never mix text of two sections, except tiny neighbours under one parent heading."""
+
+    name = "markdown"
+
+    def __init__(self, maximum: float = MAXIMUM, tiny: float = 250) -> None:
+        """Sections of less than `tiny` may be combined."""
+        self.maximum = maximum
+        self.tiny = tiny
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        return make_chunks(text, self.divide(split_units(text, self.maximum)))
+
+    def divide(self, units: Sequence[Unit]) -> list[list[Unit]]:
+        """Return sections as groups of neighbouring units; sections that are too large become several groups."""
+        fill = RecursiveChunker(self.maximum).fill
+        sections = _join_tiny(_sections(units), self.maximum, self.tiny)
+        return [group for section in sections for group in fill(section)]
+
+
+def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
+    """Split units into runs under one heading; a heading without text joins the next one below it or at its level."""
+    sections: list[list[Unit]] = []
+    for unit in units:
+        if not sections or (unit.kind == "heading" and not _can_continue(sections[-1], unit)):
+            sections.append([])
+        sections[-1].append(unit)
+    return sections
+
+
+def _can_continue(section: Sequence[Unit], heading: Unit) -> bool:
+    last = section[-1]
+    below = heading.section[: len(last.section)] == last.section
+    return last.kind == "heading" and (below or heading.section[:-1] == last.section[:-1])
+
+
+def _join_tiny(sections: list[list[Unit]], maximum: float, tiny: float) -> list[list[Unit]]:
+    groups: list[list[Unit]] = []
+    open_parent: tuple[str, ...] | None = None  # the parent heading of the tiny sections in the last group
+    for section in sections:
+        is_tiny = section[0].kind == "heading" and span_size(section) < tiny
+        above, above_text = section[0].section[:-1], section[-1].section[:-1]
+        fits = is_tiny and above == above_text == open_parent and span_size([*groups[-1], *section]) <= maximum
+        if fits:
+            groups[-1].extend(section)
+        else:
+            groups.append(list(section))
+            open_parent = above_text if is_tiny else None
+    return groups
+
+
+class ParentChunker:
+    """Small chunks whose `parent` is the section around them, or the part of it that is not too large.
+
+    Parents cover the page without overlap. `rag.retrieval.context` returns them in place of the chunks found.
+    """
+
+    name = "parent"
+
+    def __init__(self, maximum: float = MAXIMUM, size: float = 0.0, parent: float = 0.0) -> None:
+        """Chunks are filled up to `size`; one sentence or code block may be larger, up to `maximum`.
+
+        The defaults are four ninths of the maximum for `size`, and five thirds for `parent`.
+        """
+        self.maximum = maximum
+        self.size = size or round(maximum * 4 / 9)
+        self.parent = parent or round(maximum * 5 / 3)
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        units = split_units(text, self.maximum)
+        fill = RecursiveChunker(self.size).fill
+        groups, spans = [], []
+        for section in MarkdownChunker(self.parent, tiny=self.size).divide(units):
+            children = fill(section)
+            groups.extend(children)
+            span = (section[0].start, section[-1].end) if len(children) > 1 else None
+            spans.extend([span] * len(children))
+        return [replace(chunk, parent=span) for chunk, span in zip(make_chunks(text, groups), spans, strict=True)]
+
+
+class BreakpointChunker:
+    """SemanticChunker's own cuts, wherever the distance is above a percentile of the page's, over cheap static vectors.
+
+    What is still above the maximum is split further. The default, `semantic`, differs: here chunk sizes vary at random
+    between one sentence and the maximum, which makes retrieval worse (docs/decisions/0003-chunking.md).
+    """
+
+    name = "breakpoints"
+
+    def __init__(self, maximum: float = MAXIMUM) -> None:
+        self.maximum = maximum
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        units = split_units(text, self.maximum)
+        # A heading is not a sentence: alone it is as far from its text as from any other.
+        pieces = list(bind_headings(units, self.maximum))
+        fill = RecursiveChunker(self.maximum).fill
+        if len(units) > _MAX_UNITS or len(pieces) < 3:
+            return make_chunks(text, fill(units))
+        splitter = _semantic_chunker(vectors)
+        distances, _ = splitter._calculate_sentence_distances([text[p[0].start : p[-1].end] for p in pieces])
+        threshold, _ = splitter._calculate_breakpoint_threshold(distances)
+        runs = _cut(pieces, np.asarray(distances) > threshold)
+        return make_chunks(text, [group for run in runs for group in fill(run)])
+
+
+def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
+    """Return langchain-experimental's SemanticChunker over static vectors, with its defaults."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from langchain_experimental.text_splitter import SemanticChunker
+    return SemanticChunker(cast(Any, _Static(vectors)), buffer_size=1)
+
+
+def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Unit]]:
+    """Return runs of units that end after each piece whose flag is set; shape of `after` is (pieces - 1,)."""
+    runs: list[list[Unit]] = [list(pieces[0])]
+    for piece, is_end in zip(pieces[1:], after, strict=True):
+        if is_end:
+            runs.append([])
+        runs[-1].extend(piece)
+    return runs
+
+
+class _Static:
+    """Adapter of static sentence vectors for SemanticChunker, which calls nothing else of an Embeddings."""
+
+    def __init__(self, vectors: SentenceVectors) -> None:
+        self._vectors = vectors
+
+    def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
+        return self._vectors(texts)
+
+
+CHUNKERS: dict[str, Callable[[float], Chunker]] = {
+    "semantic": SemanticSplitter,
+    "recursive": RecursiveChunker,
+    "fixed": FixedChunker,
+    "markdown": MarkdownChunker,
+    "parent": ParentChunker,
+    "breakpoints": BreakpointChunker,
+}
+
+
+def get_chunker(name: str = "semantic", maximum: float = MAXIMUM) -> Chunker:
+    """Return a chunker for chunks of up to `maximum`. Raises KeyError for a name that is not in CHUNKERS."""
+    return CHUNKERS[name](maximum)
