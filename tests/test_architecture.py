@@ -361,10 +361,17 @@ def is_there(word: str, document: Path) -> bool:
     return any((folder / name).exists() for folder in above) or ("/" not in name and name in own_names())
 
 
+def without_braces(word: str) -> list[str]:
+    """`a/{b,c}.py` as a shell reads it: `a/b.py` and `a/c.py`."""
+    before, _, rest = word.partition("{")
+    inside, closed, after = rest.partition("}")
+    return [f"{before}{one}{after}" for one in inside.split(",")] if closed else [word]
+
+
 def strays_in(text: str, document: Path) -> list[str]:
     """What a text names in backticks, or links to, that is not there."""
     spans = re.findall(r"`([^`\n]+)`", text)
-    words = [word.strip(",;:()") for span in spans for word in span.split()]
+    words = [one for span in spans for word in span.split() for one in without_braces(word.strip(",;:()"))]
     named = [word for word in words if FILE.fullmatch(word) or DOTTED.fullmatch(word)]
     links = re.findall(r"\]\(([^)\s#]+)", text) if document.suffix == ".md" else []
     files = [link for link in links if "://" not in link and not link.startswith("mailto:")]
@@ -383,6 +390,7 @@ def test_documents_and_comments_name_what_exists() -> None:
     [
         ("see `space.py`", ["space.py"]),
         ("see `rag/store/gone/`, and `rag/store/`", ["rag/store/gone/"]),
+        ("see `rag/store/{values,gone}.py`", ["rag/store/gone.py"]),
         ("see `store/qdrant/library.py` and `library.py`", []),
         ("`PYTHONPATH=. python scripts/nothing.py out`", ["scripts/nothing.py"]),
         ("`rag.reading.nothing` beside `rag.reading.parser` and `rag.reading.parser.Parser`", ["rag.reading.nothing"]),
