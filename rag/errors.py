@@ -18,6 +18,8 @@ shows it in English and the app in the user's language. Details for the log are 
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
 from typing import Any
 
 from rag.locales import say
@@ -78,3 +80,12 @@ class IngestError(RagError):
 
 class FetchError(IngestError):
     """A URL cannot be fetched."""
+
+
+def os_fault(path: Path, error: OSError) -> StoreError:
+    """Return the error for a failed file operation under `path`."""
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        return StoreError("store_disk_full", path=str(path))
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreError("store_unwritable", path=str(path))
+    return StoreError("store_damaged", path=str(path), detail=error.strerror or type(error).__name__)

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from rag.app.libraries import Libraries
-from rag.errors import RagError
-from rag.store.qdrant.edge.config import os_fault
+from rag.errors import RagError, os_fault
 from rag.store.values import patience
 from rag.types import Notice
 

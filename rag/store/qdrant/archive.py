@@ -34,10 +34,9 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.errors import StoreError
+from rag.errors import StoreError, os_fault
 from rag.models.sparse import unpack_sentences
 from rag.patterns import lazy_regex
-from rag.store.qdrant.edge.config import os_fault
 from rag.store.qdrant.records import chunk_payload
 from rag.store.values import text_hash
 from rag.text import to_plain_line

@@ -7,7 +7,6 @@ a call, without an exception. So free space is checked before each write.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -23,7 +22,7 @@ import qdrant_edge as edge
 from pydantic import BaseModel
 from qdrant_client import models
 
-from rag.errors import RagError, StoreBusyError, StoreError
+from rag.errors import RagError, StoreBusyError, StoreError, os_fault
 
 _FULL = ("no space left", "os error 28", "disk quota", "os error 122", "not enough space")
 _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os error 30")
@@ -71,15 +70,6 @@ def argument_faults(call: str) -> Iterator[None]:
 def unsupported_error(call: str) -> StoreError:
     """Return the error for something that the embedded engine, or this adapter, does not support."""
     return StoreError("store_unsupported", call=call)
-
-
-def os_fault(path: Path, error: OSError) -> StoreError:
-    """Return the error for a failed file operation under `path`."""
-    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
-        return StoreError("store_disk_full", path=str(path))
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StoreError("store_unwritable", path=str(path))
-    return StoreError("store_damaged", path=str(path), detail=error.strerror or type(error).__name__)
 
 
 def _store_error(call: str, path: Path, error: BaseException) -> StoreError:

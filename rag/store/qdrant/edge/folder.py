@@ -25,8 +25,8 @@ from urllib.parse import quote, unquote
 
 import qdrant_edge as edge
 
-from rag.errors import StoreBusyError, StoreError
-from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, disk_use, engine_faults, os_fault, require_space
+from rag.errors import StoreBusyError, StoreError, os_fault
+from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, disk_use, engine_faults, require_space
 
 _BLOCK = 1 << 20
 _BY_POINT = frozenset({"payload_storage", "vector_storage-sparse"})  # read at random, when a point is requested

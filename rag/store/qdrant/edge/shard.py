@@ -19,8 +19,8 @@ from typing import TypeVar
 
 import qdrant_edge as edge
 
-from rag.errors import StoreError
-from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, disk_use, engine_faults, layout, os_fault, require_space
+from rag.errors import StoreError, os_fault
+from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, disk_use, engine_faults, layout, require_space
 from rag.store.qdrant.edge.folder import CollectionFolder, copy_folder, read_ahead, sync_folder
 
 T = TypeVar("T")
