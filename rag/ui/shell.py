@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
 from rag.ui.kit.browser import tell_browser
@@ -19,7 +19,6 @@ from rag.ui.kit.escape import escape_line
 from rag.ui.kit.navigation import current_language, draw_language_switch, draw_manage, go, navigation, shared_links
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, recall_chat, session
-from rag.ui.kit.strings import Language, label
 from rag.ui.library.libraries import draw_picker, settle_library
 from rag.ui.settings.signed_in import admit, draw_person, is_outside
 

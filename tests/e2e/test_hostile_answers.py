@@ -4,7 +4,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from rag.ui.serving.protection import security_headers
 from tests.e2e.conftest import OpenTab, ask
 from tests.support.chat_protocol import Reply, Request

@@ -8,11 +8,11 @@ from rag.app.reranking import Reranking
 from rag.config import load_settings
 from rag.errors import RagError
 from rag.evaluation.statistics import PAIRED_ROUNDS, draws, mean, paired_difference
+from rag.locales import label
 from rag.models.model_files import builtin_model
 from rag.prompts.texts import PromptTexts
 from rag.runs.options import Question
 from rag.ui.kit import session
-from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_shell import ANN, BOB, admit
 from tests.support.fake_app import FakeApp, FakeChats

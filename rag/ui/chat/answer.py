@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from rag.graphs.modes import removal_notice, saving_notice
-from rag.locales import say
+from rag.locales import LANGUAGES, Language, label, say
 from rag.retrieval.ledger import LEG
 from rag.tools import describe_use
 from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
@@ -33,7 +33,6 @@ from rag.ui.kit.navigation import go
 from rag.ui.kit.render import Doubtful, answer_markdown
 from rag.ui.kit.session import session
 from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, tip
-from rag.ui.kit.strings import LANGUAGES, Language, label
 from rag.ui.kit.trace import draw_steps, steps_head
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError
+from rag.locales import Language, label
 from rag.ui.chat.answer import draw_answer
 from rag.ui.chat.asking import branch
 from rag.ui.chat.conversations import open_conversation
@@ -25,7 +26,6 @@ from rag.ui.kit.escape import escape, escape_line, shorten
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
 from rag.ui.kit.trace import current_line, live_lines
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.ui.chat.answer import draw_evidence, draw_text
 from rag.ui.chat.conversation import pin_of
 from rag.ui.chat.conversations import open_conversation
@@ -19,7 +19,6 @@ from rag.ui.kit.answers import answer_of
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape, escape_line, shorten
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError
+from rag.locales import Language, label
 from rag.types import Notice
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.choices import MODES, Choices, Scope
@@ -19,7 +20,6 @@ from rag.ui.kit.escape import escape_line
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import to_local
 from rag.ui.kit.session import CONVERSATION, session, set_param, show
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
 
+from rag.locales import Language, label, label_count
 from rag.types import Page
 from rag.ui.kit.attempt import unless_away
 from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import language_name, page_count, short_source, strategy_hint, strategy_name, strategy_names
 from rag.ui.kit.session import count_pages, session
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App

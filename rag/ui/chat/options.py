@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.reasoning.composing import COMPOSE
 from rag.reasoning.history import MEMORIES, WINDOW
 from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.choices import Choices
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import browser, chat_in_use, keep_chat, recall_chat, session
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rag.conversations.trees import State, TreeNode
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.types import Notice
 from rag.ui.kit.page_html import break_lines, escape_html, svg
-from rag.ui.kit.strings import Language, label
 
 _PLAN_WIDTH, _PLAN_HEIGHT, _PLAN_GAP, _PLAN_ROW = 174, 44, 34, 58
 _PLAN_COLORS: Final = {"done": "#1a7f37", "failed": "#cf222e", "empty": "#9a6700", "running": "#0969da"}

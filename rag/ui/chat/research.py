@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import streamlit as st
 
+from rag.locales import Language, label
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Wait
 from rag.ui.chat.pictures import plan_picture
@@ -19,7 +20,6 @@ from rag.ui.kit.navigation import go
 from rag.ui.kit.page_html import scrollable
 from rag.ui.kit.parts import close, moment
 from rag.ui.kit.session import person_id, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -12,7 +12,7 @@ import streamlit as st
 
 from rag.checking.fragments import text_fragment
 from rag.conversations.trees import State, TreeNode, nodes_of
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.runs.options import TreeOrder
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.asking import ask
@@ -25,7 +25,6 @@ from rag.ui.kit.parts import duration
 from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import chat_in_use, session
 from rag.ui.kit.sources import Source, anchor_of, draw_reader
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

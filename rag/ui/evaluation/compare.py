@@ -11,7 +11,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.evaluation.comparison import MOST, check_limits, read_limits, select
 from rag.evaluation.evaluation import Side
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
 from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name
 from rag.ui.evaluation.sets import case_from_form
@@ -20,7 +20,6 @@ from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import data_table, language_name, metric_name, moment
 from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import evaluation_of, person_id, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -9,10 +9,9 @@ import streamlit as st
 from rag.errors import RagError
 from rag.ingest.discovery import SiteKind
 from rag.ingest.paste import find_urls
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.ui.kit.escape import escape_line, is_web_url, web_link
 from rag.ui.kit.session import person_id
-from rag.ui.kit.strings import Language, label, label_count
 from rag.web.search import WebHit
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
 from rag.web.url_key import split_url

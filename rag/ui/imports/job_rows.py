@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import streamlit as st
 
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
 from rag.ui.kit.attempt import attempt, unless_away
 from rag.ui.kit.escape import escape_line, is_web_url, shorten
@@ -16,7 +16,6 @@ from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.session import jobs_of
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, JobItem, JobView

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Notice
 from rag.ui.imports.job_rows import draw_rows, page_of
 from rag.ui.kit.attempt import attempt
@@ -18,7 +18,6 @@ from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, k
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
 from rag.ui.kit.session import jobs_of, session, set_param, show
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, JobView

@@ -8,11 +8,10 @@ from typing import TypeVar
 import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
-from rag.locales import say
+from rag.locales import Language, say
 from rag.types import Notice
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rag.locales import Language, label
 from rag.patterns import lazy_regex
 from rag.types import Passage
-from rag.ui.kit.strings import Language, label
 
 _UNWANTED = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _HEADING = lazy_regex(r"(?m)^#{1,6}[ \t]+(\S.*)$")

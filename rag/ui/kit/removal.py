@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.locales import Language, label, label_count
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import person_id, set_param
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.locales import Language, label
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Citation, Page, PageVersion
 from rag.ui.kit.attempt import unless_away
@@ -17,7 +18,6 @@ from rag.ui.kit.parts import moment
 from rag.ui.kit.passages import passage_markdown
 from rag.ui.kit.session import session
 from rag.ui.kit.sources import STATES, Source, live_address, location
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.checking.fragments import text_fragment
+from rag.locales import Language, label, label_count
 from rag.types import Answer, Citation, Page, Passage
 from rag.ui.kit.answers import PageNow, home_of
 from rag.ui.kit.escape import escape_line, shorten, web_link
 from rag.ui.kit.parts import site_of
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -7,13 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from rag.locales import say, sentences
+from rag.locales import Language, label, label_count, say, sentences
 from rag.models.servers import SAMPLING
 from rag.types import Answer, Notice, Step
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.parts import duration
-from rag.ui.kit.strings import Language, label, label_count
 
 # Nodes that set up or store the state, without a decision that a reader would want to know.
 _HIDDEN = frozenset({"enter", "close"})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.types import Notice
 from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.choices import Scope
@@ -15,7 +15,6 @@ from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment, page_count
 from rag.ui.kit.removal import draw_decision
 from rag.ui.kit.session import Session, count_pages, current_library, session, set_param, show, stay
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

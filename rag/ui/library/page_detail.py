@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.runs.options import Question
 from rag.runs.serialization import answer_from_json, notice_of
 from rag.store.values import Filters
@@ -23,7 +23,6 @@ from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import session, set_param
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.kit.sources import anchor_of, draw_line, tip
-from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.kit.trace import live_lines
 from rag.ui.library.page_list import draw_page_actions
 from rag.ui.library.upkeep import draw_page_schedule

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import streamlit as st
 
+from rag.locales import Language, label
 from rag.types import Page
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import language_name
 from rag.ui.kit.session import set_param
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

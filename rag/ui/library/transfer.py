@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.ui.kit.attempt import attempt, attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import session, set_param
-from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.library.libraries import draw_title_field, use_library
 from rag.ui.serving.uploads import release
 

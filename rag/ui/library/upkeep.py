@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.models.model_files import model_of_library
 from rag.types import Notice, Page
 from rag.ui.kit.attempt import attempt
@@ -17,7 +17,6 @@ from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.job_progress import summary
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -10,10 +10,9 @@ import streamlit as st
 
 from rag.app.chat_models import SERVICES, from_form
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import browser, forget_chat, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from rag.locales import Language, label
 from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
@@ -15,7 +16,6 @@ from rag.ui.kit.attempt import attempt_here
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import chunk_count, draw_cards, page_count, site_of
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
