@@ -9,7 +9,7 @@ import streamlit as st
 from rag.locales import Language, label
 from rag.ui.chat.remembered import draw_memory
 from rag.ui.chat.turn_actions import draw_feedback_export
-from rag.ui.kit.attempt import draw_notice
+from rag.ui.kit.actions import draw_notice
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library

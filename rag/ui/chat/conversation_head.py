@@ -15,8 +15,8 @@ from rag.ui.chat.answer import draw_evidence, draw_text
 from rag.ui.chat.conversation import pin_of
 from rag.ui.chat.conversations import open_conversation
 from rag.ui.chat.run_parts import usage_parts
+from rag.ui.kit.actions import attempt
 from rag.ui.kit.answers import answer_of
-from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape, escape_line, shorten
 from rag.ui.kit.session import session
 

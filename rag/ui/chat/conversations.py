@@ -14,7 +14,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label
 from rag.types import Notice
-from rag.ui.kit.attempt import attempt
+from rag.ui.kit.actions import attempt
 from rag.ui.kit.choices import MODES, Choices, Scope
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.navigation import go

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rag.locales import Language, label, label_count
 from rag.types import Page
-from rag.ui.kit.attempt import unless_away
+from rag.ui.kit.actions import unless_away
 from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import language_name, page_count, short_source, strategy_hint, strategy_name, strategy_names

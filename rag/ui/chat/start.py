@@ -16,7 +16,7 @@ from rag.locales import Language, label
 from rag.types import Answer, Page
 from rag.ui.chat.asking import ask_first
 from rag.ui.chat.composer import draw_composer
-from rag.ui.kit.attempt import unless_away
+from rag.ui.kit.actions import unless_away
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import count_pages, is_empty, person_id, session

@@ -15,7 +15,7 @@ from rag.types import Answer, Notice, Step
 from rag.ui.chat.asking import ask, ask_first, regenerate
 from rag.ui.chat.options import list_models
 from rag.ui.chat.route import draw_route_menu
-from rag.ui.kit.attempt import attempt
+from rag.ui.kit.actions import attempt
 from rag.ui.kit.choices import MODES, NEED_MODEL
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import close

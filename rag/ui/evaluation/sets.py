@@ -15,7 +15,7 @@ from rag.locales import Language, label
 from rag.reading.charset import decode
 from rag.text import question_language
 from rag.types import Notice
-from rag.ui.kit.attempt import attempt, attempt_here
+from rag.ui.kit.actions import attempt, attempt_here
 from rag.ui.kit.parts import data_table
 from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session, set_param
 

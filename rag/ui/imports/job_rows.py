@@ -9,7 +9,7 @@ import streamlit as st
 
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
-from rag.ui.kit.attempt import attempt, unless_away
+from rag.ui.kit.actions import attempt, unless_away
 from rag.ui.kit.escape import escape_line, is_web_url, shorten
 from rag.ui.kit.job_progress import outcome_of
 from rag.ui.kit.navigation import go

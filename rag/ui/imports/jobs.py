@@ -11,7 +11,7 @@ from rag.errors import RagError
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Notice
 from rag.ui.imports.job_rows import draw_rows, page_of
-from rag.ui.kit.attempt import attempt
+from rag.ui.kit.actions import attempt
 from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, summary

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from rag.conversations.conversations import PageStamp, find_outdated
 from rag.errors import RagError
 from rag.types import Answer, Citation, Passage
-from rag.ui.kit.attempt import unless_away
+from rag.ui.kit.actions import unless_away
 from rag.ui.kit.choices import Scope
 from rag.ui.kit.session import session
 

@@ -10,7 +10,7 @@ import streamlit as st
 from rag.locales import Language, label
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Citation, Page, PageVersion
-from rag.ui.kit.attempt import unless_away
+from rag.ui.kit.actions import unless_away
 from rag.ui.kit.browser import tell_browser
 from rag.ui.kit.escape import escape_line, is_web_url, web_link
 from rag.ui.kit.navigation import go

@@ -9,11 +9,10 @@ import streamlit as st
 from rag.errors import RagError, StoreAwayError
 from rag.locales import Language, label, say
 from rag.types import Notice
-from rag.ui.kit.attempt import attempt, attempt_here
+from rag.ui.kit.actions import attempt, attempt_here, draw_decision, draw_failure
 from rag.ui.kit.choices import Scope
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment, page_count
-from rag.ui.kit.removal import draw_decision
 from rag.ui.kit.session import Session, count_pages, current_library, session, set_param, show, stay
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def _create(app: App, title: str, language: Language) -> None:
             _select(state, app.libraries.create(title))
             state.made = title
     except RagError as error:
-        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        draw_failure(error.notice, language)
         return
     use_library(state.library)
     st.rerun()

@@ -13,9 +13,8 @@ import streamlit as st
 
 from rag.locales import Language, label, label_count
 from rag.types import Notice, Page
-from rag.ui.kit.attempt import attempt
+from rag.ui.kit.actions import attempt, confirm_removal
 from rag.ui.kit.parts import data_table, language_name, moment, short_source
-from rag.ui.kit.removal import confirm_removal
 from rag.ui.kit.session import person_id, set_param
 from rag.ui.library.page_filter import state_of
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.locales import Language, label, label_count, say
-from rag.ui.kit.attempt import attempt, attempt_here
+from rag.locales import Language, label, label_count
+from rag.ui.kit.actions import attempt, attempt_here, draw_failure
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import session, set_param
 from rag.ui.library.libraries import draw_title_field, use_library
@@ -102,7 +102,7 @@ def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool
             st.progress(min(1.0, share), progress if transfer.total else label("transfer_begins", language))
             return
         if transfer.notice:
-            st.error(escape_line(say(transfer.notice, language)), icon=":material/error:")
+            draw_failure(transfer.notice, language)
         with st.container(horizontal=True, gap="small"):
             if transfer.state == "done":
                 _draw_result(transfer, language)

@@ -10,7 +10,8 @@ import streamlit as st
 
 from rag.app.chat_models import SERVICES, from_form
 from rag.errors import RagError
-from rag.locales import Language, label, say
+from rag.locales import Language, label
+from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import browser, forget_chat, session
 
@@ -133,7 +134,7 @@ def _list(app: App, options: ChatOptions, language: Language) -> None:
 
 def _say(error: RagError, language: Language) -> None:
     st.session_state.pop(_MODELS, None)
-    st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+    draw_failure(error.notice, language)
 
 
 def _draw_models(language: Language) -> None:
