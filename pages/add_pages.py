@@ -15,7 +15,7 @@ from rag.ui.chat.asking import start
 from rag.ui.chat.start import example_questions
 from rag.ui.imports.forms import draw_site_form, draw_web_finds
 from rag.ui.imports.jobs import draw_history, draw_job
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import SHARE_PARAMS, current_language, go, shared_links
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param

@@ -10,7 +10,7 @@ from rag.locales import Language, label, label_count
 from rag.types import Notice, Page
 from rag.ui.imports.jobs import follow_job
 from rag.ui.kit.actions import draw_decision, draw_undo
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
 from rag.ui.kit.session import current_library, session, set_param

@@ -11,7 +11,7 @@ from rag.types import Notice, Retrieval
 from rag.ui.chat.asking import start
 from rag.ui.chat.filters import draw_chips, draw_filters, draw_strategy, search_options
 from rag.ui.chat.search_explanation import draw_explanation
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import draw_page_head, duration, empty_state
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param

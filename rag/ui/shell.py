@@ -16,7 +16,7 @@ from rag.store.values import SCREEN_SECONDS, patience
 from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.browser import tell_browser
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, draw_language_switch, draw_manage, go, navigation, shared_links
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, recall_chat, session

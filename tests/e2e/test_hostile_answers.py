@@ -9,7 +9,7 @@ from rag.ui.serving.protection import security_headers
 from tests.e2e.conftest import OpenTab, ask
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules
-from tests.ui.kit.test_render import HOSTILE
+from tests.ui.kit.test_markdown import HOSTILE
 
 
 def hostile(request: Request) -> Reply:

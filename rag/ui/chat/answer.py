@@ -28,9 +28,8 @@ from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_tu
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
 from rag.ui.kit.answers import pages_now
 from rag.ui.kit.choices import Scope
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import Doubtful, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.render import Doubtful, answer_markdown
 from rag.ui.kit.session import session
 from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, tip
 from rag.ui.kit.trace import draw_steps, steps_head

@@ -25,7 +25,7 @@ from rag.ui.chat.options import (
     try_model,
 )
 from rag.ui.kit.choices import MODES, NEED_MODEL
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import close
 from rag.ui.kit.session import chat_in_use, is_empty, session

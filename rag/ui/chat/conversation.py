@@ -22,9 +22,8 @@ from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.turn_actions import followup_line
 from rag.ui.kit.answers import answer_of
 from rag.ui.kit.browser import tell_browser
-from rag.ui.kit.escape import escape, escape_line, shorten
 from rag.ui.kit.live import LiveRun
-from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
 from rag.ui.kit.session import session
 from rag.ui.kit.trace import current_line, live_lines
 

@@ -17,7 +17,7 @@ from rag.ui.chat.conversations import open_conversation
 from rag.ui.chat.run_parts import usage_parts
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.answers import answer_of
-from rag.ui.kit.escape import escape, escape_line, shorten
+from rag.ui.kit.markdown import escape, escape_line, shorten
 from rag.ui.kit.session import session
 
 if TYPE_CHECKING:

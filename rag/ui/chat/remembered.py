@@ -9,7 +9,7 @@ import streamlit as st
 from rag.conversations.remembered import LONGEST, Note
 from rag.locales import Language, label
 from rag.ui.kit.actions import attempt
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.session import person_id, session
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from rag.locales import Language, label, say
 from rag.types import SAVED, Notice
 from rag.ui.chat.asking import ask, ask_first
 from rag.ui.kit.actions import attempt, confirm_removal, unless_away
-from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.job_progress import draw_import_card, draw_progress
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import jobs_of, session
 

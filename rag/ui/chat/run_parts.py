@@ -11,8 +11,8 @@ from rag.locales import Language, label, label_count, say, sentences
 from rag.store.sql.conversation_table import Change
 from rag.types import Notice, Usage
 from rag.ui.kit.actions import attempt
-from rag.ui.kit.escape import escape_line
 from rag.ui.kit.live import LiveRun
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.session import session
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rag.patterns import lazy_regex
 from rag.retrieval.explain import Row, Standing, legs_of, rows_of
 from rag.text import is_chinese
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import duration, strategy_name
 
 _OPENING = 110  # characters, half as many in Chinese

@@ -17,7 +17,7 @@ from rag.types import Answer, Page
 from rag.ui.chat.asking import ask_first
 from rag.ui.chat.composer import draw_composer
 from rag.ui.kit.actions import unless_away
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import count_pages, is_empty, person_id, session
 from rag.web.url_key import url_hash

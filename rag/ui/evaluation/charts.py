@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from rag.locales import Language, label
-from rag.ui.kit.escape import shorten
+from rag.ui.kit.markdown import shorten
 from rag.ui.kit.page_html import svg
 from rag.ui.kit.parts import metric_name
 

@@ -16,9 +16,8 @@ from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
 from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name
 from rag.ui.evaluation.sets import case_from_form
 from rag.ui.kit.actions import attempt, draw_failure
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import answer_markdown, escape_line, shorten
 from rag.ui.kit.parts import data_table, language_name, metric_name, moment
-from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import evaluation_of, person_id, session
 
 if TYPE_CHECKING:

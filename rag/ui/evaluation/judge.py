@@ -12,7 +12,7 @@ from rag.evaluation.evaluation import Side
 from rag.evaluation.judge import ENOUGH
 from rag.locales import Language, label
 from rag.ui.kit.actions import attempt
-from rag.ui.kit.escape import escape, escape_line
+from rag.ui.kit.markdown import escape, escape_line
 from rag.ui.kit.parts import data_table
 from rag.ui.kit.session import evaluation_of
 

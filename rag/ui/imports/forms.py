@@ -11,7 +11,7 @@ from rag.ingest.discovery import SiteKind
 from rag.ingest.paste import find_urls
 from rag.locales import Language, label, label_count
 from rag.ui.kit.actions import draw_failure
-from rag.ui.kit.escape import escape_line, is_web_url, web_link
+from rag.ui.kit.markdown import escape_line, is_web_url, web_link
 from rag.ui.kit.session import person_id
 from rag.web.search import WebHit
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope

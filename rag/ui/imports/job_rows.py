@@ -10,8 +10,8 @@ import streamlit as st
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
 from rag.ui.kit.actions import attempt, unless_away
-from rag.ui.kit.escape import escape_line, is_web_url, shorten
 from rag.ui.kit.job_progress import outcome_of
+from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, short_source
 from rag.ui.kit.passages import passage_markdown, text_height

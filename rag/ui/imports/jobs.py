@@ -13,8 +13,8 @@ from rag.types import SAVED, Notice
 from rag.ui.imports.job_rows import draw_rows, page_of
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.choices import Scope
-from rag.ui.kit.escape import escape_line
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, summary
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
 from rag.ui.kit.session import jobs_of, session, set_param, show

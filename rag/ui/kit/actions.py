@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError, StoreAwayError
 from rag.locales import Language, label, label_count, say
 from rag.types import Notice, Page
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.session import person_id, session, set_param
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rag.errors import RagError
 from rag.locales import Language, label, label_count
 from rag.types import IngestStatus, Page, Stage
 from rag.ui.kit.actions import unless_away
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import short_source
 from rag.ui.kit.session import session

@@ -14,7 +14,7 @@ from rag.locales import Language, label, label_count, sentences
 from rag.patterns import lazy_regex
 from rag.retrieval.strategies import STRATEGIES
 from rag.text import escape_formula
-from rag.ui.kit.escape import JOINER, escape_line, is_web_url
+from rag.ui.kit.markdown import JOINER, escape_line, is_web_url
 from rag.web.url_key import split_url
 
 _NUMBER: Final = lazy_regex(r"[+-]?\d[\d.,]*+%?")

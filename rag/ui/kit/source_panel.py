@@ -12,7 +12,7 @@ from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Citation, Page, PageVersion
 from rag.ui.kit.actions import unless_away
 from rag.ui.kit.browser import tell_browser
-from rag.ui.kit.escape import escape_line, is_web_url, web_link
+from rag.ui.kit.markdown import escape_line, is_web_url, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
 from rag.ui.kit.passages import passage_markdown

@@ -12,7 +12,7 @@ from rag.checking.fragments import text_fragment
 from rag.locales import Language, label, label_count
 from rag.types import Answer, Citation, Page, Passage
 from rag.ui.kit.answers import PageNow, home_of
-from rag.ui.kit.escape import escape_line, shorten, web_link
+from rag.ui.kit.markdown import escape_line, shorten, web_link
 from rag.ui.kit.parts import site_of
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
 from rag.ui.kit.session import session

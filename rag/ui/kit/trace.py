@@ -10,8 +10,8 @@ import streamlit as st
 from rag.locales import Language, label, label_count, say, sentences
 from rag.models.servers import SAMPLING
 from rag.types import Answer, Notice, Step
-from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.live import LiveRun
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import duration
 
 # Nodes that set up or store the state, without a decision that a reader would want to know.

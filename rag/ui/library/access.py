@@ -9,7 +9,7 @@ import streamlit as st
 from rag.app.roles import EVERYONE, ROLES
 from rag.locales import Language, label
 from rag.ui.kit.actions import attempt, attempt_here
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import moment
 from rag.ui.kit.session import session
 

@@ -11,7 +11,7 @@ from rag.locales import Language, label, say
 from rag.types import Notice
 from rag.ui.kit.actions import attempt, attempt_here, draw_decision, draw_failure
 from rag.ui.kit.choices import Scope
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import moment, page_count
 from rag.ui.kit.session import Session, count_pages, current_library, session, set_param, show, stay
 

@@ -15,7 +15,7 @@ from rag.app.overviews import MAX_MAP_PAGES
 from rag.locales import Language, label
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.types import Page
-from rag.ui.kit.escape import shorten
+from rag.ui.kit.markdown import shorten
 from rag.ui.kit.page_html import escape_html
 from rag.ui.kit.parts import moment, short_source
 from rag.ui.kit.session import set_param

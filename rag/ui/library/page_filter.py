@@ -12,7 +12,7 @@ import streamlit as st
 
 from rag.locales import Language, label
 from rag.types import Page
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import language_name
 from rag.ui.kit.session import set_param
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag.locales import Language, label, label_count
 from rag.ui.kit.actions import attempt, attempt_here, draw_failure
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.session import session, set_param
 from rag.ui.library.libraries import draw_title_field, use_library
 from rag.ui.serving.uploads import release

@@ -13,8 +13,8 @@ from rag.locales import Language, label, label_count, say
 from rag.models.model_files import model_of_library
 from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt, draw_failure
-from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.job_progress import summary
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
 

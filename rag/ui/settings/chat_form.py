@@ -12,7 +12,7 @@ from rag.app.chat_models import SERVICES, from_form
 from rag.errors import RagError
 from rag.locales import Language, label
 from rag.ui.kit.actions import draw_failure
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.session import browser, forget_chat, session
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from rag.access import build_person, extract_email, find_refusal
 from rag.locales import Language, label
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import draw_language_switch
 from rag.ui.kit.session import forget_chat, get_app, session
 

@@ -13,7 +13,7 @@ from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
 from rag.ui.kit.actions import attempt_here
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import chunk_count, draw_cards, page_count, site_of
 from rag.ui.kit.session import session
 
