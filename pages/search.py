@@ -15,8 +15,7 @@ from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import draw_page_head, duration, empty_state
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
-from rag.ui.kit.source_panel import draw_panel
-from rag.ui.kit.sources import draw_passage
+from rag.ui.kit.sources import draw_panel, draw_passage
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:

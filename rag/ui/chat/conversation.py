@@ -20,12 +20,11 @@ from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.turn_actions import followup_line
-from rag.ui.kit.answers import answer_of
 from rag.ui.kit.browser import tell_browser
-from rag.ui.kit.live import LiveRun
 from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
+from rag.ui.kit.runs import LiveRun, current_line, live_lines
 from rag.ui.kit.session import session
-from rag.ui.kit.trace import current_line, live_lines
+from rag.ui.kit.sources import answer_of
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -14,11 +14,11 @@ from rag.locales import Language, label, say
 from rag.ui.chat.answer import draw_evidence, draw_text
 from rag.ui.chat.conversation import pin_of
 from rag.ui.chat.conversations import open_conversation
-from rag.ui.chat.run_parts import usage_parts
 from rag.ui.kit.actions import attempt
-from rag.ui.kit.answers import answer_of
 from rag.ui.kit.markdown import escape, escape_line, shorten
+from rag.ui.kit.runs import usage_parts
 from rag.ui.kit.session import session
+from rag.ui.kit.sources import answer_of
 
 if TYPE_CHECKING:
     from rag.app import App

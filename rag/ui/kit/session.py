@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rag.app import App, ChatOptions
     from rag.evaluation.evaluation import Evaluation
     from rag.ingest.jobs import Jobs
-    from rag.ui.kit.live import LiveRun
+    from rag.ui.kit.runs import LiveRun
     from rag.ui.kit.sources import Source
 
 _KEY = "pagelight"

@@ -13,16 +13,14 @@ from rag.runs.options import Question
 from rag.runs.serialization import answer_from_json, notice_of
 from rag.store.values import Filters
 from rag.types import Answer, Page, Passage
-from rag.ui.kit.live import LiveRun
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.page_html import chunks_html
 from rag.ui.kit.parts import chunk_count, language_name, moment, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
+from rag.ui.kit.runs import LiveRun, live_lines
 from rag.ui.kit.session import session, set_param
-from rag.ui.kit.source_panel import draw_panel
-from rag.ui.kit.sources import anchor_of, draw_line, tip
-from rag.ui.kit.trace import live_lines
+from rag.ui.kit.sources import anchor_of, draw_line, draw_panel, tip
 from rag.ui.library.page_list import draw_page_actions
 from rag.ui.library.upkeep import draw_page_schedule
 from rag.ui.library.versions import draw_versions
