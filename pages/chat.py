@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rag.ui.chat.composer import draw_composer
-from rag.ui.chat.conversation import draw_turns, show_place, watch
-from rag.ui.chat.conversation_head import LINK, draw_head, draw_shared
+from rag.ui.chat.conversation import LINK, draw_head, draw_shared, draw_turns, show_place, watch
 from rag.ui.chat.conversations import current_conversation
 from rag.ui.chat.filters import draw_picker_button
 from rag.ui.chat.start import draw_start

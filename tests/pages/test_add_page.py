@@ -6,7 +6,7 @@ from rag.ingest.paste import find_urls
 from rag.locales import label, say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.chat.filters import chips_of
-from rag.ui.imports.job_rows import PAGE
+from rag.ui.imports.jobs import PAGE
 from rag.ui.kit.choices import Scope
 from rag.web.search import WebHit
 from tests.pages.conftest import Open, page_file, words

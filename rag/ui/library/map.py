@@ -19,7 +19,7 @@ from rag.ui.kit.markdown import shorten
 from rag.ui.kit.page_html import escape_html
 from rag.ui.kit.parts import moment, short_source
 from rag.ui.kit.session import set_param
-from rag.ui.library.page_filter import AGES, age_of
+from rag.ui.library.page_list import AGES, age_of
 
 if TYPE_CHECKING:
     from rag.app import App
