@@ -4,7 +4,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rag.app.reranking import Reranking
+from rag.app.models import Reranking
 from rag.config import load_settings
 from rag.errors import RagError
 from rag.evaluation.statistics import PAIRED_ROUNDS, draws, mean, paired_difference
