@@ -7,7 +7,7 @@ from rag.locales import label, say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.chat.filters import chips_of
 from rag.ui.imports.jobs import PAGE
-from rag.ui.kit.choices import Scope
+from rag.ui.kit.session import Scope
 from rag.web.search import WebHit
 from tests.pages.conftest import Open, page_file, words
 from tests.support.fake_app import STAGES, FakeApp

@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 from rag.app.chat_models import ChatOptions
 from rag.locales import label, label_count, say
 from rag.types import Notice, ToolUse, Usage
-from rag.ui.kit.choices import Choices, Scope
 from rag.ui.kit.parts import duration
+from rag.ui.kit.session import Choices, Scope
 from rag.ui.kit.sources import anchor_of
 from rag.web.url_key import url_hash
 from tests.pages.conftest import ROOT, Open, words

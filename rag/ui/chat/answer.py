@@ -25,11 +25,10 @@ from rag.ui.chat.route import draw_removal, draw_route
 from rag.ui.chat.search_explanation import draw_searches, note_lines
 from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_turns, tree_anchor, tree_head
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
-from rag.ui.kit.choices import Scope
 from rag.ui.kit.markdown import Doubtful, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.runs import draw_steps, steps_head, usage_parts
-from rag.ui.kit.session import session
+from rag.ui.kit.session import Scope, session
 from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, pages_now, tip
 
 if TYPE_CHECKING:

@@ -24,11 +24,10 @@ from rag.ui.chat.options import (
     request_model,
     try_model,
 )
-from rag.ui.kit.choices import MODES, NEED_MODEL
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import close
-from rag.ui.kit.session import chat_in_use, is_empty, session
+from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, is_empty, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions

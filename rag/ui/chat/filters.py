@@ -12,10 +12,9 @@ import streamlit as st
 from rag.locales import Language, label, label_count
 from rag.types import Page
 from rag.ui.kit.actions import unless_away
-from rag.ui.kit.choices import Scope
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import language_name, page_count, short_source, strategy_hint, strategy_name, strategy_names
-from rag.ui.kit.session import count_pages, session
+from rag.ui.kit.session import Scope, count_pages, session
 
 if TYPE_CHECKING:
     from rag.app import App

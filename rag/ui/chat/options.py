@@ -13,8 +13,7 @@ from rag.reasoning.composing import COMPOSE
 from rag.reasoning.history import MEMORIES, WINDOW
 from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.actions import draw_failure
-from rag.ui.kit.choices import Choices
-from rag.ui.kit.session import browser, chat_in_use, keep_chat, recall_chat, session
+from rag.ui.kit.session import Choices, browser, chat_in_use, keep_chat, recall_chat, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions

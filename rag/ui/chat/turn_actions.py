@@ -16,10 +16,9 @@ from rag.ui.chat.asking import ask, ask_first, regenerate
 from rag.ui.chat.options import list_models
 from rag.ui.chat.route import draw_route_menu
 from rag.ui.kit.actions import attempt
-from rag.ui.kit.choices import MODES, NEED_MODEL
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import close
-from rag.ui.kit.session import chat_in_use, session
+from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions

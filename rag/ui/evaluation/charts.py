@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag.locales import Language, label
 from rag.ui.kit.markdown import shorten
-from rag.ui.kit.page_html import svg
-from rag.ui.kit.parts import metric_name
+from rag.ui.kit.parts import metric_name, svg
 
 if TYPE_CHECKING:
     from rag.evaluation.comparison import MetricDifference

@@ -15,10 +15,9 @@ from rag.locales import Language, label, say
 from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set
 from rag.ui.kit.actions import attempt, attempt_here
-from rag.ui.kit.choices import MODES
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import data_table, duration, metric_name, moment, strategy_name
-from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session
+from rag.ui.kit.session import MODES, chat_in_use, evaluation_of, person_id, session
 
 if TYPE_CHECKING:
     from rag.app import App

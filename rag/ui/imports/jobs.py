@@ -11,13 +11,12 @@ from rag.errors import RagError
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
 from rag.ui.kit.actions import attempt, unless_away
-from rag.ui.kit.choices import Scope
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, outcome_of, summary
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, moment, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
-from rag.ui.kit.session import jobs_of, session, set_param, show
+from rag.ui.kit.session import Scope, jobs_of, session, set_param, show
 
 if TYPE_CHECKING:
     from rag.app import App, JobItem, JobView

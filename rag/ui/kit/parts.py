@@ -1,7 +1,8 @@
-"""Small parts drawn on several pages: page heads, empty states, times, names of languages and of strategies."""
+"""Small parts drawn on several pages: page heads, empty states, SVG, times, names of languages and of strategies."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
@@ -18,6 +19,12 @@ from rag.ui.kit.markdown import JOINER, escape_line, is_web_url
 from rag.web.url_key import split_url
 
 _NUMBER: Final = lazy_regex(r"[+-]?\d[\d.,]*+%?")
+_UNWANTED = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_STYLE = (
+    "<style>svg{color:#57606a}.mark{color:#1f6f5c}.better{color:#1a7f37}.worse{color:#cf222e}"
+    "@media(prefers-color-scheme:dark){svg{color:#c4c7c5}.mark{color:#5fc3a6}.better{color:#7fd3bb}"
+    ".worse{color:#ee9c92}.boxes{filter:invert(.9) hue-rotate(180deg)}}</style>"
+)
 
 
 def draw_page_head(title: str, lead: str) -> None:
@@ -133,3 +140,17 @@ def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
     key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
     model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
     return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""
+
+
+def escape_html(text: str) -> str:
+    """Return `text` as HTML that shows it literally, without control and direction marks."""
+    return html.escape(_UNWANTED.sub("", text))
+
+
+def svg(width: int, height: int, title: str, content: str) -> str:
+    """Return a complete SVG, light or dark like the screen: `currentColor` is its ink, and `boxes` are inverted."""
+    name = escape_html(title)
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{name}"'
+        f' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">{_STYLE}{content}</svg>'
+    )

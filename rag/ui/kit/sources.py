@@ -20,12 +20,11 @@ from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Answer, Citation, Page, PageVersion, Passage
 from rag.ui.kit.actions import unless_away
 from rag.ui.kit.browser import tell_browser
-from rag.ui.kit.choices import Scope
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment, site_of
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
-from rag.ui.kit.session import session
+from rag.ui.kit.session import Scope, session
 
 if TYPE_CHECKING:
     from rag.app import App

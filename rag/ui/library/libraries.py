@@ -10,10 +10,9 @@ from rag.errors import RagError, StoreAwayError
 from rag.locales import Language, label, label_count, say
 from rag.types import Notice
 from rag.ui.kit.actions import attempt, attempt_here, draw_decision, draw_failure
-from rag.ui.kit.choices import Scope
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import moment, page_count
-from rag.ui.kit.session import Session, count_pages, current_library, session, set_param, show, stay
+from rag.ui.kit.session import Scope, Session, count_pages, current_library, session, set_param, show, stay
 from rag.ui.serving.uploads import release
 
 if TYPE_CHECKING:
