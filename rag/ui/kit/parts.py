@@ -13,7 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rag.locales import Language, label, label_count, sentences
 from rag.patterns import lazy_regex
-from rag.retrieval.strategies import STRATEGIES
 from rag.text import escape_formula
 from rag.ui.kit.markdown import JOINER, escape_line, is_web_url
 from rag.web.url_key import split_url
@@ -41,15 +40,6 @@ def empty_state(title: str, lead: str) -> DeltaGenerator:
     middle.markdown(f"# {title}", anchors=False)
     middle.markdown(lead)
     return middle
-
-
-def draw_cards(cards: Sequence[tuple[str, str]], language: Language) -> None:
-    """Draw cards of name and escaped value, two in a row if there is room."""
-    for at in range(0, len(cards), 2):
-        for column, (name, value) in zip(st.columns(2), cards[at : at + 2], strict=False):
-            with column, st.container(border=True, key=f"use-{name}", height="stretch"):
-                st.caption(label(f"use_{name}", language))
-                st.markdown(f"**{value}**")
 
 
 def close(key: str) -> None:
@@ -118,11 +108,6 @@ def site_of(url: str) -> str:
     return (split_url(url).netloc if is_web_url(url) else "") or short_source(url)
 
 
-def strategy_names(standard: str) -> list[str]:
-    """Return all strategies, `standard` first."""
-    return sorted(STRATEGIES, key=lambda name: name != standard)
-
-
 def strategy_name(name: str, language: Language, *, reranks: bool = True) -> str:
     """Return the strategy's name; that of `rerank` says so if no reranker runs."""
     key = f"strategy_{name}" if reranks or name != "rerank" else "strategy_rerank_off"
@@ -133,13 +118,6 @@ def metric_name(name: str, language: Language) -> str:
     """Return `token_f1` as "Token F1"; a metric without a label keeps its own name."""
     key = f"metric_{name.replace('@', '_').lower()}"
     return label(key, language) if key in sentences("en") else name
-
-
-def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
-    """Return a short description of the strategy, or nothing."""
-    key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
-    model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
-    return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""
 
 
 def escape_html(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
 from rag.ui.kit.actions import attempt_here
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import chunk_count, draw_cards, page_count, site_of
+from rag.ui.kit.parts import chunk_count, page_count, site_of
 from rag.ui.kit.session import session
 
 if TYPE_CHECKING:
@@ -48,13 +48,22 @@ def draw_in_use(app: App, library: str, language: Language) -> None:
         ("prices", _prices(app, language), "use_prices_change"),
         ("limits", _limits(app, language), "use_limits_change"),
     ]
-    draw_cards([(name, value) for name, value, _ in cards], language)
+    _draw_cards([(name, value) for name, value, _ in cards], language)
     _draw_library_card(app, library, language)
     with st.expander(label("details", language), icon=":material/info:", type="compact"):
         for name, _, change in cards:
             if change:
                 st.markdown(f"{label(f'use_{name}', language)} :gray[{label(change, language)}]")
         st.markdown("  \n".join(f"{name} :gray[{_version(name)}]" for name in _PACKAGES))
+
+
+def _draw_cards(cards: Sequence[tuple[str, str]], language: Language) -> None:
+    """Draw cards of name and escaped value, two in a row if there is room."""
+    for at in range(0, len(cards), 2):
+        for column, (name, value) in zip(st.columns(2), cards[at : at + 2], strict=False):
+            with column, st.container(border=True, key=f"use-{name}", height="stretch"):
+                st.caption(label(f"use_{name}", language))
+                st.markdown(f"**{value}**")
 
 
 def _chat(app: App, language: Language) -> str:
