@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from rag.retrieval.langchain import LibraryRetriever
     from rag.store.qdrant.vector_store import LibraryVectorStore
 
-__all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions", "wait_for_database"]
+__all__ = ["App", "ChatOptions", "JobItem", "JobView", "Question", "RunOptions", "wait_for_database"]
 
 
 # Importing torch takes a second in which other threads get half of Python at best: the first page is drawn before.

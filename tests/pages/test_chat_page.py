@@ -589,7 +589,7 @@ def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: Fa
 def test_what_was_remembered_is_said_and_undone_with_one_click(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ui.chat.remembered.person_id", lambda: "ann")
+    monkeypatch.setattr("rag.ui.chat.conversation.person_id", lambda: "ann")
     app.filled()
     page = asked(open_page("chat", language))
     note = app.remembered.add("ann", "I work in Berlin", lasting=True)

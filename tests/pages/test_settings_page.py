@@ -222,7 +222,7 @@ def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monk
 def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ui.chat.remembered.person_id", lambda: "ann")
+    monkeypatch.setattr("rag.ui.settings.tabs.person_id", lambda: "ann")
     page = open_page("settings", language)
     assert label("remembered_none", language) in words(page)
     notes = [app.remembered.add("ann", text, lasting=True) for text in ("I work in Berlin", "[x](javascript:1)")]

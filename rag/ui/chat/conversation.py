@@ -16,7 +16,6 @@ from rag.locales import Language, label, say
 from rag.ui.chat.answer import draw_answer, draw_evidence, draw_text
 from rag.ui.chat.asking import branch
 from rag.ui.chat.conversations import open_conversation
-from rag.ui.chat.remembered import draw_saved_note
 from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
@@ -25,12 +24,13 @@ from rag.ui.kit.actions import attempt
 from rag.ui.kit.browser import tell_browser
 from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
 from rag.ui.kit.runs import LiveRun, current_line, live_lines, usage_parts
-from rag.ui.kit.session import session
+from rag.ui.kit.session import person_id, session
 from rag.ui.kit.sources import answer_of
 
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
+    from rag.conversations.remembered import Note
     from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
@@ -159,8 +159,26 @@ def _draw_turn(
     if answer is None:
         st.fragment(_draw_running, run_every=_poll_interval(app))(app, library, turn, language, count())
     else:
-        draw_saved_note(app, turn, language)
+        _draw_saved_note(app, turn, language)
         draw_answer(app, library, turn, answer, language, turns, newest=newest)
+
+
+def _draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
+    """Draw the note that a message saved to memory, with Undo; nothing for other messages."""
+    note_id = turn.settings.get("remembered")
+    if not note_id:
+        return
+    note = next((one for one in app.remembered.notes(person_id()) if one.id == note_id), None)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"remembered-{turn.id}", gap="small"):
+        text = label("remembered_kept", language, note=escape_line(note.text)) if note else ""
+        st.caption(f":material/bookmark: {text or label('remembered_gone', language)}", width="content")
+        if note:
+            undo, key = label("remembered_undo", language), f"remembered-undo-{turn.id}"
+            st.button(undo, type="tertiary", key=key, on_click=_forget_note, args=(app, note))
+
+
+def _forget_note(app: App, note: Note) -> None:
+    attempt(lambda: app.remembered.forget(person_id(), note.id))
 
 
 def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
