@@ -10,16 +10,15 @@ from rag.config import CHUNKERS
 from rag.errors import RagError
 from rag.ingest.paste import find_urls
 from rag.ingest.sources import FILE_TYPES
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.ui.chat.asking import start
 from rag.ui.chat.start import example_questions
 from rag.ui.imports.forms import draw_site_form, draw_web_finds
 from rag.ui.imports.jobs import draw_history, draw_job
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import SHARE_PARAMS, current_language, go, shared_links
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param
-from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.serving.uploads import release, upload_limits
 from rag.ui.shell import open_app
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from rag.ui.chat.composer import draw_composer
-from rag.ui.chat.conversation import draw_turns, show_place, watch
-from rag.ui.chat.conversation_head import LINK, draw_head, draw_shared
+from rag.ui.chat.conversation import LINK, draw_head, draw_shared, draw_turns, show_place, watch
 from rag.ui.chat.conversations import current_conversation
 from rag.ui.chat.filters import draw_picker_button
 from rag.ui.chat.start import draw_start
-from rag.ui.kit.answers import answer_of
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.session import current_library, session
-from rag.ui.kit.source_panel import draw_panel
+from rag.ui.kit.sources import answer_of, draw_panel
 from rag.ui.shell import open_app
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rag.locales import label
 from rag.ui.evaluation.compare import draw_compare, draw_side_by_side
 from rag.ui.evaluation.judge import draw_judge
 from rag.ui.evaluation.runs import draw_runs
@@ -11,7 +12,6 @@ from rag.ui.evaluation.sets import draw_sets
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, set_param
-from rag.ui.kit.strings import label
 from rag.ui.shell import open_app
 
 _VIEWS = {

@@ -6,29 +6,38 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.locales import Language, label, label_count
 from rag.types import Notice, Page
 from rag.ui.imports.jobs import follow_job
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.actions import draw_decision, draw_undo
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
-from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
-from rag.ui.kit.strings import Language, label, label_count
 from rag.ui.library.access import draw_access
-from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
+from rag.ui.library.libraries import (
+    draw_exchange,
+    draw_import,
+    draw_removal,
+    draw_removed,
+    draw_rename,
+    follow_transfer,
+)
 from rag.ui.library.map import draw_map, draw_view, map_of
 from rag.ui.library.page_detail import draw_page
-from rag.ui.library.page_filter import (
+from rag.ui.library.page_list import (
     apply_subject,
     arrange,
+    clear_selection,
     current_filter,
+    draw_bulk,
     draw_search,
     draw_states,
     draw_subjects,
+    draw_table,
+    recheck,
     search_texts,
 )
-from rag.ui.library.page_list import clear_selection, draw_bulk, draw_table, recheck
-from rag.ui.library.transfer import draw_exchange, draw_import, follow_transfer
 from rag.ui.library.upkeep import draw_move_buttons, draw_schedules, follow_move
 from rag.ui.shell import open_app
 

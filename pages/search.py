@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.types import Notice, Retrieval
 from rag.ui.chat.asking import start
 from rag.ui.chat.filters import draw_chips, draw_filters, draw_strategy, search_options
 from rag.ui.chat.search_explanation import draw_explanation
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, go
 from rag.ui.kit.parts import draw_page_head, duration, empty_state
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
-from rag.ui.kit.source_panel import draw_panel
-from rag.ui.kit.sources import draw_passage
-from rag.ui.kit.strings import Language, label, label_count
+from rag.ui.kit.sources import draw_panel, draw_passage
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.ui.chat.remembered import draw_memory
+from rag.locales import Language, label
 from rag.ui.chat.turn_actions import draw_feedback_export
-from rag.ui.kit.attempt import draw_notice
+from rag.ui.kit.actions import draw_notice
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library
-from rag.ui.kit.strings import Language, label
 from rag.ui.settings.chat_form import draw_chat_form
 from rag.ui.settings.signed_in import is_administrator
-from rag.ui.settings.system import draw_in_use, draw_prompts, draw_reranker
+from rag.ui.settings.tabs import draw_in_use, draw_memory, draw_prompts, draw_reranker
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from rag.types import RunMode
 Command = Callable[[Settings, argparse.Namespace], int]
 
 _WITHOUT_DATABASE: Final = frozenset(
-    ("checking.check", "questions.route", "inspection.extract", "inspection.chunk", "inspection.doctor")
+    ("checking.check", "questions.route", "pages.extract", "pages.chunk", "doctor.doctor")
 )
 """Commands that need no database, or report on it themselves."""
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
         if settings.qdrant_url and options.run not in _WITHOUT_DATABASE:
-            _load_command("inspection.wait")(settings, options)
+            _load_command("doctor.wait")(settings, options)
         return _load_command(options.run)(settings, options)
     except ConfigError as error:
         return _print_error(error, 2)
@@ -217,9 +217,9 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    extract = _add(actions, "extract", "inspection.extract", "Print the extracted text of pages.")
+    extract = _add(actions, "extract", "pages.extract", "Print the extracted text of pages.")
     extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file (may be gzipped) or a URL")
-    chunk = _add(actions, "chunk", "inspection.chunk", "Print the passages of a file.")
+    chunk = _add(actions, "chunk", "pages.chunk", "Print the passages of a file.")
     chunk.add_argument("file", metavar="FILE")
     _add_chunker(chunk)
     _add(actions, "pages", "pages.pages", "List the pages of the library.")
@@ -238,7 +238,7 @@ def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     switch.add_argument("--off", action="store_const", const=False, dest="switch", help="order candidates without it")
     feedback = _add(actions, "feedback", "pages.feedback", "Write rated answers as test cases.")
     feedback.add_argument("folder", metavar="FOLDER", help="receives questions.jsonl and pages.jsonl")
-    doctor = _add(actions, "doctor", "inspection.doctor", "Test the database and models, and show what is in use.")
+    doctor = _add(actions, "doctor", "doctor.doctor", "Test the database and models, and show what is in use.")
     doctor.add_argument("--deep", action="store_true", help="also repair pages that lack passages, and replicas")
 
 

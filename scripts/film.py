@@ -17,7 +17,7 @@ from typing import Final
 from PIL import Image
 from playwright.sync_api import Locator, Page
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import LOCALES, chromium, serve, settled
 from tests.support.page_server import PageServer
 

@@ -14,7 +14,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from rag.app import imports, models
-from rag.commands import inspection
+from rag.commands import pages
 from rag.graphs.modes import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
@@ -64,7 +64,7 @@ _TOGETHER = {
     "tests/ingest/test_jobs_kill.py": "killed",
     "tests/ingest/test_jobs_replicas.py": "killed",
     "tests/store/test_kill.py": "killed",
-    "tests/bulk/test_driver.py": "postgres",
+    "tests/bulk/test_runs.py": "postgres",
     "tests/conversations/test_checkpoints.py": "postgres",
     "tests/conversations/test_remembered.py": "postgres",
     "tests/evaluation/test_runs.py": "postgres",
@@ -101,9 +101,9 @@ def shared() -> Iterator[Parser]:
         return builtin_model() if name in (BUILTIN, e5.NAME) else load(name)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (models, inspection):
+        for module in (models, pages):
             patch.setattr(module, "load_embedding_model", load_once)
-        for user in (imports, inspection):
+        for user in (imports, pages):
             patch.setattr(user, "Parser", lambda **_: parser)
         yield parser
     Parser.close(parser)

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from rag.app.answer_limit import AnswerLimit
+from rag.app.dispatch import AnswerLimit
 from rag.conversations.conversations import TurnHandle
 from rag.errors import RagError
 

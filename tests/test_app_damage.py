@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rag.app import App
+from rag.commands.doctor import examine
 from rag.config import load_settings
-from rag.doctor import examine
 from rag.locales import LANGUAGES, say
 from rag.runs.options import Question
 from rag.store.qdrant.records import page_id

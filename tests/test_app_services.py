@@ -14,8 +14,8 @@ import pytest
 
 from rag.app import App, Question
 from rag.cli import main
+from rag.commands.doctor import examine
 from rag.config import load_settings
-from rag.doctor import examine
 from rag.errors import ConfigError, ModelError, ModelMismatchError, RagError
 from rag.ingest.sources import record_sources
 from rag.models import e5

@@ -21,7 +21,7 @@ from rag.ingest.sources import record_sources
 from rag.reading.parser import Parser
 from rag.store.qdrant.library import open_library
 from rag.types import RunMode
-from rag.ui.kit.answers import answer_of, pages_now
+from rag.ui.kit.sources import answer_of, pages_now
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedBuiltin, HashedModel
 

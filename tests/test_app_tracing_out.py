@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from rag.app import App, Question
+from rag.commands.doctor import examine
 from rag.config import load_settings
-from rag.doctor import examine
 from rag.errors import ConfigError
 from rag.ingest.sources import record_sources
 from rag.runs.options import RunOptions

@@ -23,10 +23,9 @@ from rag.app import App
 from rag.app.chat_models import ChatModels, ChatOptions, Connected, Holder
 from rag.app.imports import Imports, Removals
 from rag.app.libraries import Libraries
-from rag.app.models import Models
+from rag.app.models import Models, Reranking
 from rag.app.moves import Moves
 from rag.app.overviews import Overviews, PageMaps
-from rag.app.reranking import Reranking
 from rag.app.roles import Roles
 from rag.app.transfer import Transfer, Transfers
 from rag.checking.verifier import LocalVerifier

@@ -17,16 +17,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rag.access import Person
-from rag.app.answer_limit import AnswerLimit
 from rag.app.chat_models import ChatModels, ChatOptions
-from rag.app.dispatch import Dispatcher, record_route
-from rag.app.evaluating import EvaluationApp as EvaluationAsking
+from rag.app.dispatch import AnswerLimit, Dispatcher, record_route
+from rag.app.evaluating import MAX_QUESTIONS, EvaluationApp, compare_reranker, find_reranking_questions
 from rag.app.imports import Imports, Removals
 from rag.app.libraries import Libraries, Maintenance
 from rag.app.models import Models
 from rag.app.moves import Moves
 from rag.app.overviews import Overviews, PageMaps
-from rag.app.reranking import MAX_QUESTIONS, compare, questions
 from rag.app.roles import RULES, Guarded, Roles, guard
 from rag.app.tracing_out import TracesOut, settle_langsmith
 from rag.app.transfer import Transfers
@@ -79,7 +77,7 @@ if TYPE_CHECKING:
     from rag.retrieval.langchain import LibraryRetriever
     from rag.store.qdrant.vector_store import LibraryVectorStore
 
-__all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions", "wait_for_database"]
+__all__ = ["App", "ChatOptions", "JobItem", "JobView", "Question", "RunOptions", "wait_for_database"]
 
 
 # Importing torch takes a second in which other threads get half of Python at best: the first page is drawn before.
@@ -126,7 +124,7 @@ class App:
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
         self.remembered = Remembered(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")
         self._in_flight = AnswerLimit(self._runs.is_running, settings.answers_per_person)
-        evaluation_app = EvaluationAsking(self, self._in_flight, self._database.evaluations)
+        evaluation_app = EvaluationApp(self, self._in_flight, self._database.evaluations)
         self.evaluation = Evaluation(self._database, evaluation_app, self.feedback, settings.evaluate_answers)
         self.moves = Moves(self.libraries, self.models, self._database.conversations)
         self.roles = Roles(self._database.grants, None)
@@ -412,17 +410,17 @@ class App:
         )
 
     def compare_reranker(self, library: str) -> Difference:
-        """Compare searches with and without the settings' reranker on the library's own questions, see `compare`.
+        """Compare searches with and without the settings' reranker on the library's own questions.
 
         A reranker by address may be turned on after that. Takes as long as two searches per question.
         """
         working = self.libraries.working(library)
         model, tuning = self.models.of_library(working.embedding_model), tuning_of(self.settings)
         past = self._database.conversations.answers_with_citations(library, MAX_QUESTIONS)
-        return compare(
+        return compare_reranker(
             self.models.reranking,
             lambda reranker: Retriever(working, model, self.models.sparse, reranker=reranker, tuning=tuning),
-            questions(working, self.evaluation.of(None).sets, past),
+            find_reranking_questions(working, self.evaluation.of(None).sets, past),
         )
 
     def as_retriever(self, library: str, *, k: int = K, **options: Any) -> LibraryRetriever:

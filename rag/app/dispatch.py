@@ -1,15 +1,20 @@
-"""Dispatch of a message: its route is found and reported before anything is done, and its run starts after saving."""
+"""Dispatch of a message: its route is found and reported before anything is done, and its run starts after saving.
+
+One person's simultaneous questions are limited.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from typing import Any, Final, cast
 
 from rag.app.imports import Imports
+from rag.conversations.conversations import TurnHandle
 from rag.dates import find_period
 from rag.errors import RagError
 from rag.reasoning.chat import ChatReasoner
@@ -41,6 +46,31 @@ _MIN_CONFIDENCE: Final = 0.85
 """Minimum confidence that a message within a conversation is not a short follow-up."""
 _POLL_SECONDS: Final = 0.25
 _MAX_ROWS: Final = 50  # sources listed with a turn
+
+
+class AnswerLimit:
+    """Starts answers while a person has fewer than `most` running. Safe to share between threads."""
+
+    def __init__(self, is_running: Callable[[str], bool], most: int) -> None:
+        """`is_running` returns whether the run with an id has not ended."""
+        self._is_running = is_running
+        self._most = most
+        self._lock = threading.Lock()
+        self._runs: dict[str, set[str]] = {}
+
+    def begin(self, person: str, start: Callable[[], TurnHandle]) -> TurnHandle:
+        """Run `start` within the limit; an empty `person` has none. Raises RagError("too_many_answers")."""
+        if not person:
+            return start()
+        with self._lock:
+            self._runs = {
+                key: live for key, runs in self._runs.items() if (live := set(filter(self._is_running, runs)))
+            }
+            if len(self._runs.get(person, ())) >= self._most:
+                raise RagError("too_many_answers", most=self._most)
+            turn = start()
+            self._runs.setdefault(person, set()).add(turn.run_id)
+            return turn
 
 
 class Dispatcher:

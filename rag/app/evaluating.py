@@ -1,36 +1,49 @@
-"""The app's interface for evaluation: answers as people get them, and judges for them."""
+"""The app's interface for evaluation: answers as people get them, judges for them, and the test of a reranker."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from rag.app.answer_limit import AnswerLimit
 from rag.app.chat_models import ChatOptions, Holder
+from rag.app.dispatch import AnswerLimit
+from rag.app.models import Reranking
 from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.conversations.conversations import TurnHandle
 from rag.errors import ModelError, RagError
 from rag.evaluation.cases import NO_MODEL
+from rag.evaluation.evidence import reciprocal_rank
 from rag.evaluation.judge import Fill, ModelJudge
 from rag.evaluation.metrics import Tools
+from rag.evaluation.sets import Sets
+from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, draws, mean, paired_difference
 from rag.evaluation.support import by_rules, by_verifier
+from rag.models.reranker import Reranker
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
+from rag.retrieval.retriever import Retriever
 from rag.runs.options import Question
+from rag.store.qdrant.library import Library
 from rag.store.sql.evaluation_table import RunTable
-from rag.types import Event, Page
+from rag.types import Event, Page, Retrieval
+from rag.web.url_key import url_hash
 
 if TYPE_CHECKING:
     from rag.app import App
+
+MAX_QUESTIONS: Final = 100
+"""The most questions that a reranker is compared on."""
+_Place = tuple[str, int, int]
+"""A page's url_hash, and the start and end of evidence in its text."""
 
 
 class EvaluationApp:
@@ -132,3 +145,57 @@ class EvaluationApp:
 
     def page(self, library: str, url_hash: str) -> Page | None:
         return self._app.page(library, url_hash)
+
+
+def compare_reranker(
+    reranking: Reranking, retriever: Callable[[Reranker | None], Retriever], cases: Iterable[tuple[str, list[_Place]]]
+) -> Difference:
+    """Search for questions, each with its evidence, without the reranker and with it, and store the result.
+
+    The figure is the mean reciprocal rank of the first passage with evidence. Raises RagError("reranker_none",
+    "reranker_no_questions"), and that of a reranker that fails.
+    """
+    if (reranker := reranking.offered) is None:
+        raise RagError("reranker_none")
+    plain, reranked = retriever(None), retriever(reranker)
+    pairs: list[tuple[float, float]] = []
+    for question, evidence in cases:
+        result = reranked.search(question)
+        if problem := result.notes.get("fell_back"):
+            raise RagError(problem["code"], **problem["params"])
+        pairs.append((_reciprocal_rank(plain.search(question), evidence), _reciprocal_rank(result, evidence)))
+    if not pairs:
+        raise RagError("reranker_no_questions")
+    before, after = zip(*pairs, strict=True)
+    weights = draws(range(len(pairs)), PAIRED_ROUNDS)
+    difference = paired_difference(len(pairs), mean(weights, before), mean(weights, after))
+    reranking.note_comparison(difference)
+    return difference
+
+
+def find_reranking_questions(
+    library: Library, sets: Sets, past: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, list[_Place]]]:
+    """Yield questions with their evidence: the library's approved cases, and `past` ones with their citations."""
+    quoted = {
+        one.get("standalone") or one["question"]: [(c["url_hash"], c["quote"]) for c in one["citations"]]
+        for one in past
+    }
+    for one in sets.sets(library.name):
+        cases = [case for case in sets.cases(one.id, approved=True) if not case.history]
+        quoted |= {case.question: [(url_hash(e.url), e.quote) for e in case.evidence] for case in cases}
+    for question, quotes in list(quoted.items())[-MAX_QUESTIONS:]:
+        texts = library.texts([key for key, _ in quotes])
+        begins = [(key, texts.get(key, "").find(quote), len(quote)) for key, quote in quotes if quote]
+        if places := [(key, start, start + size) for key, start, size in begins if start >= 0]:
+            yield question, places
+
+
+def _reciprocal_rank(result: Retrieval, evidence: list[_Place]) -> float:
+    """Return 1 / the rank of the first candidate that overlaps evidence; 0 without one."""
+    passages = [candidate.passage for candidate in result.candidates]
+    relevant = [
+        any(one.url_hash == key and one.start < end and start < one.end for key, start, end in evidence)
+        for one in passages
+    ]
+    return reciprocal_rank(relevant, len(relevant))

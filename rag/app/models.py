@@ -1,22 +1,24 @@
-"""The models for searches that the settings name, each loaded on first use."""
+"""The models for searches that the settings name, each loaded on first use, and the decision on the reranker."""
 
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any
 
-from rag.app.reranking import Reranking
 from rag.config import Settings
-from rag.errors import ModelError
+from rag.errors import ConfigError, ModelError, RagError
+from rag.evaluation.statistics import Difference
 from rag.models import e5
 from rag.models.answer_reader import AnswerReader
 from rag.models.embedding import EmbeddingModel, SentenceModel, load_embedding_model
-from rag.models.model_files import BUILTIN, builtin_model, find_model, model_of_library, name_in_library
-from rag.models.reranker import Reranker
-from rag.models.service import Service, ServiceEncoder
+from rag.models.model_files import BUILTIN, builtin_model, find_model, model_of_library, name_in_library, read_json
+from rag.models.reranker import LateReranker, Reranker
+from rag.models.service import Scale, Service, ServiceEncoder, ServiceReranker
 from rag.models.sparse import SparseEncoder
 from rag.models.verifier import LateSupportModel, SupportModel
 from rag.types import Notice
@@ -25,6 +27,71 @@ log = logging.getLogger(__name__)
 
 # Failures of torch, of transformers, and of a model's files.
 _LOAD_FAULTS = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
+
+
+class Reranking:
+    """The settings' reranker. Safe to share between threads. Decisions on one by address are in the data folder."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._file = settings.rag_data_dir / "reranker.json"
+        self._lock = threading.Lock()
+        self._key = f"{settings.reranker_model} {settings.reranker_base_url}"
+        self.by_address = bool(settings.reranker_base_url)
+        self.offered: Reranker | None = None
+        """The reranker of the settings, active or not."""
+        if self.by_address:
+            key = settings.reranker_api_key.get_secret_value()
+            service = Service(settings.reranker_base_url, key, "RERANKER_BASE_URL")
+            scale: Scale = self._read_notes().get("scale", "")
+            self.offered = ServiceReranker(service, settings.reranker_model, scale, self._note_scale)
+        elif settings.reranker_model:
+            self.offered = LateReranker(settings.reranker_model)
+
+    @property
+    def current(self) -> Reranker | None:
+        """Active reranker."""
+        return self.offered if not self.by_address or self._read_notes().get("on") else None
+
+    @property
+    def comparison(self) -> Mapping[str, Any]:
+        """Figures of the last comparison; empty before the first."""
+        figures: Mapping[str, Any] = self._read_notes().get("compared", {})
+        return figures
+
+    def switch(self, on: bool) -> None:
+        """Turn the reranker on or off. Raises RagError("reranker_not_compared")."""
+        if on and not self.comparison:
+            raise RagError("reranker_not_compared")
+        self._write_notes(on=on)
+
+    def note_comparison(self, difference: Difference) -> None:
+        by = difference.by
+        self._write_notes(
+            compared={
+                "questions": difference.n,
+                "before": round(difference.before, 4),
+                "after": round(difference.after, 4),
+                "difference": [round(by.value, 4), round(by.low, 4), round(by.high, 4)],
+                "verdict": difference.verdict,
+            }
+        )
+
+    def _note_scale(self, scale: Scale) -> None:
+        self._write_notes(scale=scale)
+
+    def _read_notes(self) -> dict[str, Any]:
+        """Return the notes on this model at this address; another one has none yet."""
+        notes = read_json(self._file)
+        return notes if notes.get("of") == self._key else {}
+
+    def _write_notes(self, **values: Any) -> None:
+        with self._lock:
+            draft = self._file.with_suffix(".new")
+            try:
+                draft.write_text(json.dumps({**self._read_notes(), "of": self._key, **values}), "utf-8")
+                draft.replace(self._file)
+            except OSError as error:
+                raise ConfigError("data_dir_unwritable", path=self._file.parent) from error
 
 
 class Models:

@@ -1,32 +1,41 @@
-"""Adding and removing pages, imports of whole dumps, libraries as files, and people's feedback on answers."""
+"""Adding, previewing and removing pages, imports of dumps, libraries as files, and people's feedback on answers."""
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rag.app import App
 from rag.app.imports import record_bounds
-from rag.bulk.driver import RunnerName, choose_runner, run_bulk
+from rag.bulk.runs import RunnerName, choose_runner, run_bulk
 from rag.commands.output import put, put_result, text_of
 from rag.config import Settings
-from rag.errors import ConfigError
+from rag.errors import ConfigError, IngestError, RagError
 from rag.ingest.batch import ingest_all
+from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs.service import Jobs
 from rag.ingest.paste import find_urls
 from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
 from rag.locales import say
-from rag.models.model_files import model_of_library
+from rag.models.embedding import load_embedding_model
+from rag.models.model_files import BUILTIN, model_of_library
+from rag.reading.ocr import is_installed
+from rag.reading.parser import Extracted, Parser
 from rag.store.sql.table import ALL
 from rag.text import replace_surrogates, strip_controls
-from rag.types import Decision
+from rag.types import Chunk, Decision
+from rag.web.fetch import Fetcher
+from rag.web.media import media_type
 from rag.web.url_key import url_hash
 
 _POLL_SECONDS = 0.2
@@ -215,3 +224,61 @@ def bulk(settings: Settings, options: argparse.Namespace) -> int:
         run = choose_runner(app, library, "keep_both" if options.anyway else "", runner, workers, options.gpus)
         rows = run_bulk(app, library, options.input, options.batch, run)
         return max((put_result(options, row) for row in rows), default=0)
+
+
+def extract(settings: Settings, options: argparse.Namespace) -> int:
+    status = 0
+    with _parser(settings) as parser:
+        fetcher = Fetcher(settings.fetch_allow_private_hosts)
+        for source in options.sources:
+            name = replace_surrogates(source)
+            try:
+                page = _extract(source, fetcher, parser)
+            except RagError as error:
+                status = 1
+                row = {
+                    "source": name,
+                    "title": "",
+                    "lang": "",
+                    "text": "",
+                    "reason": error.code,
+                    "message": str(error),
+                }
+                put(options, row, f"error: {error}")
+                continue
+            row = {"source": name, "title": page.title, "lang": page.language, "text": page.text}
+            put(options, {**row, "site": page.site, "canonical": page.canonical}, page.text)
+    return status
+
+
+def chunk(settings: Settings, options: argparse.Namespace) -> int:
+    with _parser(settings) as parser:
+        text = _extract(options.file, Fetcher(), parser).text
+    name = BUILTIN if settings.embedding_base_url else settings.embedding_model
+    vectors = load_embedding_model(name).sentence_vectors
+    rows = [_chunk(piece) for piece in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors)]
+    parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
+    put(options, rows, "\n".join(parts))
+    return 0
+
+
+def _parser(settings: Settings) -> Parser:
+    return Parser(ocr=settings.ocr == "auto" and is_installed())
+
+
+def _chunk(chunk: Chunk) -> dict[str, Any]:
+    row = {"text": chunk.text, "start": chunk.start, "end": chunk.end, "section": list(chunk.section)}
+    return row if chunk.parent is None else {**row, "parent_start": chunk.parent[0], "parent_end": chunk.parent[1]}
+
+
+def _extract(name: str, fetcher: Fetcher, parser: Parser) -> Extracted:
+    if "://" in name:
+        fetched = fetcher.fetch(name)
+        return parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
+    try:
+        data = Path(name).read_bytes()
+        if name.endswith(".gz"):
+            data, name = gzip.decompress(data), name.removesuffix(".gz")
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise IngestError("file_unreadable", name=replace_surrogates(name)) from error
+    return parser.parse(data, media_type(data, "", name), None, name)

@@ -49,6 +49,16 @@ def say(notice: Notice, language: Language) -> str:
     return fill(sentences(language)[notice.code], {**stored, **notice.params}, language)
 
 
+def label(key: str, language: Language, **values: Any) -> str:
+    """Return the words for `key` with `values` in their places. Raises KeyError for an unknown key."""
+    return fill(sentences(language)[key], values, language)
+
+
+def label_count(key_one: str, key_many: str, count: int, language: Language, **values: Any) -> str:
+    """Return `key_one` for exactly one, else `key_many` with `{count}`."""
+    return label(key_one if count == 1 else key_many, language, count=f"{count:,}", **values)
+
+
 def fill(sentence: str, values: Mapping[str, Any], language: Language = "en") -> str:
     """Put `values` into the places of `sentence`. A value of `rag.types.because` is said in `language`."""
     return _Filling(language).vformat(sentence, (), values)

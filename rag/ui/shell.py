@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
+from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.browser import tell_browser
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, draw_language_switch, draw_manage, go, navigation, shared_links
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, recall_chat, session
-from rag.ui.kit.strings import Language, label
 from rag.ui.library.libraries import draw_picker, settle_library
 from rag.ui.settings.signed_in import admit, draw_person, is_outside
 
@@ -111,7 +111,7 @@ def open_app(language: Language) -> App:
             return get_app().for_person(session().person)
     except RagError as error:
         st.markdown(f"# {label('start_failed', language)}")
-        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        draw_failure(error.notice, language)
         st.button(label("retry", language))
         st.stop()
 
@@ -122,7 +122,7 @@ def show_errors(language: Language) -> Iterator[None]:
     try:
         yield
     except RagError as error:
-        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        draw_failure(error.notice, language)
 
 
 def report_unexpected(error: Exception) -> bool:
@@ -169,7 +169,7 @@ def _draw_state(app: App, language: Language) -> None:
         _draw_in_use(app, language, "ready")
     elif problem := app.models.problem():
         _draw_in_use(app, language, "failed")
-        st.error(escape_line(say(problem, language)), icon=":material/error:")
+        draw_failure(problem, language)
     else:
         st.fragment(_wait_for_models, run_every=_WAIT_SECONDS)(app, language)
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from rag.app import App
-from rag.bulk import runners
-from rag.bulk.driver import choose_runner, run_bulk
+from rag.bulk import runs
+from rag.bulk.runs import choose_runner, run_bulk
 from rag.config import Settings, load_settings
 from rag.store.qdrant.library import Library
 from tests.support.killing import kill_named
@@ -100,7 +100,7 @@ def test_processes_import_what_one_does_though_one_is_killed(settings: Settings,
 def test_a_batch_whose_process_dies_three_times_fails(
     settings: Settings, dump: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runners, "_take_in", _die)
+    monkeypatch.setattr(runs, "_take_in", _die)
     rows, found = import_into(settings, "dying", dump, "processes", size=PAGES)
     assert rows == ["failed"] and not found
 

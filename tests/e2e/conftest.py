@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from rag.locales import Language, label
 from rag.types import RunMode
-from rag.ui.kit.strings import Language, label
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error, Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import OpenTab, ask, click_until, settled, unfold
 from tests.e2e.test_main_job import QUESTIONS
 

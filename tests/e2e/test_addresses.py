@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.kit.strings import label
+from rag.locales import label
 from tests.e2e.conftest import OpenTab, ask, settled
 from tests.e2e.test_main_job import QUESTIONS
 

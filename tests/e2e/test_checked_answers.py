@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from rag.ui.kit.strings import label
+from rag.locales import label
 from tests.e2e.conftest import OpenTab, ask
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_protocol import Reply, Request

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from rag.locales import Language, label
 from rag.ui.kit.browser import COOKIE
-from rag.ui.kit.strings import Language, label
 from tests.e2e.conftest import OpenTab, ask, choose_mode, click_until, settled
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules

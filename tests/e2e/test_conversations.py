@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.kit.strings import label
+from rag.locales import label
 from tests.e2e.conftest import OpenTab, ask
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS

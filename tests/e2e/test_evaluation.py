@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import ROOT, OpenTab, click_until, settled
 
 

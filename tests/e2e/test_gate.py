@@ -6,10 +6,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.locales import say
+from rag.locales import label, say
 from rag.types import Notice
 from rag.ui.kit.browser import COOKIE
-from rag.ui.kit.strings import label
 from tests.e2e.conftest import OpenTab, ask, settled
 
 HANDSHAKE = {

@@ -4,12 +4,12 @@ import urllib.request
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from rag.ui.serving.protection import security_headers
 from tests.e2e.conftest import OpenTab, ask
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules
-from tests.ui.kit.test_render import HOSTILE
+from tests.ui.kit.test_markdown import HOSTILE
 
 
 def hostile(request: Request) -> Reply:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import OpenTab, choose_mode, settled, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from rag.conversations.trees import nodes_of
+from rag.locales import label
 from rag.ui.chat.pictures import NARROW, WIDE, Layout, plan_picture, tree_picture
-from rag.ui.kit.strings import label
 from tests.e2e.conftest import OpenTab, ask, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules

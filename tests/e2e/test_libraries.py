@@ -8,7 +8,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import OpenTab, settled
 
 

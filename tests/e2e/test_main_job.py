@@ -3,7 +3,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rag.ui.kit.strings import label
+from rag.locales import label
 from tests.e2e.conftest import OpenTab, ask
 
 pytestmark = pytest.mark.usefixtures("samples")

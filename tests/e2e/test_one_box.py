@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import OpenTab, settled
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_rules import rules

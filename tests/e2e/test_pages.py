@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import FilePayload, Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import OpenTab, settled
 from tests.support.lighthouse import CHINESE, ENGLISH
 

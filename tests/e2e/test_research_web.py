@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.e2e.conftest import LOCALES, choose_mode, serve, settled
 from tests.support.page_server import PageServer
 

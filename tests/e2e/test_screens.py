@@ -7,7 +7,7 @@ import threading
 import pytest
 from playwright.sync_api import expect
 
-from rag.ui.kit.strings import label
+from rag.locales import label
 from tests.e2e.conftest import OpenTab, ask, settled
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS

@@ -15,7 +15,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from rag.ui.serving.uploads import SESSION_FILES
 from tests.e2e.conftest import OpenTab, serve
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import rag.locales
-from rag.locales import FOLDER, LANGUAGES, choose_language, fill, say, sentences
+from rag.locales import FOLDER, LANGUAGES, choose_language, fill, label, label_count, say, sentences
 from rag.prompts.texts import PromptTexts
 from rag.types import Notice, because
-from rag.ui.kit.strings import label, label_count
 from tests.support.sentence_keys import is_used, plurals, uses
 
 NUMBERS = (

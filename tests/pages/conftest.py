@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rag.ui.kit import session
-from rag.ui.kit.escape import JOINER
+from rag.ui.kit.markdown import JOINER
 from tests.support.fake_app import FakeApp
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import pytest
 
 from rag.access import build_person
 from rag.app.roles import EVERYONE, Roles
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.pages.conftest import Open, words
 from tests.pages.test_shell import ANN, BOB, admit
 from tests.support.fake_app import FakeApp

@@ -3,12 +3,11 @@ import streamlit as st
 
 from rag.errors import StoreError, WebSearchError
 from rag.ingest.paste import find_urls
-from rag.locales import say
+from rag.locales import label, say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.chat.filters import chips_of
-from rag.ui.imports.job_rows import PAGE
-from rag.ui.kit.choices import Scope
-from rag.ui.kit.strings import label
+from rag.ui.imports.jobs import PAGE
+from rag.ui.kit.session import Scope
 from rag.web.search import WebHit
 from tests.pages.conftest import Open, page_file, words
 from tests.support.fake_app import STAGES, FakeApp

@@ -5,12 +5,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rag.app.chat_models import ChatOptions
-from rag.locales import say
+from rag.locales import label, label_count, say
 from rag.types import Notice, ToolUse, Usage
-from rag.ui.kit.choices import Choices, Scope
 from rag.ui.kit.parts import duration
+from rag.ui.kit.session import Choices, Scope
 from rag.ui.kit.sources import anchor_of
-from rag.ui.kit.strings import label, label_count
 from rag.web.url_key import url_hash
 from tests.pages.conftest import ROOT, Open, words
 from tests.support.fake_app import FakeApp, FakeChats
@@ -590,7 +589,7 @@ def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: Fa
 def test_what_was_remembered_is_said_and_undone_with_one_click(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ui.chat.remembered.person_id", lambda: "ann")
+    monkeypatch.setattr("rag.ui.chat.conversation.person_id", lambda: "ann")
     app.filled()
     page = asked(open_page("chat", language))
     note = app.remembered.add("ann", "I work in Berlin", lasting=True)

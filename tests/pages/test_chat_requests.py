@@ -10,8 +10,8 @@ import pytest
 
 from rag.app import App, Question
 from rag.config import load_settings
+from rag.locales import label
 from rag.ui.kit import session
-from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, words
 from tests.support.page_server import PageServer
 

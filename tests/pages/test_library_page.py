@@ -6,12 +6,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rag.dates import now
+from rag.locales import label
 from rag.models.model_files import MINILM_STORED
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, library_payload
 from rag.store.qdrant.registry import ensure_registry, register
 from rag.types import Page, PageVersion
-from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import FakeApp
 from tests.support.odd_addresses import ODD_ADDRESSES

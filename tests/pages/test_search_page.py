@@ -3,8 +3,8 @@ from datetime import date
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.locales import label
 from rag.ui.kit.parts import duration
-from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp

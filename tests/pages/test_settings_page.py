@@ -4,15 +4,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rag.app.reranking import Reranking
+from rag.app.models import Reranking
 from rag.config import load_settings
 from rag.errors import RagError
 from rag.evaluation.statistics import PAIRED_ROUNDS, draws, mean, paired_difference
+from rag.locales import label
 from rag.models.model_files import builtin_model
 from rag.prompts.texts import PromptTexts
 from rag.runs.options import Question
 from rag.ui.kit import session
-from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_shell import ANN, BOB, admit
 from tests.support.fake_app import FakeApp, FakeChats
@@ -222,7 +222,7 @@ def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monk
 def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ui.chat.remembered.person_id", lambda: "ann")
+    monkeypatch.setattr("rag.ui.settings.tabs.person_id", lambda: "ann")
     page = open_page("settings", language)
     assert label("remembered_none", language) in words(page)
     notes = [app.remembered.add("ann", text, lasting=True) for text in ("I work in Berlin", "[x](javascript:1)")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.access import build_person
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
 from tests.pages.conftest import Open, words
 from tests.pages.test_shell import ANN, BOB, admit
 from tests.support.fake_app import FakeApp

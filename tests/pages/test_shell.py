@@ -2,11 +2,10 @@ import pytest
 import streamlit as st
 
 from rag.errors import ConfigError, StoreAwayError, StoreError
-from rag.locales import say
+from rag.locales import label, say
 from rag.types import Notice
 from rag.ui import shell
 from rag.ui.kit import session
-from rag.ui.kit.strings import label
 from rag.ui.settings import signed_in
 from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_chat_page import ASKED

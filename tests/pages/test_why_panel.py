@@ -3,9 +3,8 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag.locales import say
+from rag.locales import label, say
 from rag.types import Notice
-from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp

@@ -19,10 +19,9 @@ from qdrant_client import QdrantClient
 from rag.access import Person
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.libraries import Libraries
-from rag.app.models import Models
+from rag.app.models import Models, Reranking
 from rag.app.moves import LibraryMove
 from rag.app.overviews import Overview
-from rag.app.reranking import Reranking
 from rag.app.roles import Roles
 from rag.app.transfer import Transfer
 from rag.config import Settings

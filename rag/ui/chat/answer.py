@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from rag.graphs.modes import removal_notice, saving_notice
-from rag.locales import say
+from rag.locales import LANGUAGES, Language, label, say
 from rag.retrieval.scoped_search import LEG
 from rag.tools import describe_use
 from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
@@ -22,19 +22,14 @@ from rag.ui.chat.asking import ask, ask_first
 from rag.ui.chat.filters import chips_of, titles_of
 from rag.ui.chat.research import draw_findings, draw_plan, draw_resume, plan_head
 from rag.ui.chat.route import draw_removal, draw_route
-from rag.ui.chat.run_parts import usage_parts
 from rag.ui.chat.search_explanation import draw_searches, note_lines
 from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_turns, tree_anchor, tree_head
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
-from rag.ui.kit.answers import pages_now
-from rag.ui.kit.choices import Scope
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import Doubtful, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.render import Doubtful, answer_markdown
-from rag.ui.kit.session import session
-from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, tip
-from rag.ui.kit.strings import LANGUAGES, Language, label
-from rag.ui.kit.trace import draw_steps, steps_head
+from rag.ui.kit.runs import draw_steps, steps_head, usage_parts
+from rag.ui.kit.session import Scope, session
+from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, pages_now, tip
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from rag.ingest.sources import FILE_TYPES
+from rag.locales import Language, label
 from rag.types import Notice
 from rag.ui.chat.asking import start
 from rag.ui.chat.conversation import draw_stop
@@ -23,12 +24,10 @@ from rag.ui.chat.options import (
     request_model,
     try_model,
 )
-from rag.ui.kit.choices import MODES, NEED_MODEL
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import close
-from rag.ui.kit.session import chat_in_use, is_empty, session
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, is_empty, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions

@@ -1,4 +1,4 @@
-"""The turns of a conversation: questions with editing and branches, running answers, finished answers."""
+"""A conversation: its head with usage and exports, its turns and running answers, and what readers with a link see."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
+from rag.conversations.export import export, file_name
 from rag.errors import RagError
-from rag.ui.chat.answer import draw_answer
+from rag.locales import Language, label, say
+from rag.ui.chat.answer import draw_answer, draw_evidence, draw_text
 from rag.ui.chat.asking import branch
 from rag.ui.chat.conversations import open_conversation
-from rag.ui.chat.remembered import draw_saved_note
 from rag.ui.chat.research import draw_live_plan, draw_wait
 from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.turn_actions import followup_line
-from rag.ui.kit.answers import answer_of
+from rag.ui.kit.actions import attempt
 from rag.ui.kit.browser import tell_browser
-from rag.ui.kit.escape import escape, escape_line, shorten
-from rag.ui.kit.live import LiveRun
-from rag.ui.kit.render import answer_markdown
-from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
-from rag.ui.kit.trace import current_line, live_lines
+from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
+from rag.ui.kit.runs import LiveRun, current_line, live_lines, usage_parts
+from rag.ui.kit.session import person_id, session
+from rag.ui.kit.sources import answer_of
 
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
+    from rag.conversations.remembered import Note
     from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
@@ -41,6 +41,89 @@ _QUICK_SECONDS = 1.0  # seconds within which quoted answers arrive; they are dra
 _ELSEWHERE_SECONDS = 2.0
 _LONGEST_QUESTION, _LONGEST_TITLE = 10_000, 40
 _EDITING, _BRANCH = "question-edited", ":material/call_split:"
+_MENU, _LONGEST = "talk-menu", 60
+_KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}
+LINK: Final = "shared"
+"""The address parameter of a link."""
+
+
+def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+    """Draw title and usage on the left, the menu on the right."""
+    usage = usage_parts(app.conversations.usage(conversation.id, session().owner), language)
+    with st.container(horizontal=True, vertical_alignment="center", key="talk-head", gap="small"):
+        with st.container(key="talk-title", gap=None):
+            st.markdown(f"# {escape_line(conversation.title)}", anchors=False)
+            if usage:
+                st.caption(label("usage_whole", language, usage=" · ".join(usage)))
+            if conversation.branch_of:
+                _draw_origin(app, conversation, language)
+        _draw_menu(app, conversation, turns, language)
+    if pinned := [turn for turn in turns if turn.pinned]:
+        links = (f"[{escape_line(shorten(turn.question, _LONGEST))}](#{_pin_of(turn.id)})" for turn in pinned)
+        with st.container(key="talk-pinned"):
+            st.markdown(f":material/keep: :gray[{label('talk_pinned', language)}] {' · '.join(links)}")
+
+
+def _draw_origin(app: App, conversation: Conversation, language: Language) -> None:
+    """Draw a link to the conversation that this one branched from, while it exists."""
+    owner = session().owner
+    with suppress(RagError):
+        source = app.conversations.conversation(
+            app.conversations.turn(conversation.branch_of, owner).conversation_id, owner
+        )
+        text = label("talk_branch_of", language, title=escape_line(source.title))
+        st.button(
+            text,
+            icon=":material/call_split:",
+            type="tertiary",
+            key="talk-origin",
+            on_click=open_conversation,
+            args=(app, source.id),
+        )
+
+
+def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+    name, icon = ("share", "share") if session().owner else ("take", "download")
+    menu = st.popover(
+        label(f"talk_{name}", language), icon=f":material/{icon}:", type="tertiary", key=_MENU, on_change="rerun"
+    )
+    with menu, st.container(key="talk-actions", gap="small"):
+        if not menu.open:
+            return
+        st.caption(label("talk_export", language))
+        with st.container(horizontal=True, gap="small", key="talk-files"):
+            for kind, icon in _KINDS.items():
+                _draw_export(conversation, turns, kind, icon, language)
+        if session().owner:  # without sign-in, everyone sees all conversations
+            _draw_link(app, conversation, language)
+
+
+def _draw_link(app: App, conversation: Conversation, language: Language) -> None:
+    """Draw the link for readers of the library, and the button that creates or withdraws it."""
+    owner = session().owner
+    st.caption(label("talk_link_hint" if conversation.link else "talk_link_none", language))
+    if conversation.link:
+        st.code(f"{(st.context.url or '').partition('?')[0]}?{LINK}={conversation.link}", language=None)
+    name, act = ("unlink", app.conversations.unshare) if conversation.link else ("link", app.conversations.share)
+    icon = ":material/link_off:" if conversation.link else ":material/link:"
+    if st.button(label(f"talk_{name}", language), icon=icon, key=f"talk-{name}"):
+        attempt(lambda: act(conversation.id, owner))
+        st.rerun()
+
+
+def _draw_export(
+    conversation: Conversation, turns: Sequence[TurnView], kind: str, icon: str, language: Language
+) -> None:
+    text, media = export(conversation, turns, kind, language)
+    st.download_button(
+        label(f"talk_as_{kind}", language),
+        text,
+        file_name=file_name(conversation, kind),
+        mime=media,
+        icon=f":material/{icon}:",
+        on_click="ignore",
+        key=f"talk-export-{kind}",
+    )
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
@@ -76,8 +159,26 @@ def _draw_turn(
     if answer is None:
         st.fragment(_draw_running, run_every=_poll_interval(app))(app, library, turn, language, count())
     else:
-        draw_saved_note(app, turn, language)
+        _draw_saved_note(app, turn, language)
         draw_answer(app, library, turn, answer, language, turns, newest=newest)
+
+
+def _draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
+    """Draw the note that a message saved to memory, with Undo; nothing for other messages."""
+    note_id = turn.settings.get("remembered")
+    if not note_id:
+        return
+    note = next((one for one in app.remembered.notes(person_id()) if one.id == note_id), None)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"remembered-{turn.id}", gap="small"):
+        text = label("remembered_kept", language, note=escape_line(note.text)) if note else ""
+        st.caption(f":material/bookmark: {text or label('remembered_gone', language)}", width="content")
+        if note:
+            undo, key = label("remembered_undo", language), f"remembered-undo-{turn.id}"
+            st.button(undo, type="tertiary", key=key, on_click=_forget_note, args=(app, note))
+
+
+def _forget_note(app: App, note: Note) -> None:
+    attempt(lambda: app.remembered.forget(person_id(), note.id))
 
 
 def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
@@ -235,7 +336,7 @@ def _draw_question(
         _draw_edit_form(app, library, turn, language, first=first)
         return
     if turn.pinned:  # static markup with an id made of letters and digits only
-        st.html(f'<span class="place" id="{pin_of(turn.id)}"></span>')
+        st.html(f'<span class="place" id="{_pin_of(turn.id)}"></span>')
     with st.container(key=f"question-{turn.id}"):
         st.markdown(escape(turn.question))
     with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
@@ -246,7 +347,7 @@ def _draw_question(
         st.button(text, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
 
 
-def pin_of(turn_id: str) -> str:
+def _pin_of(turn_id: str) -> str:
     """Return the anchor of a pinned answer in its page."""
     return f"pinned-{turn_id}"
 
@@ -275,3 +376,21 @@ def _draw_edit_form(app: App, library: str, turn: TurnView, language: Language, 
     if submitted and question and question.strip():
         _edit("")
         branch(app, library, turn.conversation_id, turn.id, question.strip(), first=first)
+
+
+def draw_shared(app: App, link: str, language: Language) -> None:
+    """Draw the conversation with this link, or a warning if there is none."""
+    try:
+        conversation, turns = app.conversations.find_by_link(link)
+    except RagError as error:
+        st.warning(escape_line(say(error.notice, language)), icon=":material/link_off:")
+        return
+    with st.container(key="talk-title", gap=None):
+        st.markdown(f"# {escape_line(conversation.title)}", anchors=False)
+        st.caption(f":material/visibility: {label('talk_shared', language)}")
+    for turn in turns:
+        with st.container(key=f"question-{turn.id}"):
+            st.markdown(escape(turn.question))
+        if (answer := answer_of(app, conversation.library, turn)) is not None:
+            draw_text(turn, answer, language)
+            draw_evidence(app, conversation.library, turn, answer, language)

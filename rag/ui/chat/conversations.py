@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError
+from rag.locales import Language, label
 from rag.types import Notice
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.choices import MODES, Choices, Scope
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.actions import attempt
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import to_local
-from rag.ui.kit.session import CONVERSATION, session, set_param, show
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.session import CONVERSATION, MODES, Choices, Scope, session, set_param, show
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
 
+from rag.locales import Language, label, label_count, sentences
+from rag.retrieval.strategies import STRATEGIES
 from rag.types import Page
-from rag.ui.kit.attempt import unless_away
-from rag.ui.kit.choices import Scope
-from rag.ui.kit.escape import escape_line, shorten
-from rag.ui.kit.parts import language_name, page_count, short_source, strategy_hint, strategy_name, strategy_names
-from rag.ui.kit.session import count_pages, session
-from rag.ui.kit.strings import Language, label, label_count
+from rag.ui.kit.actions import unless_away
+from rag.ui.kit.markdown import escape_line, shorten
+from rag.ui.kit.parts import language_name, page_count, short_source, strategy_name
+from rag.ui.kit.session import Scope, count_pages, session
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -147,7 +147,7 @@ def _draw_date(name: str, day: date | None, language: Language) -> None:
 def draw_strategy(app: App, language: Language) -> None:
     """Draw the choice of a search strategy, with a short description."""
     scope, standard, reranker = session().scope, app.settings.strategy, app.models.reranker
-    names = strategy_names(standard)
+    names = _strategy_names(standard)
     selected = scope.strategy if scope.strategy in names else standard
     _set_widget("strategy", selected)
     st.selectbox(
@@ -160,6 +160,18 @@ def draw_strategy(app: App, language: Language) -> None:
     )
     if hint := strategy_hint(selected, language, reranker.name if reranker else ""):
         st.caption(hint)
+
+
+def _strategy_names(standard: str) -> list[str]:
+    """Return all strategies, `standard` first."""
+    return sorted(STRATEGIES, key=lambda name: name != standard)
+
+
+def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
+    """Return a short description of the strategy, or nothing."""
+    key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
+    model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
+    return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""
 
 
 def _strategy_option(name: str, standard: str, language: Language, *, reranks: bool) -> str:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, label_count
 from rag.reasoning.composing import COMPOSE
 from rag.reasoning.history import MEMORIES, WINDOW
 from rag.ui.chat.filters import draw_strategy
-from rag.ui.kit.choices import Choices
-from rag.ui.kit.escape import escape_line
-from rag.ui.kit.session import browser, chat_in_use, keep_chat, recall_chat, session
-from rag.ui.kit.strings import Language, label, label_count
+from rag.ui.kit.actions import draw_failure
+from rag.ui.kit.session import Choices, browser, chat_in_use, keep_chat, recall_chat, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -116,7 +114,7 @@ def forget_problem() -> None:
 def draw_problem(language: Language) -> None:
     """Draw the reason why the last model was rejected."""
     if problem := st.session_state.get(_PROBLEM):
-        st.error(escape_line(say(problem, language)), icon=":material/error:")
+        draw_failure(problem, language)
 
 
 def _store_chat(name: str, app: App) -> None:

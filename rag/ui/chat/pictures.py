@@ -7,16 +7,17 @@ page; an image map makes each box a link.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from rag.conversations.trees import State, TreeNode
-from rag.locales import say
+from rag.locales import Language, label, say
+from rag.patterns import lazy_regex
 from rag.types import Notice
-from rag.ui.kit.page_html import break_lines, escape_html, svg
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.parts import escape_html, svg
 
 _PLAN_WIDTH, _PLAN_HEIGHT, _PLAN_GAP, _PLAN_ROW = 174, 44, 34, 58
 _PLAN_COLORS: Final = {"done": "#1a7f37", "failed": "#cf222e", "empty": "#9a6700", "running": "#0969da"}
@@ -38,6 +39,16 @@ SIGNS: Final[dict[State, tuple[str, str]]] = {
 _NOT_ASKED: Final = ("open", "linked", "refused", "cut")
 _SCORES: Final = {2: ("#1a7f37", "#ffffff"), 1: ("#ffffff", "#9a6700"), 0: ("#ffffff", "#57606a")}
 _Place = tuple[int, int]
+_WIDTHS = tuple(
+    (lazy_regex(signs), width)
+    for signs, width in (
+        (r"[il.,:;'|!jI \[\]()/ft]", 0.4),
+        (r"[MWmw@%&…—]", 1.0),
+        (r"[A-Z]", 0.74),
+        (r"[\u2e80-\U0003ffff]", 1.0),
+        (r"(?s:.)", 0.64),
+    )
+)
 
 
 def plan_picture(question: str, steps: Sequence[Mapping[str, Any]], language: Language) -> str:
@@ -95,7 +106,7 @@ def _plan_box(text: str, place: tuple[int, int], status: str) -> str:
     x, y = place
     dashed = "" if status in _PLAN_COLORS else ' stroke-dasharray="4 4"'
     color = _PLAN_COLORS.get(status, _LINE)
-    lines = break_lines(text, _PLAN_WIDTH - 20, 12, 2)
+    lines = _break_lines(text, _PLAN_WIDTH - 20, 12, 2)
     top = y + (27 if len(lines) == 1 else 19)
     texts = "".join(
         f'<text x="{x + 10}" y="{top + 15 * at}" font-size="12" fill="#24292f">{escape_html(line)}</text>'
@@ -106,6 +117,13 @@ def _plan_box(text: str, place: tuple[int, int], status: str) -> str:
         f' rx="8" fill="#ffffff" stroke="{color}" stroke-width="1.5"{dashed}/>'
         f"{texts}</g>"
     )
+
+
+def scrollable(picture: str, description: str) -> str:
+    """Return a picture in its own size, which a narrow screen scrolls, also by keyboard, with a description."""
+    source, name = b64encode(picture.encode()).decode(), escape_html(description)
+    image = f'<img alt="{name}" src="data:image/svg+xml;base64,{source}">'
+    return f'<div class="tree-picture" tabindex="0" role="group" aria-label="{name}">{image}</div>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +229,7 @@ def _node_box(node: TreeNode, place: _Place, layout: Layout, language: Language)
     dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
     lines = "".join(
         f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="12" fill="#24292f">{escape_html(line)}</text>'
-        for at, line in enumerate(break_lines(f"{node.number}. {node.question}", layout.width - 38, 12, 2))
+        for at, line in enumerate(_break_lines(f"{node.number}. {node.question}", layout.width - 38, 12, 2))
     )
     word = (
         f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">'
@@ -232,3 +250,32 @@ def _score(score: int, x: int, y: int) -> str:
     ground, ink = _SCORES[score]
     ring = f'<circle cx="{x}" cy="{y}" r="8" fill="{ground}" stroke="{_SCORES[score][1 - score // 2]}"/>' * (score > 0)
     return f'{ring}<text x="{x}" y="{y + 4}" font-size="11" text-anchor="middle" fill="{ink}">{score}</text>'
+
+
+def _break_lines(text: str, room: float, size: float, most: int) -> list[str]:
+    """Break `text` into up to `most` lines of `room` pixels in a font of `size` pixels; … ends a text that is cut off.
+
+    Widths are those of a wide font, since the browser's font is not known here.
+    """
+    lines, line = list[str](), ""
+    for word in _words(" ".join(text.split())):
+        if line and _ems(line + word.rstrip()) * size > room:
+            lines, line = [*lines, line.rstrip()], ""
+        line += word
+    lines.append(line.rstrip())
+    if len(lines) <= most:
+        return lines
+    last = f"{lines[most - 1]} {lines[most]}"
+    while last and _ems(f"{last}…") * size > room:
+        last = last[:-1]
+    return [*lines[: most - 1], f"{last.rstrip()}…"]
+
+
+def _words(text: str) -> list[str]:
+    """Return words with the space after them, and wide characters one by one; long words in pieces."""
+    return re.findall(r"[\u2e80-\U0003ffff]|[^\s\u2e80-\U0003ffff]{1,12} ?| ", text)
+
+
+def _ems(text: str) -> float:
+    """Return the width of a text in units of its font size."""
+    return sum(next(width for signs, width in _WIDTHS if signs.match(sign)) for sign in text)

@@ -8,18 +8,16 @@ from uuid import uuid4
 
 import streamlit as st
 
+from rag.locales import Language, label
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Wait
-from rag.ui.chat.pictures import plan_picture
-from rag.ui.chat.run_parts import change, draw_run_controls, draw_usage, note_text
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line, shorten, web_link
-from rag.ui.kit.live import LiveRun
+from rag.ui.chat.pictures import plan_picture, scrollable
+from rag.ui.kit.actions import attempt
+from rag.ui.kit.markdown import escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.page_html import scrollable
 from rag.ui.kit.parts import close, moment
+from rag.ui.kit.runs import LiveRun, change, draw_run_controls, draw_usage, note_text
 from rag.ui.kit.session import person_id, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.types import SAVED, Notice
 from rag.ui.chat.asking import ask, ask_first
-from rag.ui.kit.attempt import attempt, unless_away
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.actions import attempt, confirm_removal, unless_away
 from rag.ui.kit.job_progress import draw_import_card, draw_progress
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.removal import confirm_removal
 from rag.ui.kit.session import jobs_of, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

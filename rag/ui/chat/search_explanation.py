@@ -12,14 +12,13 @@ from typing import Any
 
 import streamlit as st
 
-from rag.locales import say, sentences
+from rag.locales import Language, label, say, sentences
 from rag.patterns import lazy_regex
 from rag.retrieval.explain import Row, Standing, legs_of, rows_of
 from rag.text import is_chinese
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import duration, strategy_name
-from rag.ui.kit.strings import Language, label
 
 _OPENING = 110  # characters, half as many in Chinese
 _BAR = 10

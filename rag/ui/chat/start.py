@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import streamlit as st
 
 from rag.conversations.followups import from_headings
+from rag.locales import Language, label
 from rag.types import Answer, Page
 from rag.ui.chat.asking import ask_first
 from rag.ui.chat.composer import draw_composer
-from rag.ui.kit.attempt import unless_away
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.actions import unless_away
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import count_pages, is_empty, person_id, session
-from rag.ui.kit.strings import Language, label
 from rag.web.url_key import url_hash
 
 if TYPE_CHECKING:

@@ -12,20 +12,16 @@ import streamlit as st
 
 from rag.checking.fragments import text_fragment
 from rag.conversations.trees import State, TreeNode, nodes_of
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.runs.options import TreeOrder
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.asking import ask
 from rag.ui.chat.pictures import NARROW, SIGNS, WIDE, linked_pictures, state_word, tree_picture
-from rag.ui.chat.run_parts import draw_run_controls, draw_usage, note_text
-from rag.ui.kit.answers import home_of, libraries_of
-from rag.ui.kit.escape import escape_line, is_web_url, shorten, web_link
-from rag.ui.kit.live import LiveRun
+from rag.ui.kit.markdown import answer_markdown, escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.parts import duration
-from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.runs import LiveRun, draw_run_controls, draw_usage, note_text
 from rag.ui.kit.session import chat_in_use, session
-from rag.ui.kit.sources import Source, anchor_of, draw_reader
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.sources import Source, anchor_of, draw_reader, home_of, libraries_of
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 from rag.conversations.feedback import REASONS
+from rag.locales import Language, label, label_count
 from rag.reasoning.history import find_earlier_questions
 from rag.types import Answer, Notice, Step
 from rag.ui.chat.asking import ask, ask_first, regenerate
 from rag.ui.chat.options import list_models
 from rag.ui.chat.route import draw_route_menu
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.choices import MODES, NEED_MODEL
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.actions import attempt
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import close
-from rag.ui.kit.session import chat_in_use, session
-from rag.ui.kit.strings import Language, label, label_count
+from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from rag.ui.kit.escape import shorten
-from rag.ui.kit.page_html import svg
-from rag.ui.kit.parts import metric_name
-from rag.ui.kit.strings import Language, label
+from rag.locales import Language, label
+from rag.ui.kit.markdown import shorten
+from rag.ui.kit.parts import metric_name, svg
 
 if TYPE_CHECKING:
     from rag.evaluation.comparison import MetricDifference

@@ -11,16 +11,14 @@ import streamlit as st
 from rag.errors import RagError
 from rag.evaluation.comparison import MOST, check_limits, read_limits, select
 from rag.evaluation.evaluation import Side
-from rag.locales import say
+from rag.locales import Language, label
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
 from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name
 from rag.ui.evaluation.sets import case_from_form
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.actions import attempt, draw_failure
+from rag.ui.kit.markdown import answer_markdown, escape_line, shorten
 from rag.ui.kit.parts import data_table, language_name, metric_name, moment
-from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import evaluation_of, person_id, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -63,7 +61,7 @@ def draw_compare(app: App, library: str, language: Language) -> None:
         done = sum(evaluation_of(app).runs.run(side.run_id).done for side in sides)
         comparisons = _compare(app, tuple(sides), ids, (done, bool(evaluation_of(app).withheld_metrics(sides))))
     except RagError as error:
-        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        draw_failure(error.notice, language)
         return
     for side, comparison in zip(sides[1:], comparisons, strict=True):
         _draw_comparison(comparison, _side_name(app, side, language), _side_name(app, sides[0], language), language)
@@ -172,7 +170,7 @@ def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
             scores = [evaluation_of(app).runs.scores(side.run_id, side.setting) for side in (sides[0], sides[-1])]
             results = check_limits(read_limits(limits), *scores)
         except RagError as error:
-            st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+            draw_failure(error.notice, language)
             return
         for result in results:
             color, icon = ("green", "check_circle") if result.passes else ("red", "cancel")

@@ -10,11 +10,11 @@ import streamlit as st
 
 from rag.evaluation.evaluation import Side
 from rag.evaluation.judge import ENOUGH
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape, escape_line
+from rag.locales import Language, label
+from rag.ui.kit.actions import attempt
+from rag.ui.kit.markdown import escape, escape_line
 from rag.ui.kit.parts import data_table
 from rag.ui.kit.session import evaluation_of
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

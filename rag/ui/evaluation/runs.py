@@ -11,15 +11,13 @@ import streamlit as st
 from rag.config import STRATEGIES
 from rag.evaluation.cases import CLASSIC, Setting, grid
 from rag.evaluation.evaluation import Side
-from rag.locales import say
+from rag.locales import Language, label, say
 from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set
-from rag.ui.kit.attempt import attempt, attempt_here
-from rag.ui.kit.choices import MODES
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.actions import attempt, attempt_here
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import data_table, duration, metric_name, moment, strategy_name
-from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.session import MODES, chat_in_use, evaluation_of, person_id, session
 
 if TYPE_CHECKING:
     from rag.app import App

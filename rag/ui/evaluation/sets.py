@@ -11,13 +11,13 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.evaluation.cases import Case, Evidence, Format
+from rag.locales import Language, label
 from rag.reading.charset import decode
 from rag.text import question_language
 from rag.types import Notice
-from rag.ui.kit.attempt import attempt, attempt_here
+from rag.ui.kit.actions import attempt, attempt_here
 from rag.ui.kit.parts import data_table
 from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session, set_param
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -9,10 +9,10 @@ import streamlit as st
 from rag.errors import RagError
 from rag.ingest.discovery import SiteKind
 from rag.ingest.paste import find_urls
-from rag.locales import say
-from rag.ui.kit.escape import escape_line, is_web_url, web_link
+from rag.locales import Language, label, label_count
+from rag.ui.kit.actions import draw_failure
+from rag.ui.kit.markdown import escape_line, is_web_url, web_link
 from rag.ui.kit.session import person_id
-from rag.ui.kit.strings import Language, label, label_count
 from rag.web.search import WebHit
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
 from rag.web.url_key import split_url
@@ -121,7 +121,7 @@ def _search_web(app: App, query: str, language: Language) -> None:
         with st.spinner(label("web_searching", language)):
             st.session_state[_WEB_HITS] = app.imports.web_search.find(query)
     except RagError as error:
-        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        draw_failure(error.notice, language)
 
 
 def _draw_hit(hit: WebHit) -> bool:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, get_args
 
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import say
-from rag.types import SAVED, Notice
-from rag.ui.imports.job_rows import draw_rows, page_of
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.choices import Scope
-from rag.ui.kit.escape import escape_line
-from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, summary
+from rag.locales import Language, label, label_count, say
+from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
+from rag.ui.kit.actions import attempt, unless_away
+from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, outcome_of, summary
+from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import moment
-from rag.ui.kit.session import jobs_of, session, set_param, show
-from rag.ui.kit.strings import Language, label, label_count
+from rag.ui.kit.parts import chunk_count, moment, short_source
+from rag.ui.kit.passages import passage_markdown, text_height
+from rag.ui.kit.session import Scope, jobs_of, session, set_param, show
 
 if TYPE_CHECKING:
-    from rag.app import App, JobView
+    from rag.app import App, JobItem, JobView
 
 _POLL_SECONDS = 1.0
 _MAX_SCOPE_PAGES = 1_000  # pages that questions can be limited to
@@ -30,6 +28,31 @@ Samples = Callable[[Sequence[str]], Sequence[str]]
 """Returns sample questions that the pages with these hashes answer."""
 _MORE_JOBS = 10
 _STATE_ICONS = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
+_ICONS: dict[Decision, str] = {
+    "retry": "replay",
+    "add_anyway": "check",
+    "keep_both": "content_copy",
+    "refresh": "sync",
+    "skip": "do_not_disturb_on",
+}
+_PREVIEW_HEIGHT = 260, 400, 6
+"""Pixels; characters and lines of a short text."""
+_ORDER: tuple[Decision, ...] = ("retry", "add_anyway", "refresh", "keep_both", "skip")
+ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
+"""The outcomes in display order; "" is none yet."""
+PAGE = 12
+_STAGES: tuple[Stage, ...] = get_args(Stage)
+_CHIPS: dict[IngestStatus, tuple[str, str]] = {
+    "added": ("green", "check"),
+    "updated": ("green", "sync"),
+    "unchanged": ("gray", "equal"),
+    "duplicate": ("blue", "content_copy"),
+    "held": ("orange", "front_hand"),
+    "gone": ("orange", "link_off"),
+    "skipped": ("gray", "skip_next"),
+    "failed": ("red", "error"),
+}
+_LONGEST_NAME = 90
 
 
 def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], object], samples: Samples) -> None:
@@ -46,7 +69,7 @@ def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], obj
         _draw_state(app, job, language)
         card = _pages_on_card(app, job)
         draw_import_card(app, job.library, card, ask, language, key="job", samples=samples(card))
-        draw_rows(app, job, language, aside=_CARD_STATUSES if card else ())
+        _draw_rows(app, job, language, aside=_CARD_STATUSES if card else ())
 
 
 def _is_live(job: JobView) -> bool:
@@ -60,7 +83,7 @@ def _draw_live_job(app: App, job_id: str, language: Language) -> None:
         st.rerun()
     with st.container(border=True, key="job"):
         _draw_state(app, job, language)
-        draw_rows(app, job, language)
+        _draw_rows(app, job, language)
 
 
 def _draw_state(app: App, job: JobView, language: Language) -> None:
@@ -76,7 +99,7 @@ def _pages_on_card(app: App, job: JobView) -> list[str]:
     if job.kind == "recheck" or job.bulk or job.state not in ("done", "cancelled"):
         return []
     items = jobs_of(app).items(job.id, 0, _MAX_SCOPE_PAGES, _CARD_STATUSES)
-    return [url_hash for item in items if item.result and (url_hash := page_of(item.result))]
+    return [url_hash for item in items if item.result and (url_hash := _page_of(item.result))]
 
 
 def _draw_head(job: JobView, language: Language) -> None:
@@ -91,7 +114,7 @@ def _draw_head(job: JobView, language: Language) -> None:
 
 def _ask_about(app: App, job: JobView) -> None:
     """Start a conversation limited to the pages of this import."""
-    hashes = [page_of(item.result) for item in jobs_of(app).items(job.id, limit=_MAX_SCOPE_PAGES + 1) if item.result]
+    hashes = [_page_of(item.result) for item in jobs_of(app).items(job.id, limit=_MAX_SCOPE_PAGES + 1) if item.result]
     state, pages = session(), tuple(dict.fromkeys(filter(None, hashes)))
     state.library, state.scope = job.library, Scope(pages=pages if len(hashes) <= _MAX_SCOPE_PAGES else ())
     show("")
@@ -189,3 +212,158 @@ def _draw_followed(app: App, job_id: str, language: Language, *, live: bool) -> 
             elif st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="follow-close"):
                 set_param("job", "")
                 st.rerun()
+
+
+def choices_of(item: JobItem, result: IngestResult) -> list[Decision]:
+    """Return the available actions in order: the result's choices, and Retry if that can help."""
+    offered = set(result.choices)
+    if result.status == "failed" and is_web_url(item.url):
+        offered.add("retry")
+    return [decision for decision in _ORDER if decision in offered]
+
+
+def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, language: Language) -> None:
+    """Draw the preview of the extracted text, and a button for each choice."""
+    if result.preview:
+        preview = st.expander(label("decide_preview", language), icon=":material/preview:", type="compact")
+        with (
+            preview,
+            st.container(
+                key=f"page-text-preview-{item.position}",
+                height=text_height(result.preview, *_PREVIEW_HEIGHT),
+                border=False,
+            ),
+        ):
+            st.markdown(passage_markdown(result.preview))
+    choices, other = [] if job.bulk else choices_of(item, result), str(result.params.get("url_hash", ""))
+    if not choices and not (result.status == "duplicate" and other):
+        return
+    with st.container(horizontal=True, gap="small", key=f"job-choices-{item.position}"):
+        for decision in choices:
+            text = label(f"decide_{decision}", language)
+            icon = f":material/{_ICONS[decision]}:"
+            if st.button(text, icon=icon, key=f"decide-{decision}-{item.position}"):
+                attempt(lambda decision=decision: jobs_of(app).decide(job.id, item.position, decision))  # type: ignore[misc]
+                st.rerun()
+        if result.status == "duplicate" and other:
+            text = label("decide_open", language)
+            if st.button(text, icon=":material/menu_book:", type="tertiary", key=f"decide-open-{item.position}"):
+                go("library", page=other)
+
+
+def _draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] = ()) -> None:
+    """Draw one page of rows, reading only these. Rows with an outcome in `aside` are collapsed."""
+    if not job.total:
+        return
+    first = [status for status in ORDER if status not in aside]
+    if any(job.counts.get(status) for status in first):
+        _draw_part(app, job, first, language, "job-rows")
+    count = sum(job.counts.get(status, 0) for status in aside)
+    if count:
+        text = label_count("job_rows_aside_one", "job_rows_aside", count, language)
+        with st.expander(text, icon=":material/list:", type="compact", key="job-rows-aside"):
+            _draw_part(app, job, [status for status in ORDER if status in aside], language, "job-rows-saved")
+
+
+def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Language, key: str) -> None:
+    selected = _draw_filter(job, statuses, language, key)
+    visible = statuses if selected == "all" else ("" if selected == "open" else selected,)
+    count = sum(job.counts.get(status, 0) for status in visible)
+    page = _draw_pages(job.id, f"{key}-{selected}", count)
+    with st.container(key=key, border=False):
+        for status, offset, limit in slices(job.counts, visible, PAGE * (page - 1), PAGE):
+            items = jobs_of(app).items(job.id, offset, limit, [status])
+            titles = _titles(app, job, items)
+            for item in items:
+                _draw_row(app, job, item, titles, language)
+
+
+def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
+    """Return the titles of the items' pages by the items' positions."""
+    pages = {item.position: _page_of(item.result) for item in items if item.result}
+    saved = unless_away(lambda: app.library(job.library).stored_pages([page for page in pages.values() if page])) or {}
+    return {position: saved[page].title for position, page in pages.items() if page in saved}
+
+
+def slices(
+    counts: Mapping[str, int], statuses: Sequence[str], offset: int, limit: int
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the rows `offset` to `offset + limit` as (status, offset, limit), with statuses in sequence."""
+    for status in statuses:
+        count = counts.get(status, 0)
+        size = min(limit, count - offset)
+        if size > 0:
+            yield status, offset, size
+            limit -= size
+        offset = max(0, offset - count)
+        if limit <= 0:
+            return
+
+
+def _draw_filter(job: JobView, statuses: Sequence[str], language: Language, key: str) -> str:
+    counts = {status or "open": job.counts.get(status, 0) for status in statuses}
+    names = {"all": sum(counts.values())} | counts
+    options = [name for name, count in names.items() if count]
+    if len(options) <= 2:
+        return "all"
+    selected = st.pills(
+        label("job_filter", language),
+        options,
+        default="all",
+        format_func=lambda name: f"{_filter_name(job, name, language)} {names.get(name, 0):,}",
+        key=f"{key.replace('rows', 'filter')}-{job.id}",
+        label_visibility="collapsed",
+    )
+    return selected or "all"
+
+
+def _filter_name(job: JobView, name: str, language: Language) -> str:
+    return label(f"filter_{name}" if name in ("all", "open") else f"status_{outcome_of(job, name)}", language)
+
+
+def _draw_pages(job_id: str, name: str, count: int) -> int:
+    pages = -(-count // PAGE)
+    if pages <= 1:
+        return 1
+    with st.container(key="job-pages"):
+        return min(pages, st.pagination(pages, key=f"job-page-{job_id}-{name}"))
+
+
+def _draw_row(app: App, job: JobView, item: JobItem, titles: Mapping[int, str], language: Language) -> None:
+    with st.container(key=f"job-row-{item.position}", gap="xsmall"):
+        st.markdown(row_markdown(job, item, titles.get(item.position, ""), language))
+        if item.result:
+            _draw_choices(app, job, item, item.result, language)
+
+
+def row_markdown(job: JobView, item: JobItem, title: str, language: Language) -> str:
+    """Return a source as one line: its outcome or stage, its page's title or else its name, and details."""
+    name = escape_line(shorten(title or short_source(item.source), _LONGEST_NAME))
+    if item.result is None:
+        return f"{_stage_markdown(item.stage, job.state in ('done', 'cancelled'), language)} {name}"
+    color, icon = _CHIPS[item.result.status]
+    status = outcome_of(job, item.result.status)
+    chip = f":{color}-badge[:material/{icon}: {label(f'status_{status}', language)}]"
+    return f"{chip} {name} :small[:gray[{_sentence(item.result, language)}]]"
+
+
+def _page_of(result: IngestResult) -> str:
+    """Return the hash of the page with a source's text; empty if there is none."""
+    if result.status not in SAVED:
+        return ""
+    return str(result.params.get("url_hash") or result.url_hash) if result.status == "duplicate" else result.url_hash
+
+
+def _stage_markdown(stage: Stage, ended: bool, language: Language) -> str:
+    if ended:
+        return f":gray-badge[{label('job_not_started', language)}]"
+    place = _STAGES.index(stage)
+    dots = f":primary[{'●' * place}]" if place else ""
+    rest = len(_STAGES) - 1 - place
+    return f"{dots}{f':gray[{chr(0x25CB) * rest}]' if rest else ''} :gray[{label(f'stage_{stage}', language)}]"
+
+
+def _sentence(result: IngestResult, language: Language) -> str:
+    if result.reason == "page_added":  # its chip says the rest
+        return chunk_count(result.chunks, language)
+    return escape_line(say(Notice(result.reason, result.params), language))

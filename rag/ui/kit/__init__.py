@@ -1,1 +1,1 @@
-"""Shared parts of all pages: session, labels, safe renderers, sources and widgets."""
+"""Shared parts of all pages: session, safe renderers, sources and widgets."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, get_args
 import streamlit as st
 
 from rag.errors import RagError
+from rag.locales import Language, label, label_count
 from rag.types import IngestStatus, Page, Stage
-from rag.ui.kit.attempt import unless_away
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.actions import unless_away
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import short_source
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App, JobView

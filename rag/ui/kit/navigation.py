@@ -13,9 +13,8 @@ from typing import Literal, NamedTuple
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from rag.locales import choose_language
+from rag.locales import LANGUAGES, Language, choose_language, label
 from rag.ui.kit.session import session, set_param
-from rag.ui.kit.strings import LANGUAGES, Language, label
 
 PageName = Literal["chat", "search", "add", "library", "evaluation", "settings"]
 SHARE_PARAMS = ("add", "add_text")

@@ -1,7 +1,8 @@
-"""Small parts drawn on several pages: page heads, empty states, times, names of languages and of strategies."""
+"""Small parts drawn on several pages: page heads, empty states, SVG, times, names of languages and of strategies."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
@@ -10,15 +11,19 @@ from urllib.parse import unquote
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from rag.locales import sentences
+from rag.locales import Language, label, label_count, sentences
 from rag.patterns import lazy_regex
-from rag.retrieval.strategies import STRATEGIES
 from rag.text import escape_formula
-from rag.ui.kit.escape import JOINER, escape_line, is_web_url
-from rag.ui.kit.strings import Language, label, label_count
+from rag.ui.kit.markdown import JOINER, escape_line, is_web_url
 from rag.web.url_key import split_url
 
 _NUMBER: Final = lazy_regex(r"[+-]?\d[\d.,]*+%?")
+_UNWANTED = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_STYLE = (
+    "<style>svg{color:#57606a}.mark{color:#1f6f5c}.better{color:#1a7f37}.worse{color:#cf222e}"
+    "@media(prefers-color-scheme:dark){svg{color:#c4c7c5}.mark{color:#5fc3a6}.better{color:#7fd3bb}"
+    ".worse{color:#ee9c92}.boxes{filter:invert(.9) hue-rotate(180deg)}}</style>"
+)
 
 
 def draw_page_head(title: str, lead: str) -> None:
@@ -35,15 +40,6 @@ def empty_state(title: str, lead: str) -> DeltaGenerator:
     middle.markdown(f"# {title}", anchors=False)
     middle.markdown(lead)
     return middle
-
-
-def draw_cards(cards: Sequence[tuple[str, str]], language: Language) -> None:
-    """Draw cards of name and escaped value, two in a row if there is room."""
-    for at in range(0, len(cards), 2):
-        for column, (name, value) in zip(st.columns(2), cards[at : at + 2], strict=False):
-            with column, st.container(border=True, key=f"use-{name}", height="stretch"):
-                st.caption(label(f"use_{name}", language))
-                st.markdown(f"**{value}**")
 
 
 def close(key: str) -> None:
@@ -112,11 +108,6 @@ def site_of(url: str) -> str:
     return (split_url(url).netloc if is_web_url(url) else "") or short_source(url)
 
 
-def strategy_names(standard: str) -> list[str]:
-    """Return all strategies, `standard` first."""
-    return sorted(STRATEGIES, key=lambda name: name != standard)
-
-
 def strategy_name(name: str, language: Language, *, reranks: bool = True) -> str:
     """Return the strategy's name; that of `rerank` says so if no reranker runs."""
     key = f"strategy_{name}" if reranks or name != "rerank" else "strategy_rerank_off"
@@ -129,8 +120,15 @@ def metric_name(name: str, language: Language) -> str:
     return label(key, language) if key in sentences("en") else name
 
 
-def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
-    """Return a short description of the strategy, or nothing."""
-    key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
-    model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
-    return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""
+def escape_html(text: str) -> str:
+    """Return `text` as HTML that shows it literally, without control and direction marks."""
+    return html.escape(_UNWANTED.sub("", text))
+
+
+def svg(width: int, height: int, title: str, content: str) -> str:
+    """Return a complete SVG, light or dark like the screen: `currentColor` is its ink, and `boxes` are inverted."""
+    name = escape_html(title)
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{name}"'
+        f' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">{_STYLE}{content}</svg>'
+    )

@@ -14,7 +14,7 @@ from typing import Literal
 
 from rag.patterns import lazy_regex
 from rag.text import is_chinese, split_sentences, terms
-from rag.ui.kit.escape import code_block, escape
+from rag.ui.kit.markdown import code_block, escape
 
 HEADING = lazy_regex(r"[ \t]{0,3}#{1,6}[ \t]+")
 BULLET = lazy_regex(r"(?<![ \t])[ \t]*+[-*+][ \t]++")

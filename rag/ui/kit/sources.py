@@ -1,31 +1,99 @@
-"""The sources of an answer: chips in a line, one per page, and cards of passages. Each opens the panel."""
+"""A turn's answer with its sources: chips in a line, one per page, cards of passages, and the panel that they open.
+
+The panel stands next to the answer: the page's text with the place marked, its version, and the other sources.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from rag.checking.fragments import text_fragment
-from rag.types import Answer, Citation, Page, Passage
-from rag.ui.kit.answers import PageNow, home_of
-from rag.ui.kit.escape import escape_line, shorten, web_link
-from rag.ui.kit.parts import site_of
+from rag.conversations.conversations import PageStamp, find_outdated
+from rag.errors import RagError
+from rag.locales import Language, label, label_count
+from rag.store.values import SCREEN_SECONDS, patience
+from rag.types import Answer, Citation, Page, PageVersion, Passage
+from rag.ui.kit.actions import unless_away
+from rag.ui.kit.browser import tell_browser
+from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
+from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import moment, site_of
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
-from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label, label_count
+from rag.ui.kit.session import Scope, session
 
 if TYPE_CHECKING:
     from rag.app import App
+    from rag.conversations.conversations import TurnView
 
+PageNow = Literal["newer", "gone", "off_site"]
 _CHIPS, _EXCERPT, _LONGEST_TITLE, _LONGEST_QUOTE = 8, 320, 90, 400
-STATES: dict[PageNow, tuple[str, str]] = {
+_STATES: dict[PageNow, tuple[str, str]] = {
     "gone": ("link_off", "source_missing"),
     "newer": ("history", "source_newer"),
     "off_site": ("cloud_off", "source_off_site"),
 }
+_SOURCE_KEY = "wanted-source"
+_AROUND = 8_000
+
+
+def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
+    """Return the turn's answer, None during its run. A stored one gets the texts of its passages from the library."""
+    if turn.run_id:
+        with suppress(RagError):
+            current = app.answer(turn.run_id, session().owner)
+            if current is not None or turn.state == "running":
+                return current
+    answer = turn.answer
+    return None if answer is None else unless_away(lambda: _with_texts(app, library, answer)) or answer
+
+
+def _with_texts(app: App, library: str, answer: Answer) -> Answer:
+    """Return a stored answer with the texts of its passages; without those of changed pages.
+
+    A passage may have been merged with its neighbours, so its span is cut out of the page; a stored passage with its id
+    shows that the page has the same text.
+    """
+    empty = [passage for passage in answer.passages if not passage.text]
+    if not empty:
+        return answer
+    homes = {item.id: home_of(app, library, item) for item in empty}
+    texts: dict[str, str] = {}
+    for home in set(homes.values()):
+        store, own = app.library(home), [item for item in empty if homes[item.id] == home]
+        existing = {passage.id for passage in store.passages([item.id for item in own])}
+        pages = store.texts([item.url_hash for item in own if item.id in existing])
+        texts |= {item.id: pages.get(item.url_hash, "")[item.start : item.end] for item in own if item.id in existing}
+    whole = (replace(item, text=item.text or texts.get(item.id, "")) for item in answer.passages)
+    return replace(answer, passages=tuple(item for item in whole if item.text))
+
+
+def home_of(app: App, library: str, source: Citation | Passage) -> str:
+    """Return the library that a source is from, if it exists, else the conversation's only one."""
+    return source.library if source.library and app.libraries.has(source.library) else library
+
+
+def libraries_of(app: App, library: str, turn: TurnView) -> list[str]:
+    """Return the libraries of the turn that still exist."""
+    others = Scope.from_plain(turn.settings.get("scope", {})).libraries
+    return [library, *(name for name in others if app.libraries.has(name))]
+
+
+def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
+    """Return the changed states of the pages that the turn cites, by url_hash."""
+    if not turn.stamps:
+        return {}
+    pages = unless_away(lambda: app.reading(libraries_of(app, library, turn)).stored_pages(list(turn.stamps)))
+    if pages is None:
+        return {}
+    states: dict[str, PageNow] = {key: "off_site" for key, page in pages.items() if page.status == "gone"}
+    for key, state in find_outdated(turn, {key: PageStamp.of(page) for key, page in pages.items()}).items():
+        states[key] = "gone" if state == "gone" else "newer"
+    return states
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +116,7 @@ def anchor_of(run_id: str) -> str:
     return f"source-{''.join(sign for sign in run_id if sign.isalnum())[-12:]}"
 
 
-def offer(anchor: str, sources: Iterable[Source]) -> None:
+def _offer(anchor: str, sources: Iterable[Source]) -> None:
     """Make sources available to this tab's panel: a link to `#{anchor}-{n}` opens one."""
     session().sources[anchor] = tuple(sources)
 
@@ -72,7 +140,7 @@ def draw_line(
         Source(one.n, home_of(app, library, one), one, _passage_of(answer, one), now.get(one.url_hash))
         for one in sorted(answer.citations, key=lambda one: one.n)
     ]
-    offer(anchor_of(run_id), sources)
+    _offer(anchor_of(run_id), sources)
     pages: dict[tuple[str, str], list[Source]] = {}
     for one in sources:
         pages.setdefault((one.home, one.place.url_hash), []).append(one)
@@ -92,7 +160,7 @@ def draw_line(
 def _chip(anchor: str, sources: list[Source], language: Language) -> str:
     """Return a chip with a page's marks and title; its tooltip has the page's state and first quote."""
     first = sources[0]
-    icon, key = STATES[first.state] if first.state else ("", "")
+    icon, key = _STATES[first.state] if first.state else ("", "")
     sign = f":material/{icon}: " if icon else ""
     marks = f"**{_ranges([source.n for source in sources])}**"
     title = escape_line(shorten(first.place.title or site_of(first.place.url), _LONGEST_TITLE))
@@ -124,7 +192,7 @@ def draw_passage(
         badge = f":green-badge[{place}] " if place else ""
         st.markdown(f"{badge}**{web_link(passage.title or passage.url, passage.url)}**")
         within = app.libraries.title(passage.library) if passage.library else ""
-        st.caption(location(passage.url, passage.section, within))
+        st.caption(_location(passage.url, passage.section, within))
         with st.container(key=f"quote-{key}"):
             st.markdown(excerpt(passage.text, question))
         draw_reader(Source(1, home_of(app, library, passage), passage, passage), key, language)
@@ -133,11 +201,11 @@ def draw_passage(
 def draw_reader(source: Source, key: str, language: Language) -> None:
     """Draw a link that opens the page's text in the panel."""
     anchor = anchor_of(key)
-    offer(anchor, [source])
+    _offer(anchor, [source])
     st.markdown(f":small[[:material/article: {label('source_in_page', language)}](#{anchor}-{source.n})]")
 
 
-def location(url: str, section: tuple[str, ...], library: str = "") -> str:
+def _location(url: str, section: tuple[str, ...], library: str = "") -> str:
     """Return `site · section › section`; `library` is its title, if several were searched."""
     path = " › ".join(escape_line(part) for part in section)
     within = f":material/menu_book: {escape_line(library)}" if library else ""
@@ -178,3 +246,126 @@ def _passage_of(answer: Answer, citation: Citation) -> Passage | None:
         if same_page and passage.text[start : start + len(citation.quote)] == citation.quote:
             return passage
     return None
+
+
+def draw_panel(app: App, language: Language) -> None:
+    """Draw the panel, which opens and closes without a redraw of the page; page.js writes the source into its box."""
+    st.fragment(_draw_panel)(app, language)
+
+
+def _draw_panel(app: App, language: Language) -> None:
+    st.text_input(label("sources", language), key=_SOURCE_KEY, label_visibility="collapsed")
+    source_id = str(st.session_state[_SOURCE_KEY] or "")
+    anchor, _, number = source_id.rpartition("-")
+    sources = session().sources.get(anchor, ())
+    place = next((place for place, source in enumerate(sources) if str(source.n) == number), None)
+    if place is not None:
+        with st.container(key="source-panel", gap=None):
+            _draw_moves(anchor, sources, place, language)
+            _draw_source(app, sources[place], source_id, language)
+    tell_browser("source", source=source_id if place is not None else "", name=label("sources", language))
+
+
+def _draw_moves(anchor: str, sources: tuple[Source, ...], place: int, language: Language) -> None:
+    """Draw the position among the sources, Previous and Next, and Close."""
+    with st.container(horizontal=True, vertical_alignment="center", key="source-moves", gap="small"):
+        if len(sources) > 1:
+            st.caption(label("source_place", language, place=place + 1, count=len(sources)), width="content")
+            for name, icon, step in (("before", "chevron_left", -1), ("after", "chevron_right", 1)):
+                exists = 0 <= place + step < len(sources)
+                st.button(
+                    label(f"source_{name}", language),
+                    icon=f":material/{icon}:",
+                    type="tertiary",
+                    key=f"source-{name}",
+                    disabled=not exists,
+                    on_click=_open_source,
+                    args=(f"{anchor}-{sources[place + step].n}" if exists else "",),
+                )
+        st.button(
+            label("source_close", language),
+            icon=":material/close:",
+            type="tertiary",
+            key="source-close",
+            on_click=_open_source,
+            args=("",),
+        )
+
+
+def _open_source(source_id: str) -> None:
+    st.session_state[_SOURCE_KEY] = source_id
+
+
+def _draw_source(app: App, source: Source, source_id: str, language: Language) -> None:
+    place = source.place
+    with patience(SCREEN_SECONDS):
+        page = unless_away(lambda: app.page(source.home, place.url_hash))
+        versions = unless_away(lambda: app.library(source.home).versions(place.url_hash)) if page else ()
+    excerpt = read_source(source, versions or ())
+    mark = f":green-badge[{source.n}] " if isinstance(place, Citation) else ""
+    st.markdown(f"## {mark}{web_link(place.title or place.url, place.url)}", anchors=False)
+    within = app.libraries.title(place.library) if place.library else ""
+    section = place.section or (source.passage.section if source.passage else ())
+    lines = [_location(place.url, section, within), version_line(source, page, excerpt, language)]
+    if isinstance(place, Citation) and is_web_url(place.url):
+        live = web_link(label("source_live", language), live_address(place, page, source.passage))
+        lines.append(f":material/my_location: {live}")
+    st.caption("  \n".join(lines))
+    # An id of letters, digits and hyphens only, by which page.js sees that this source is drawn.
+    with st.container(key="source-text"):
+        st.html(f'<span class="place" id="open-{source_id}"></span>')
+        st.markdown(passage_markdown(*_crop(excerpt)))
+    if page and st.button(
+        label("source_library", language), icon=":material/menu_book:", type="tertiary", key="source-library"
+    ):
+        go("library", page=page.url_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A page's text as it was when cited, or what is left of it; `text[slice(*span)]` is the place."""
+
+    text: str
+    span: tuple[int, int]
+    version: PageVersion | None = None
+
+
+def read_source(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion]) -> Reading:
+    """Return the newest of the page's texts with the quote in its place; else the passage; else the quote alone."""
+    place, quote = source.place, source.quote
+    for version in reversed(versions):
+        if version.text[place.start : place.end] == quote:
+            return Reading(version.text, (place.start, place.end), version)
+    if source.passage is not None:
+        start = place.start - source.passage.start
+        return Reading(source.passage.text, (start, start + len(quote)))
+    return Reading(quote, (0, len(quote)))
+
+
+def _crop(excerpt: Reading) -> tuple[str, tuple[int, int]]:
+    """Return whole lines of the text around the place, and the place in them."""
+    text, (start, end) = excerpt.text, excerpt.span
+    left = text.rfind("\n", 0, max(0, start - _AROUND)) + 1 if start > _AROUND else 0
+    right = text.find("\n", end + _AROUND)
+    right = len(text) if right < 0 else right
+    head, tail = "…\n" if left else "", "\n…" if right < len(text) else ""
+    shift = len(head) - left
+    return head + text[left:right] + tail, (start + shift, end + shift)
+
+
+def version_line(source: Source, page: Page | None, excerpt: Reading, language: Language) -> str:
+    """Return the version of the text, and what has happened to the page since."""
+    parts = []
+    if excerpt.version is not None:
+        key = "source_version_past" if excerpt.version.until else "source_version"
+        times = {"when": moment(excerpt.version.since), "until": moment(excerpt.version.until)}
+        parts.append(label(key, language, number=excerpt.version.number, **times))
+    elif page is None and source.passage is not None and source.passage.fetched_at:
+        parts.append(f":material/public: {label('source_beyond', language)}")
+    else:
+        parts.append(label("source_gone" if page is None else "source_changed", language))
+    state = "newer" if excerpt.version is not None and excerpt.version.until else source.state
+    if state and page is not None:
+        icon, key = _STATES[state]
+        parts.append(f":orange[:material/{icon}: {escape_line(label(key, language))}]")
+    return " · ".join(parts)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.app.roles import EVERYONE, ROLES
-from rag.ui.kit.attempt import attempt, attempt_here
-from rag.ui.kit.escape import escape_line
+from rag.locales import Language, label
+from rag.ui.kit.actions import attempt, attempt_here
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import moment
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

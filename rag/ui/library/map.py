@@ -12,14 +12,13 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rag.app.overviews import MAX_MAP_PAGES
+from rag.locales import Language, label
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.types import Page
-from rag.ui.kit.escape import shorten
-from rag.ui.kit.page_html import escape_html
-from rag.ui.kit.parts import moment, short_source
+from rag.ui.kit.markdown import shorten
+from rag.ui.kit.parts import escape_html, moment, short_source
 from rag.ui.kit.session import set_param
-from rag.ui.kit.strings import Language, label
-from rag.ui.library.page_filter import AGES, age_of
+from rag.ui.library.page_list import AGES, age_of
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
 from rag.errors import RagError
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
+from rag.patterns import lazy_regex
 from rag.runs.options import Question
 from rag.runs.serialization import answer_from_json, notice_of
 from rag.store.values import Filters
 from rag.types import Answer, Page, Passage
-from rag.ui.kit.escape import escape_line, shorten, web_link
-from rag.ui.kit.live import LiveRun
+from rag.ui.kit.markdown import answer_markdown, escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.page_html import chunks_html
-from rag.ui.kit.parts import chunk_count, language_name, moment, short_source
+from rag.ui.kit.parts import chunk_count, escape_html, language_name, moment, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
-from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.runs import LiveRun, live_lines
 from rag.ui.kit.session import session, set_param
-from rag.ui.kit.source_panel import draw_panel
-from rag.ui.kit.sources import anchor_of, draw_line, tip
-from rag.ui.kit.strings import Language, label, label_count
-from rag.ui.kit.trace import live_lines
+from rag.ui.kit.sources import anchor_of, draw_line, draw_panel, tip
 from rag.ui.library.page_list import draw_page_actions
 from rag.ui.library.upkeep import draw_page_schedule
 from rag.ui.library.versions import draw_versions
@@ -36,6 +34,7 @@ _TEXT_HEIGHT = 560, 1500, 24
 """Pixels; characters and lines of a short text."""
 _PART = 60_000
 """Characters of a text sent to the browser at a time."""
+_HEADING = lazy_regex(r"(?m)^#{1,6}[ \t]+(\S.*)$")
 _LONGEST_QUESTION = 160
 _POLL_SECONDS: Final = 0.5
 _RULES: Final = "extractive"
@@ -145,6 +144,55 @@ def _draw_chunks(chunks: list[Passage], page: Page, language: Language) -> None:
     first = visible[0][0] if visible else 1
     with st.container(height=text_height(page.text, *_TEXT_HEIGHT), border=True, key="page-chunk-map"):
         st.html(chunks_html(page.text[start:end], [chunk for _, chunk in visible], language, first=first, offset=start))
+
+
+def text_html(text: str) -> str:
+    """Return `text` as HTML with headings in bold."""
+    return _HEADING.sub(r"<b>\1</b>", escape_html(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A stretch of a page that the same chunks cover; `chunks` are their positions in the list, in order."""
+
+    start: int
+    end: int
+    chunks: tuple[int, ...]
+
+
+def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[_Segment]:
+    """Yield the stretches of a text between the borders of its chunks, in order and without gaps."""
+    borders = sorted({0, length, *(place for span in spans for place in span if 0 <= place <= length)})
+    for start, end in pairwise(borders):
+        covering = [n for n, (first, last) in enumerate(spans) if first <= start and end <= last]
+        yield _Segment(start, end, tuple(covering))
+
+
+def chunks_html(text: str, chunks: Sequence[Passage], language: Language, *, first: int = 1, offset: int = 0) -> str:
+    """Return the text with its chunks shaded in turn, each with its number and span at its start.
+
+    Overlaps of two chunks have a separate shade. `text` begins at `offset` of its page, and `first` is the number of
+    the first of `chunks`.
+    """
+    spans = [(chunk.start - offset, chunk.end - offset) for chunk in chunks]
+    parts: list[str] = []
+    for segment in segments_of(len(text), spans):
+        starting = [place for place, (start, _) in enumerate(spans) if start == segment.start]
+        parts += [_chunk_mark(chunks[place], first + place, language) for place in starting]
+        content = text_html(text[segment.start : segment.end])
+        parts.append(f'<span class="{_shade(segment.chunks)}">{content}</span>' if segment.chunks else content)
+    return f'<div class="page-html">{"".join(parts)}</div>'
+
+
+def _shade(chunks: tuple[int, ...]) -> str:
+    return "chunk-both" if len(chunks) > 1 else f"chunk-{chunks[0] % 2}"
+
+
+def _chunk_mark(chunk: Passage, number: int, language: Language) -> str:
+    span = label("page_chunk_span", language, start=f"{chunk.start:,}", end=f"{chunk.end:,}")
+    path = " › ".join(chunk.section)
+    text = f"<b>{number}</b> {text_html(span)}" + (f" · {text_html(path)}" if path else "")
+    return f'<span class="chunk-mark">{text}</span>'
 
 
 def _choose_part(page: Page, view: str) -> tuple[int, int]:

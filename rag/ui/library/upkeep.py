@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.locales import say
+from rag.locales import Language, label, label_count, say
 from rag.models.model_files import model_of_library
 from rag.types import Notice, Page
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.actions import attempt, draw_failure
 from rag.ui.kit.job_progress import summary
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -185,7 +184,7 @@ def _draw_move(app: App, library: str, language: Language, *, live: bool) -> Non
             st.progress(move.done / move.total if move.total else 0.0, _move_progress(move, language))
             return
         if move.notice:
-            st.error(escape_line(say(move.notice, language)), icon=":material/error:")
+            draw_failure(move.notice, language)
         if move.state == "done" and move.asked:
             st.markdown(label("move_compared", language, found=move.found, asked=move.asked))
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="move-close"):

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.ingest.diff import page_diff
+from rag.locales import Language, label, label_count
 from rag.types import Page, PageVersion
-from rag.ui.kit.page_html import escape_html
-from rag.ui.kit.parts import moment
+from rag.ui.kit.parts import escape_html, moment
 from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE
-from rag.ui.kit.strings import Language, label, label_count
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -28,10 +28,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from rag.config import Settings
 from rag.errors import ConfigError
-from rag.locales import choose_language
+from rag.locales import choose_language, label
 from rag.patterns import lazy_regex
 from rag.ui.kit.browser import SCRIPTS
-from rag.ui.kit.strings import label
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -13,9 +13,8 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rag.locales import choose_language
+from rag.locales import Language, choose_language, label
 from rag.ui.kit.session import is_admitted
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

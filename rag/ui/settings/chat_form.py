@@ -10,10 +10,10 @@ import streamlit as st
 
 from rag.app.chat_models import SERVICES, from_form
 from rag.errors import RagError
-from rag.locales import say
-from rag.ui.kit.escape import escape_line
+from rag.locales import Language, label
+from rag.ui.kit.actions import draw_failure
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.session import browser, forget_chat, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -134,7 +134,7 @@ def _list(app: App, options: ChatOptions, language: Language) -> None:
 
 def _say(error: RagError, language: Language) -> None:
     st.session_state.pop(_MODELS, None)
-    st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+    draw_failure(error.notice, language)
 
 
 def _draw_models(language: Language) -> None:

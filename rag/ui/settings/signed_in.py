@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import streamlit as st
 
 from rag.access import build_person, extract_email, find_refusal
-from rag.ui.kit.escape import escape_line
+from rag.locales import Language, label
+from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import draw_language_switch
 from rag.ui.kit.session import forget_chat, get_app, session
-from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -8,7 +8,7 @@ import pytest
 
 from rag.types import Answer, CheckedBy, Statement, Verdict
 from rag.ui.chat.answer import count_verdicts, doubtful, head_line
-from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.markdown import answer_markdown
 
 TEXT = "It opened in 1932. It is green. 它很长。"
 

@@ -18,7 +18,7 @@ from rag.ui.chat.search_explanation import (
     split_rows,
 )
 from tests.support.lighthouse import CHINESE, ENGLISH, make_citation, make_page, make_search, make_steps
-from tests.ui.kit.test_render import HOSTILE, as_shown, outside_code
+from tests.ui.kit.test_markdown import HOSTILE, as_shown, outside_code
 
 FOUND = make_search("How often?", make_page(1, "Keeping a lighthouse", ENGLISH, "en"))
 

@@ -6,8 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rag.evaluation.metrics import METRICS
-from rag.ui.kit.escape import JOINER
-from rag.ui.kit.parts import metric_name, short_source, site_of, strategy_hint, strategy_name
+from rag.ui.chat.filters import strategy_hint
+from rag.ui.kit.markdown import JOINER
+from rag.ui.kit.parts import metric_name, short_source, site_of, strategy_name
 from tests.support.odd_addresses import ODD_ADDRESSES
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
-from tests.ui.kit.test_render import HOSTILE, as_shown, outside_code
+from tests.ui.kit.test_markdown import HOSTILE, as_shown, outside_code
 
 TABLE = "| tea | water |\n| --- | --- |\n| green | 80 °C |\n| black | 95 °C |"
 CODE = "Run this:\n```bash\n# all of it\n  make | tee `log`\n```\n# After"

@@ -1,8 +1,73 @@
+import html
+import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from rag.ui.library.page_detail import parts_of
+from rag.types import Passage
+from rag.ui.library.page_detail import chunks_html, parts_of, segments_of, text_html
+from tests.support.lighthouse import ENGLISH, ENGLISH_QUOTES, make_page, make_passage
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '<img src=x onerror="alert(1)">',
+    "</ins></div><a href=javascript:alert(1)>x</a>",
+    "&lt;b&gt; & \u202eevil\u202c \x00",
+    "## <svg onload=alert(1)>",
+]
+PAGE = make_page(1, "Lamps", ENGLISH, "en")
+
+
+def chunk(start: int, end: int) -> Passage:
+    return replace(make_passage(PAGE, ENGLISH_QUOTES[0]), start=start, end=end, section=("<b>", "Oil"))
+
+
+def plain(drawn: str) -> str:
+    """What a reader sees of it, without the marks of chunks and the lines that fold."""
+    drawn = re.sub(r'<span class="chunk-mark">.*?</span>|<summary>.*?</summary>', "", drawn)
+    return html.unescape(re.sub(r"<[^>]+>", "", drawn))
+
+
+def bare(text: str) -> str:
+    return re.sub(r"(?m)^#+ ", "", text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_tag_of_a_page_gets_through(text: str) -> None:
+    for drawn in (
+        text_html(text),
+        chunks_html(text, [replace(chunk(0, 5), section=(text,))], "en"),
+    ):
+        assert set(re.findall(r"<(/?\w+)", drawn)) <= {
+            "b", "/b", "div", "/div", "span", "/span",
+        }  # fmt: skip
+        assert not re.search(r"<[^>]*\bon\w+=", drawn)
+        assert not re.search("[\u202a-\u202e\x00]", drawn)
+
+
+def test_segments_cover_a_text_without_gaps() -> None:
+    segments = list(segments_of(10, [(0, 4), (3, 7), (8, 10)]))
+    assert [(s.start, s.end, s.chunks) for s in segments] == [
+        (0, 3, (0,)), (3, 4, (0, 1)), (4, 7, (1,)), (7, 8, ()), (8, 10, (2,)),
+    ]  # fmt: skip
+
+
+def test_chunks_lie_in_the_text_that_stays_whole() -> None:
+    drawn = chunks_html(ENGLISH, [chunk(0, 60), chunk(50, 120), chunk(130, len(ENGLISH))], "en", first=7)
+    assert plain(drawn) == bare(ENGLISH)
+    assert re.findall(r"<b>(\d+)</b> characters ([\d,–]+)", drawn) == [
+        ("7", "0–60"), ("8", "50–120"), ("9", f"130–{len(ENGLISH)}"),
+    ]  # fmt: skip
+    (both,) = re.findall(r'<span class="chunk-both">(.*?)</span>', drawn, re.S)
+    assert plain(both) == bare(ENGLISH[50:60])
+    assert "&lt;b&gt; › Oil" in drawn
+
+
+def test_a_part_of_a_text_keeps_the_places_of_the_whole() -> None:
+    drawn = chunks_html(ENGLISH[40:120], [chunk(40, 80), chunk(80, 120)], "en", first=2, offset=40)
+    assert plain(drawn) == bare(ENGLISH[40:120])
+    assert "<b>3</b> characters 80–120" in drawn
 
 
 @pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 1000])

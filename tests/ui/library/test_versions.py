@@ -6,7 +6,7 @@ import pytest
 from rag.ingest.diff import page_diff
 from rag.ui.library.versions import diff_html
 from tests.support.lighthouse import ENGLISH
-from tests.ui.kit.test_page_html import HOSTILE
+from tests.ui.library.test_page_detail import HOSTILE
 
 TABLE = "| Tea | Price |\n| --- | --- |\n| Green | 12 |\n"
 OLD = f"# Prices\n\nTea costs three euros.\n\n- in the hall\n- on the pier\n\n{TABLE}"

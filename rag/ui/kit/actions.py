@@ -1,23 +1,71 @@
-"""The dialog that confirms deleting pages from a library, and Undo after it."""
+"""Actions and checks whose failure shows as one sentence while the page stays, and deletions with their undo."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line
-from rag.ui.kit.session import person_id, set_param
-from rag.ui.kit.strings import Language, label, label_count
+from rag.errors import RagError, StoreAwayError
+from rag.locales import Language, label, label_count, say
+from rag.types import Notice, Page
+from rag.ui.kit.markdown import escape_line
+from rag.ui.kit.session import person_id, session, set_param
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.types import Page
+
+T = TypeVar("T")
 
 _MAX_NAMES = 5
 _UNDO = "removal"
+
+
+def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
+    """Run `action`; its failure, or else `done`, is shown when the page is drawn next. Return whether it succeeded."""
+    try:
+        action()
+    except RagError as error:
+        session().notes.append(error.notice)
+        return False
+    if done:
+        session().notes.append(done)
+    return True
+
+
+def attempt_here(action: Callable[[], object], language: Language) -> bool:
+    """Run `action` and show a failure in place, below the field that is wrong. Return whether it succeeded."""
+    try:
+        action()
+    except RagError as error:
+        draw_failure(error.notice, language)
+        return False
+    return True
+
+
+def draw_failure(notice: Notice, language: Language) -> None:
+    """Show the sentence of a failure in place."""
+    st.error(escape_line(say(notice, language)), icon=":material/error:")
+
+
+def unless_away(ask: Callable[[], T]) -> T | None:
+    """Return the database's result; None while it is away, which the top of the page says."""
+    try:
+        return ask()
+    except StoreAwayError:
+        return None
+
+
+def draw_notice(check: Callable[[], Notice], language: Language) -> bool:
+    """Run `check` and show its sentence. Return whether it succeeded."""
+    try:
+        notice = check()
+    except RagError as error:
+        draw_failure(error.notice, language)
+        return False
+    st.success(escape_line(say(notice, language)), icon=":material/check_circle:")
+    return True
 
 
 def confirm_removal(
@@ -33,7 +81,7 @@ def confirm_removal(
         st.markdown("\n".join(names))
         st.markdown(label("page_remove_sentence", language))
         if draw_decision(label("library_remove_go", language), f"{key}-remove-go", language):
-            delete_pages(app, library, [page.url_hash for page in pages])
+            _delete_pages(app, library, [page.url_hash for page in pages])
             after()
             st.rerun()
 
@@ -48,7 +96,7 @@ def draw_decision(words: str, key: str, language: Language, *, disabled: bool = 
         return st.button(words, type="primary", key=key, disabled=disabled)
 
 
-def delete_pages(app: App, library: str, url_hashes: Sequence[str]) -> None:
+def _delete_pages(app: App, library: str, url_hashes: Sequence[str]) -> None:
     """Delete pages, and offer Undo when the page is drawn next."""
     token = app.removals.remember(library, url_hashes)
     app.remove_pages(library, url_hashes)

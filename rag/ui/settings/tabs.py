@@ -1,21 +1,22 @@
-"""The components in use, the reranker, and the prompts of chat models."""
+"""Tabs of Settings: the components in use with the reranker, the prompts of chat models, and the notes in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from rag.conversations.remembered import LONGEST, Note
+from rag.locales import Language, label
 from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
 from rag.types import Notice
-from rag.ui.kit.attempt import attempt_here
-from rag.ui.kit.escape import escape_line
-from rag.ui.kit.parts import chunk_count, draw_cards, page_count, site_of
-from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.actions import attempt, attempt_here
+from rag.ui.kit.markdown import escape_line
+from rag.ui.kit.parts import chunk_count, page_count, site_of
+from rag.ui.kit.session import person_id, session
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -48,13 +49,22 @@ def draw_in_use(app: App, library: str, language: Language) -> None:
         ("prices", _prices(app, language), "use_prices_change"),
         ("limits", _limits(app, language), "use_limits_change"),
     ]
-    draw_cards([(name, value) for name, value, _ in cards], language)
+    _draw_cards([(name, value) for name, value, _ in cards], language)
     _draw_library_card(app, library, language)
     with st.expander(label("details", language), icon=":material/info:", type="compact"):
         for name, _, change in cards:
             if change:
                 st.markdown(f"{label(f'use_{name}', language)} :gray[{label(change, language)}]")
         st.markdown("  \n".join(f"{name} :gray[{_version(name)}]" for name in _PACKAGES))
+
+
+def _draw_cards(cards: Sequence[tuple[str, str]], language: Language) -> None:
+    """Draw cards of name and escaped value, two in a row if there is room."""
+    for at in range(0, len(cards), 2):
+        for column, (name, value) in zip(st.columns(2), cards[at : at + 2], strict=False):
+            with column, st.container(border=True, key=f"use-{name}", height="stretch"):
+                st.caption(label(f"use_{name}", language))
+                st.markdown(f"**{value}**")
 
 
 def _chat(app: App, language: Language) -> str:
@@ -186,3 +196,37 @@ def _draw_text(app: App, text: PromptText, language: Language) -> None:
         else:
             return
     st.rerun()
+
+
+def draw_memory(app: App, language: Language) -> None:
+    """Draw all of this person's notes, each in a separate form."""
+    st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
+    st.markdown(label("settings_remembered_lead", language))
+    notes = app.remembered.notes(person_id())
+    if not notes:
+        st.caption(label("remembered_none", language))
+        return
+    if not session().owner:
+        st.caption(label("remembered_browser", language))
+    if not session().chat and not app.settings.has_chat_model:
+        st.caption(label("remembered_no_model", language))
+    for number, note in enumerate(notes, 1):
+        _draw_note(app, note, number, language)
+
+
+def _draw_note(app: App, note: Note, number: int, language: Language) -> None:
+    key = f"note-{note.id}"
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"row-{key}", gap="small"):
+        st.text_input(label("remembered_note", language, number=number), note.text, key=key, max_chars=LONGEST)
+        save, forget = label("remembered_save", language), label("remembered_forget", language)
+        st.button(save, key=f"save-{key}", on_click=_save_note, args=(app, note))
+        st.button(forget, type="tertiary", key=f"forget-{key}", on_click=_forget_note, args=(app, note))
+
+
+def _save_note(app: App, note: Note) -> None:
+    text, lasting = str(st.session_state[f"note-{note.id}"] or ""), bool(session().owner)
+    attempt(lambda: app.remembered.change(person_id(), note.id, text, lasting=lasting))
+
+
+def _forget_note(app: App, note: Note) -> None:
+    attempt(lambda: app.remembered.forget(person_id(), note.id))

@@ -1,7 +1,7 @@
 import pytest
 
 from rag.types import Decision, IngestResult, IngestStatus
-from rag.ui.imports.job_rows import ORDER, choices_of, row_markdown, slices
+from rag.ui.imports.jobs import ORDER, choices_of, row_markdown, slices
 from rag.ui.kit.job_progress import summary, time_left
 from tests.support.fake_app import FakeItem, FakeJob
 

@@ -1,8 +1,12 @@
-"""The renderer for text that a model wrote.
+"""Text as Streamlit Markdown: plain text that shows exactly itself, and text that a model wrote.
 
-The text is parsed as Markdown (always the whole text so far, so that half a construct never shows as something else)
-and written again from the parsed tree: images are dropped, raw HTML is text, links remain only if they lead to the
-answer's sources, everything else is escaped. No result needs `unsafe_allow_html`. Page text is rendered by
+Streamlit's Markdown is CommonMark and GFM with additions, some of which apply to the parsed text, where a backslash no
+longer protects: icon and emoji shortcodes, bare links, arrows. These get a word joiner (U+2060, no width, no line
+break) inside the pattern.
+
+A model's text is parsed as Markdown (always the whole text so far, so that half a construct never shows as something
+else) and written again from the parsed tree: images are dropped, raw HTML is text, links remain only if they lead to
+the answer's sources, everything else is escaped. No result needs `unsafe_allow_html`. Page text is rendered by
 `rag.ui.kit.passages`.
 """
 
@@ -13,14 +17,25 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
-from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
-
 from rag.patterns import lazy_regex
-from rag.ui.kit.escape import JOINER, code_block, escape, escape_line, web_link
+from rag.text import strip_controls
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+JOINER = "\u2060"
+
+_SHORTCODE = lazy_regex(r":(?=[\w+-][\w+/-]*:|material/)")
+_BARE_LINK = lazy_regex(r"(?i)(https?:|www)(?=//|\.)")
+_BARE_ADDRESS = lazy_regex(r"(?<=[-.\w+])@(?=[-\w])")
+_ARROW = lazy_regex(r"(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
+_SPECIAL = lazy_regex(r"[\\`*_{}\[\]<>|~$&:^]")
+_LINE_START = lazy_regex(r"(?m)^([ \t]*)(?:([#+\-=!])|(\d{1,9})([.)]))")
+_WEB_URL = lazy_regex(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
 _MARK = lazy_regex(r"\[(\d{1,3})\]")
 _MARKS = lazy_regex(r"(?:\[\d{1,3}\])+")
 _BOLD = lazy_regex(r"(?<![*\\])\*\*(?![*\s])([^*\n]{1,400})(?<!\s)\*\*(?!\*)")
@@ -32,6 +47,54 @@ _SIGN = lazy_regex("[\ue000-\uefff]")
 # Others show as plain text, since Streamlit draws some of them, such as mermaid and math.
 _CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
 _CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}
+
+
+def escape(text: str) -> str:
+    """Return Streamlit Markdown that shows `text` literally; line breaks stay line breaks of the source."""
+    text = strip_controls(text)
+    text = _SHORTCODE.sub(":" + JOINER, text)
+    text = _BARE_LINK.sub(lambda match: match[1] + JOINER, text)
+    text = _BARE_ADDRESS.sub("@" + JOINER, text)
+    text = _ARROW.sub(JOINER, text)
+    text = _SPECIAL.sub(r"\\\g<0>", text)
+    return _LINE_START.sub(_escape_line_start, text)
+
+
+def _escape_line_start(match: re.Match[str]) -> str:
+    space, sign, number, stop = match.groups()
+    return f"{space}\\{sign}" if sign else f"{space}{number}\\{stop}"
+
+
+def code_block(code: str, language: str = "text") -> str:
+    """Return a code block that shows `code` literally."""
+    code = strip_controls(code).rstrip()
+    ticks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
+    return f"{ticks}{language}\n{code}\n{ticks}"
+
+
+def escape_line(text: str) -> str:
+    """Escape a title, label or name as `escape` does, with every run of white space as one space."""
+    return escape(" ".join(text.split()))
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return `text` in up to `limit` characters, with an ellipsis in the middle if it is shortened."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def web_link(text: str, url: str) -> str:
+    """Return a Markdown link that shows `text`, or only the text if `url` is no plain web address."""
+    caption = escape_line(text)
+    if not _WEB_URL.fullmatch(url):
+        return caption
+    return f"[{caption}](<{url}>)"
+
+
+def is_web_url(url: str) -> bool:
+    return _WEB_URL.fullmatch(url) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +140,7 @@ def answer_markdown(
     """
     tips = marks if isinstance(marks, Mapping) else dict.fromkeys(marks, "")
     rules = _Rules(frozenset(map(_key, urls)), tips, anchor, pending, tuple(doubtful))
-    text = _repair_bold(_insert_signs(text, rules.doubtful))
-    return _SIGN.sub("", _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules))
+    return _SIGN.sub("", _blocks(_parse(_repair_bold(_insert_signs(text, rules.doubtful))), rules))
 
 
 def _insert_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
@@ -120,8 +182,16 @@ def _punctuation(text: str) -> str:
     return "".join(sign for sign in set(text) - _MARKUP if unicodedata.category(sign)[0] in "PS")
 
 
+def _parse(text: str) -> Sequence[SyntaxTreeNode]:
+    from markdown_it.tree import SyntaxTreeNode  # a tenth of a second, which the server's start does not need
+
+    return SyntaxTreeNode(_parser().parse(text)).children
+
+
 @cache
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     # Reference definitions would turn a mark like [1] into a link of the model's choice.
     options = {"html": False, "linkify": False, "maxNesting": 12}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])

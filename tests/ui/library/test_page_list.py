@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rag.types import Page
-from rag.ui.library.page_filter import Age, PageFilter, Sort, age_of, arrange, state_of
+from rag.ui.library.page_list import Age, PageFilter, Sort, age_of, arrange, state_of
 from tests.support.lighthouse import make_page
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -1,12 +1,17 @@
-"""Diagnostics: what works here, what is a fallback, and how to change it."""
+"""Diagnostics: what works here, what is a fallback, and how to change it; and the wait for the database."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 
-from rag.app import App
+from rag.app import App, wait_for_database
+from rag.commands.output import put
+from rag.config import Settings
 from rag.errors import RagError
 from rag.locales import say
 from rag.models import e5
@@ -17,6 +22,22 @@ from rag.models.verifier import Pair
 from rag.tools.code import can_isolate
 from rag.types import Notice
 from rag.web.url_key import split_url
+
+
+def doctor(settings: Settings, options: argparse.Namespace) -> int:
+    status = 0
+    with closing(App(settings)) as app:
+        for finding in examine(app, deep=options.deep):
+            status = status if finding.works else 1
+            mark = "ok  " if finding.works else "FAIL"
+            put(options, asdict(finding), f"{mark} {finding.part}: {finding.text}")
+    return status
+
+
+def wait(settings: Settings, options: argparse.Namespace) -> int:
+    """Return once the database answers. Raises StoreAwayError after `--wait` seconds."""
+    wait_for_database(settings, options.wait, lambda notice: print(say(notice, "en"), file=sys.stderr, flush=True))
+    return 0
 
 
 @dataclass(frozen=True, slots=True)

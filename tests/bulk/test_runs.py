@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from rag.app import App
-from rag.bulk.driver import Run, choose_runner, run_bulk
-from rag.bulk.runners import Batches, Outcome
+from rag.bulk.runs import Batches, Outcome, Run, choose_runner, run_bulk
 from rag.config import load_settings
 from rag.errors import ConfigError, StoreError
 from rag.store.sql.database import Database

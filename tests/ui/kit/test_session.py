@@ -2,7 +2,7 @@ from datetime import date
 
 from rag.store.qdrant.records import scope_filter
 from rag.ui.chat.filters import chips_of
-from rag.ui.kit.choices import Scope
+from rag.ui.kit.session import Scope
 
 FULL = Scope(("a" * 32, "b" * 32), ("x.example",), ("en",), "Prices", date(2026, 3, 1), date(2026, 3, 5), "keyword")
 

@@ -1,6 +1,7 @@
-"""Imports of batches into a library: in this process, in several processes of this machine, or on a Ray cluster.
+"""One import of dumps, from splitting them into batches to the result of each batch and of pages that failed.
 
-A runner yields outcomes as they arrive, with the index of their batch.
+Batches are imported in this process, in several processes of this machine, or on a Ray cluster. A runner yields
+outcomes as they arrive, with the index of their batch.
 """
 
 from __future__ import annotations
@@ -10,23 +11,29 @@ import multiprocessing
 import os
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from rag.app import App
 from rag.app.imports import record_bounds
-from rag.bulk.batches import Batch, sources_of
+from rag.bulk.batches import Batch, find_batches, sources_of
 from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.ingest.batch import ingest_all
-from rag.types import Decision, IngestResult, Notice
+from rag.ingest.results import result
+from rag.ingest.sources import Source
+from rag.store.sql.job_table import NewItem
+from rag.types import Decision, IngestResult, IngestStatus, Notice
 
 Batches = Mapping[int, Batch]
+RunnerName = Literal["here", "processes", "ray"]
 _TRIES = 3
+_STATUSES: tuple[IngestStatus, ...] = ("added", "unchanged", "held", "failed")
+"""Statuses of a batch: the first that any of its pages has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +71,69 @@ class Target:
         return Outcome(Counter(row.status for row in results), tuple(to_review))
 
 
-def run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int, Outcome]]:
+Run = Callable[[Batches], Iterator[tuple[int, Outcome]]]
+
+
+def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, workers: int, gpus: float) -> Run:
+    """Return the runner of that name. Raises ConfigError if several processes can't write to the database."""
+    target = Target(app.settings, library, decision)
+    if name == "here":
+        return lambda batches: _run_here(target, app, batches)
+    if not app.settings.qdrant_url:
+        raise ConfigError("bulk_server", runner=name)
+    if name == "ray":
+        return lambda batches: _run_on_ray(target, batches, workers, gpus)
+    return lambda batches: _run_in_processes(target, batches, workers)
+
+
+def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run) -> Iterator[IngestResult]:
+    """Yield the result of each batch, after those of its pages that failed or need review.
+
+    A call with the inputs of an unfinished one resumes it. Raises ConfigError for inputs that can't be read and
+    StoreError("bulk_busy") while another process works on them.
+    """
+    jobs = app.imports.external
+    app.imports.ingestor(library)  # creates the library, and loads the model before other processes need its files
+    job_id = jobs.begin(library, inputs, lambda: _new_items(inputs, size))
+    with jobs.lease(job_id) as lease:
+        batches = {place: Batch(**payload) for place, payload in lease.open_items().items()}
+        for place, outcome in run(batches) if batches else ():
+            row = _batch_result(batches[place], outcome)
+            lease.finish(place, row, outcome.results)
+            yield from (*outcome.results, row)
+            if not lease.can_continue():
+                return
+        lease.end()
+
+
+def _new_items(inputs: Sequence[str], size: int) -> list[NewItem]:
+    items = [NewItem(batch.name, payload=asdict(batch)) for batch in find_batches(inputs, size)]
+    if not items:
+        raise ConfigError("bulk_empty", name=", ".join(inputs))
+    return items
+
+
+def _batch_result(batch: Batch, outcome: Outcome) -> IngestResult:
+    source = Source(batch.name, batch.place, "import")
+    if outcome.error is not None:
+        return result(source, "", "failed", outcome.error)
+    counts = outcome.counts
+    numbers = {
+        "added": counts.get("added", 0) + counts.get("updated", 0),
+        "unchanged": counts.get("unchanged", 0) + counts.get("duplicate", 0),
+        "held": counts.get("held", 0),
+        "failed": counts.get("failed", 0),
+    }
+    status: IngestStatus = next((one for one in _STATUSES if numbers[one]), "unchanged")
+    return result(source, "", status, Notice("bulk_batch", numbers))
+
+
+def _run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int, Outcome]]:
     for place, batch in batches.items():
         yield place, target.import_batch(app, batch)
 
 
-def run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator[tuple[int, Outcome]]:
+def _run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator[tuple[int, Outcome]]:
     """Run batches in `workers` processes. A batch whose process was killed is tried again, three times in total."""
     remaining = dict(batches)
     tries: Counter[int] = Counter()
@@ -111,7 +175,7 @@ def _take_in(batch: Batch) -> Outcome:
     return _target.import_batch(_app, batch)
 
 
-def run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.0) -> Iterator[tuple[int, Outcome]]:
+def _run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.0) -> Iterator[tuple[int, Outcome]]:
     """Run batches on a Ray cluster, or in processes of this machine if RAY_ADDRESS names none, by `workers` actors with
     `gpus` GPUs each. Raises ConfigError without Ray.
 

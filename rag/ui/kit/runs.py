@@ -1,0 +1,231 @@
+"""Runs on the screen: one in progress, folded from its events; the steps of any, its usage, controls and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from rag.locales import Language, label, label_count, say, sentences
+from rag.models.servers import SAMPLING
+from rag.store.sql.conversation_table import Change
+from rag.types import Answer, Event, Notice, Step, Usage, Wait
+from rag.ui.kit.actions import attempt
+from rag.ui.kit.markdown import escape_line, shorten
+from rag.ui.kit.parts import duration
+from rag.ui.kit.session import session
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+
+# Nodes that set up or store the state, without a decision that a reader would want to know.
+_HIDDEN = frozenset({"enter", "close"})
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """The state of a run before event number `next_seq`.
+
+    `current` is the active node, or empty. `standalone` is a follow-up as understood. `plan` has the steps of a mode
+    that plans, `tree` the rows of Explore mode, `used` and `most` the usage and its limits, `waits` the requests to a
+    person, `route` the route of the message. `answer` is set once the run has ended.
+    """
+
+    next_seq: int = 0
+    steps: list[Step] = field(default_factory=list)
+    current: str = ""
+    text: str = ""
+    standalone: str = ""
+    plan: list[dict[str, Any]] = field(default_factory=list)
+    tree: list[dict[str, Any]] = field(default_factory=list)
+    used: dict[str, float] = field(default_factory=dict)
+    most: dict[str, float] = field(default_factory=dict)
+    waits: tuple[Wait, ...] = ()
+    route: dict[str, Any] = field(default_factory=dict)
+    answer: Answer | None = None
+
+    def absorb(self, events: Iterable[Event]) -> None:
+        """Apply `events` in order; those that were applied before are skipped.
+
+        Text of a nested graph is not part of the answer; its steps are shown.
+        """
+        for event in events:
+            if event.seq >= self.next_seq:
+                self.next_seq = event.seq + 1
+                if not event.path or event.kind == "step":
+                    self._apply(event.kind, event.data)
+
+    def _apply(self, kind: str, data: Any) -> None:
+        if kind == "token":
+            self.text += data
+        elif kind == "standalone":
+            self.standalone = str(data)
+        elif kind == "reset":
+            self.text = ""
+        elif kind == "plan":
+            self._apply_plan(data)
+        elif kind == "tree":
+            self.tree, self.used, self.most = list(data["rows"]), dict(data["used"]), dict(data["most"])
+        elif kind == "route":
+            self.route = dict(data)
+        elif kind == "waiting":
+            self.waits = tuple(data)
+        elif kind == "answer":
+            self.answer, self.current = data, ""
+        elif kind == "step":
+            self._apply_step(data)
+
+    def _apply_plan(self, data: Mapping[str, Any]) -> None:
+        steps = {step["id"]: step for step in self.plan}
+        for step in data["steps"]:
+            steps[step["id"]] = {**steps.get(step["id"], {}), **step}
+        self.plan, self.used, self.most = list(steps.values()), dict(data["used"]), dict(data["most"])
+        self.waits = ()
+
+    def _apply_step(self, data: Mapping[str, Any]) -> None:
+        node = str(data.get("node", ""))
+        if data.get("state") == "started":
+            self.current = node
+            return
+        self.current = ""
+        self.steps.append(Step(node, float(data.get("ms", 0.0)), data.get("detail") or {}))
+
+
+def steps_head(answer: Answer, language: Language) -> str:
+    """Return the number of steps and the total time; empty without steps."""
+    count = sum(step.node not in _HIDDEN for step in answer.steps)
+    time = duration(answer.seconds * 1000, language)
+    return label_count("trace_one", "trace_many", count, language, time=time) if count else ""
+
+
+def draw_steps(answer: Answer, settings: Mapping[str, Any], language: Language, *, key: str) -> None:
+    """Draw the steps, and the prompts and parameters of the chat model; `settings` are those of the turn."""
+    with st.container(key=f"steps-{key}"):
+        st.markdown("\n\n".join(step_lines(answer.steps, language)))
+        if answer.usage.prompts:
+            st.caption(label("trace_prompts", language, names=" ".join(f"`{name}`" for name in answer.usage.prompts)))
+        if answer.usage.calls and (text := _parameters(settings)):
+            st.caption(label("trace_parameters", language, parameters=escape_line(text)))
+
+
+def _parameters(settings: Mapping[str, Any]) -> str:
+    """Return `qwen-plus · temperature 0.7 · seed 3`: the model and the parameters that were chosen."""
+    parts = [f"{name} {settings[name]}" for name in ("temperature", *SAMPLING) if name in settings]
+    return " · ".join([str(settings["model"]), *parts] if settings.get("model") else parts)
+
+
+def live_lines(live: LiveRun, language: Language) -> str:
+    """Return the steps so far and the one in progress, as Markdown."""
+    now = [current_line(live, language)] if live.current or not live.steps else []
+    return "\n\n".join([*step_lines(live.steps, language), *now])
+
+
+def current_line(live: LiveRun, language: Language) -> str:
+    """Return a line about the current step."""
+    name = step_name(live.current, language) if live.current else label("trace_starting", language)
+    return f":primary[:material/progress_activity:] {name}…"
+
+
+def step_lines(steps: Sequence[Step], language: Language) -> list[str]:
+    """Return a paragraph of Markdown for each visible step; all go into one element, which is drawn at each poll."""
+    lines = []
+    for step in steps:
+        if step.node not in _HIDDEN:
+            text = describe(step, language)
+            name = f":green[:material/check:] {step_name(step.node, language)}"
+            lines.append(f"{name} :gray[{text}]" if text else name)
+            lines[-1] += f" :gray[{_cost(step, language)}]"  # style.css aligns the last element to the right
+    return lines
+
+
+def _cost(step: Step, language: Language) -> str:
+    tokens = int(step.detail.get("tokens") or 0)
+    parts = [_token_count(tokens, bool(step.detail.get("tokens_estimated")), language)] if tokens else []
+    return " · ".join([*parts, duration(step.ms, language)])
+
+
+def _token_count(tokens: int, estimated: bool, language: Language) -> str:
+    return label("usage_tokens_about" if estimated else "usage_tokens", language, count=f"{tokens:,}")
+
+
+def step_name(node: str, language: Language) -> str:
+    """Return a node's label; without one, its own name."""
+    key = f"node_{node}"
+    return label(key, language) if key in sentences("en") else escape_line(node)
+
+
+def describe(step: Step, language: Language) -> str:
+    """Return a step's decision in a few escaped words; empty if there is nothing to show."""
+    detail: Mapping[str, Any] = step.detail
+    parts: list[str] = []
+    queries = [str(query) for query in detail.get("queries") or [detail.get("query", "")] if query]
+    if step.node in ("condense", "enter") and detail.get("decision") in ("condensed", "corrected"):
+        queries = [str(detail.get("question", ""))]
+    if queries and step.node in ("retrieve", "rewrite", "condense"):
+        text = " · ".join(shorten(" ".join(query.split()), 80) for query in queries)
+        parts.append(label("detail_query", language, query=escape_line(text)))
+    if step.node == "retrieve" and "passages" in detail:
+        parts.append(label_count("detail_found_one", "detail_found", int(detail["passages"]), language))
+    if "relevant" in detail and "of" in detail:
+        parts.append(label("detail_relevant", language, kept=detail["relevant"], count=detail["of"]))
+    elif step.node != "rewrite" and (sentence := _decision(str(detail.get("decision", "")), language)):
+        parts.append(sentence)
+    return " · ".join(parts)
+
+
+def _decision(decision: str, language: Language) -> str:
+    """Return the sentence for a step's decision; empty if there is none."""
+    code = f"step_{decision}"
+    return escape_line(say(Notice(code), language).rstrip(".。")) if code in sentences("en") else ""
+
+
+def draw_usage(live: LiveRun, language: Language) -> None:
+    for column, unit in zip(st.columns(3), ("calls", "tokens", "seconds"), strict=True):
+        used, limit = live.used.get(unit, 0), live.most.get(unit, 0)
+        if limit:
+            text = f"{label(f'research_used_{unit}', language)} {used:,.0f} / {limit:,.0f}"
+            column.progress(min(1.0, used / limit), text=f":small[{text}]")
+
+
+def draw_run_controls(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
+    with st.container(horizontal=True, key=f"controls-{turn.id}"):
+        finish = (app, turn, Change("finish"))
+        icon = ":material/flag:"
+        st.button(label("research_finish", language), icon=icon, key=f"finish-{turn.id}", on_click=change, args=finish)
+        if live.most:
+            more = (app, turn, Change("budget", live.most))
+            text, icon = label("research_more", language), ":material/more_time:"
+            st.button(text, icon=icon, key=f"more-{turn.id}", on_click=change, args=more)
+
+
+def change(app: App, turn: TurnView, request: Change) -> None:
+    """In a callback, change a run in progress; an error becomes a notice."""
+    attempt(lambda: app.conversations.change(turn.id, request, session().owner))
+
+
+def usage_parts(usage: Usage, language: Language) -> list[str]:
+    """Return `3 calls`, `1,240 tokens`, and the price if there is one; empty if no model was called."""
+    if not usage.calls:
+        return []
+    parts = [
+        label_count("usage_call", "usage_calls", usage.calls, language),
+        _token_count(usage.tokens_in + usage.tokens_out, usage.estimated, language),
+    ]
+    return parts if usage.money is None else [*parts, label("usage_money", language, money=_format_price(usage.money))]
+
+
+def _format_price(money: float) -> str:
+    """Return an amount with two decimals, or with two significant digits if it is below 1."""
+    if money >= 1 or money <= 0:
+        return f"{money:.2f}"
+    text = f"{money:.2g}"
+    return text if "e" not in text else "< 0.0001"
+
+
+def note_text(note: Mapping[str, Any], language: Language) -> str:
+    """Return the sentence of a note, escaped; empty if its code has none."""
+    has_text = note["code"] in sentences("en")
+    return escape_line(say(Notice(note["code"], note.get("params", {})), language)) if has_text else ""
