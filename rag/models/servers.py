@@ -193,7 +193,7 @@ _SLOWEST_SHARE: Final = 0.8  # of the longest silence of a request, for reading 
 
 def server_key(model: BaseChatModel) -> ServerKey:
     """Return the key for facts about a server: its address and the model's name."""
-    return (_address(model) or model._llm_type, _name(model))
+    return (_address(model) or model._llm_type, model_name(model))
 
 
 def takes_tools(model: BaseChatModel) -> bool:
@@ -232,14 +232,15 @@ def _server_message(error: BaseException, model: BaseChatModel) -> str:
     text = str(error).lower()
     if _status_of(error) in _OTHER_STATUSES or _HTML_PAGE.search(text) or model_error(error).code == "chat_too_long":
         return ""
-    return re.sub(rf"(?<![\w-]){re.escape(_name(model).lower())}(?![\w-])", " ", text)
+    return re.sub(rf"(?<![\w-]){re.escape(model_name(model).lower())}(?![\w-])", " ", text)
 
 
 def _address(model: BaseChatModel) -> str:
     return str(getattr(model, "openai_api_base", None) or getattr(model, "base_url", None) or "")
 
 
-def _name(model: BaseChatModel) -> str:
+def model_name(model: BaseChatModel) -> str:
+    """Return the name that the server knows the model by, or that of its class."""
     return str(getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__)
 
 

@@ -20,6 +20,7 @@ from rag.models.servers import (
     learn,
     limit_reply,
     model_error,
+    model_name,
     refuses_tools,
     remember_no_tools,
     remember_thoughts,
@@ -86,7 +87,7 @@ class ChatReasoner:
         """`notes` are the person's memory; requests that write an answer include them."""
         self._notes = notes
         self.texts = texts
-        self.name = name or _model_name(model)
+        self.name = name or model_name(model)
         self._model = model
         self._fast = fast or model
         self._structured = structured
@@ -292,10 +293,6 @@ def _messages(prompt: Prompt) -> list[BaseMessage]:
     from langchain_core.messages import HumanMessage, SystemMessage
 
     return [SystemMessage(prompt.system, id=prompt.version or None), HumanMessage(prompt.user)]
-
-
-def _model_name(model: BaseChatModel) -> str:
-    return str(getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__)
 
 
 @contextmanager
