@@ -40,7 +40,7 @@ def test_messages_that_somebody_else_wrote_go_their_way(name: str) -> None:
 def test_keywords_are_searched_for() -> None:
     rows, router = utterances("keywords.jsonl"), Router()
     routes = Counter(router.route(text).route for text, _ in rows)
-    assert routes["unknown"] + routes["small_talk"] <= 0.05 * len(rows)
+    assert routes["unknown"] + routes["small_talk"] <= 0.06 * len(rows)
 
 
 def test_a_question_is_never_called_unintelligible() -> None:
