@@ -11,7 +11,7 @@ from typing import Final
 
 from rag.checking.marks import code_spans
 from rag.patterns import lazy_regex
-from rag.text import fenced_blocks, split_sentences, strip_struck
+from rag.text import fenced_blocks, is_chinese, split_sentences, strip_struck
 
 MOST_COMMANDS: Final = 6
 _FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
@@ -125,8 +125,10 @@ def as_row(row: str, header: str) -> str:
     (first, *cells), (_, *names) = _cells(row), _cells(header)
     if not any(cells) or len(cells) != len(names):
         return as_prose(row)
-    rest = " · ".join(f"{cell} ({name})" if name else cell for cell, name in zip(cells, names, strict=True) if cell)
-    return as_prose(f"{first}: {rest}" if first else rest)
+    named, begin = ("{}（{}）", "：") if is_chinese(row) else ("{} ({})", ": ")
+    pairs = zip(cells, names, strict=True)
+    rest = " · ".join(named.format(cell, name) if name else cell for cell, name in pairs if cell)
+    return as_prose(f"{first}{begin}{rest}" if first else rest)
 
 
 def _cells(row: str) -> list[str]:

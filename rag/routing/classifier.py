@@ -125,8 +125,8 @@ _FIELDS: Final = {
     r"|condens\w*|abridge\w*|synops\w*|in brief|briefly|short version|sum up|up to speed"
     r"|总结|總結|概括|摘要|概述|概要|概览|归纳|歸納|浓缩|精简|梗概|要点|重点|小结|综述|提炼|大意|简介|大概|整理",
     "change": r"chang\w*|updat\w*|new(?:er|est|ly)?|add(?:ed|itions?)|modif\w*|edited|edits|revis\w*|disappear\w*"
-    r"|remov\w*|differ\w*|latest|missed|miss|what's new|变化|变动|变了|更新|改过|改了|改动|新增|新加(?!坡)|新收|新存|新的"
-    r"|最新|修改|增加|删|消失|不同|變|動",
+    r"|remov\w*|differ\w*|latest|missed|miss|what's new|变化|变动|变了|更新|改过|改了|改动|新增|新加(?!坡)|新收|新存"
+    r"|新的|最新|修改|增加|删|消失|不同|變|動",
     "remove": r"delet\w*|remov(?:e|ing|al)|erase|forget|discard|purge|trash|bin|drop|ditch|unsave"
     r"|(?:get rid|dispose) of|(?:throw|take|clear|kick) (?:\w+ ){0,3}(?:out|away)"
     r"|删除|删掉|删去|删了|删|刪除|刪掉|移除|移走|移出|去掉|清除|清掉|忘掉|忘记|丢掉|扔掉|剔除|撤下|不要了|不再保留",

@@ -147,6 +147,11 @@ def test_a_row_of_a_table_comes_with_its_header_and_is_found_in_its_page(reasone
     assert checked.statements[0].verdict == "supported"
 
 
+def test_a_chinese_row_has_chinese_punctuation(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, "| 车票 | 价格 | 有效期 |\n| --- | --- | --- |\n| 三日票 | 45 元 | 72 小时 |")
+    assert answer(reasoner, "三日票多少钱？", [page]).startswith("三日票：45 元（价格） · 72 小时（有效期）")
+
+
 def test_a_row_that_does_not_fit_its_header_reads_as_text(reasoner: ExtractiveReasoner) -> None:
     page = passage(1, "| Plan | Price |\n| --- | --- |\n| Team | 9 euros | old |")
     assert answer(reasoner, "What is the price of the Team plan?", [page]) == "Team · 9 euros · old [1]"
