@@ -6,6 +6,7 @@ Answers show them as prose, with code unchanged.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,6 +18,8 @@ MOST_COMMANDS: Final = 6
 _FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
 _CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
 _INTRODUCES: Final = lazy_regex(r"[:：][*_\s]*$")
+_ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
+_LONGEST_LEAD: Final = 100
 _QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
 _HEADING: Final = lazy_regex(r"#{1,6}\s")
 _WORD: Final = lazy_regex(r"\w")
@@ -59,7 +62,27 @@ def quotables(text: str, header: str = "") -> list[Quotable]:
         units += _sentences(text, position, start, "" if position else header)
         units = _with_code(units, text[start:end].splitlines())
         position = end
-    return units + _sentences(text, position, len(text), "" if position else header)
+    return _with_leads(units + _sentences(text, position, len(text), "" if position else header))
+
+
+def _with_leads(units: Sequence[Quotable]) -> list[Quotable]:
+    """Begin each list item with the heading or the introduction of its list, which may turn its meaning around."""
+    led, lead = [], ""
+    for unit in units:
+        if unit.is_heading or (_INTRODUCES.search(unit.text) and not unit.is_code):
+            lead = as_prose(unit.text.lstrip("# "))
+        elif unit.is_code or not _LIST_MARKS.match(unit.text):
+            lead = ""
+        elif lead and len(lead) <= _LONGEST_LEAD:
+            unit = replace(unit, lines=(_join_lead(lead, unit.lines[0]),))
+        led.append(unit)
+    return led
+
+
+def _join_lead(lead: str, item: str) -> str:
+    if is_chinese(lead):
+        return f"{lead}{item}" if _ENDS.search(lead) else f"{lead}：{item}"
+    return f"{lead} {item}" if _ENDS.search(lead) else f"{lead}: {item}"
 
 
 def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:

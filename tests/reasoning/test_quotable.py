@@ -88,3 +88,21 @@ def test_prose_loses_emphasis_and_keeps_code(text: str, prose: str) -> None:
 )
 def test_code_stands_between_enough_backticks(line: str, code: str) -> None:
     assert as_code(line) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("## Not paid\n\n- Fines.\n- Films.", ["## Not paid", "Not paid: Fines.", "Not paid: Films."]),
+        (
+            "What to bring:\n\n1. A towel.\n2. A lock.",
+            ["What to bring:", "What to bring: A towel.", "What to bring: A lock."],
+        ),
+        ("## 不予报销\n\n- 罚款。", ["## 不予报销", "不予报销：罚款。"]),
+        ("## Rules\n\nBe on time.\n\n- No dogs.", ["## Rules", "Be on time.", "No dogs."]),
+        ("## What may I bring?\n\n* A dog.", ["## What may I bring?", "What may I bring? A dog."]),
+        ("- No dogs.", ["No dogs."]),
+    ],
+)
+def test_a_list_item_begins_with_the_heading_or_introduction_of_its_list(text: str, lines: list[str]) -> None:
+    assert [line for unit in quotables(text) for line in unit.lines] == lines
