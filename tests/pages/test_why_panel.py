@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from rag.locales import label, say
 from rag.types import Notice
 from tests.pages.conftest import Open, words
-from tests.pages.test_chat_page import ASKED
+from tests.pages.test_chat_page import ASKED, connected_chats
 from tests.support.fake_app import FakeApp
 
 LEFT_OUT = Notice("candidate_repeats", {"percent": 93, "place": 1})
@@ -82,8 +82,19 @@ def test_an_answer_that_is_missing_says_what_was_searched(
     shown = words(page)
     assert f"{label('missing_searched', language)}] “{ASKED[language][0]}”" in shown
     assert (label("nearest", language) in shown) == (outcome == "not_in_pages")
-    page.button(key=f"next-deep-{app.newest}").click().run()
-    assert (app.asked[1]["question"], app.asked[1]["mode"]) == (ASKED[language][0], "deep")
+
+
+def test_deep_mode_is_offered_with_a_chat_model_and_for_that_question_alone(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    app.outcome = "not_in_pages"
+    page = answered(open_page, "en")
+    offer = f"next-deep-{app.newest}"
+    assert not [button for button in page.button if button.key == offer]
+    app.chats = connected_chats(app)
+    page.run()
+    page.button(key=offer).click().run()
+    assert (app.asked[1]["question"], app.asked[1]["mode"]) == (ASKED["en"][0], "deep")
+    assert page.session_state["pagelight"].mode == "fast"
 
 
 def test_without_passages_the_first_candidates_are_the_nearest(open_page: Open, app: FakeApp) -> None:

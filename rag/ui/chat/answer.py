@@ -28,7 +28,7 @@ from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, dr
 from rag.ui.kit.markdown import Doubtful, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.runs import draw_steps, steps_head, usage_parts
-from rag.ui.kit.session import Scope, session
+from rag.ui.kit.session import Scope, chat_in_use, session
 from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, pages_now, tip
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, langua
     with st.container(key=f"missing-{turn.id}"):
         if text := _describe_searches(app, library, scope, answer, language):
             st.markdown(text)
-        wish = _draw_offers(turn.id, scope, answer, language) if newest else ""
+        wish = _draw_offers(app, turn.id, scope, answer, language) if newest else ""
     if wish == "deep":
         ask(app, library, turn.question, "deep", standalone=answer.standalone)
     elif wish == "unfiltered":
@@ -332,12 +332,13 @@ def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, lan
     return "  \n".join(lines)
 
 
-def _draw_offers(key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
+def _draw_offers(app: App, key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
     wish: Wish = ""
     with st.container(horizontal=True, key=f"next-{key}", gap="small"):
         if scope.filter_count and _draw_button("unfilter", "filter_list_off", key, language):
             wish = "unfiltered"
-        if answer.mode == "fast" and _draw_button("deep", "manage_search", key, language):
+        deeper = answer.mode == "fast" and chat_in_use(app) is not None  # without a model, Deep answers like Fast
+        if deeper and _draw_button("deep", "manage_search", key, language):
             wish = "deep"
         if _draw_button("add", "add", key, language):
             go("add")

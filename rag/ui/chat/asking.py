@@ -48,12 +48,12 @@ def start(
     """Start answering `question` in the open conversation or in `conversation`; an empty id starts a new one.
 
     `standalone` is the meaning of a follow-up as corrected by the person; `options` are `RunOptions` for this question
-    only. `files` (name, content) are attachments. Return whether it started; an error becomes a notice.
+    only, and so is `mode`, without which it is the chosen one. `files` (name, content) are attachments. Return whether
+    it started; an error becomes a notice.
     """
     state = session()
-    state.mode = mode or state.mode
     conversation_id = state.conversation if conversation is None else conversation
-    request = _build_question(question, library, standalone, options)
+    request = _build_question(question, library, mode or state.mode, standalone, options)
     return _begin(app, request, conversation_id, settings=_collect_settings(state), chat=state.chat, files=files)
 
 
@@ -82,14 +82,14 @@ def _begin(app: App, question: Question, conversation: str, **options: Any) -> b
     return True
 
 
-def _build_question(text: str, library: str, standalone: str, extra: Mapping[str, Any]) -> Question:
+def _build_question(text: str, library: str, mode: RunMode, standalone: str, extra: Mapping[str, Any]) -> Question:
     """Return the question with the choices of this tab."""
     state, search = session(), search_options()
     fields = {"strategy": search.get("strategy", ""), "weights": search.get("weights", {}), "standalone": standalone}
     fields |= {**state.choices.options(), **extra}
     options = RunOptions(web="ask", locale=state.language, **fields)
     libraries = (library, *search.get("others", ()))
-    return Question(text, libraries, state.mode, search.get("filters") or Filters(), options)
+    return Question(text, libraries, mode, search.get("filters") or Filters(), options)
 
 
 def branch(app: App, library: str, conversation_id: str, turn_id: str, question: str, *, first: bool) -> None:
