@@ -102,8 +102,8 @@ def test_passages_are_listed_where_the_pages_do_not_answer(capsys: pytest.Captur
     assert (
         main(["--data-dir", str(folder / "data"), "ask", "Who conducts the orchestra of Zanzibar's moon colony?"]) == 0
     )
-    notice, *passages = capsys.readouterr().out.strip().split("\n")[1:]
-    assert notice.strip() == "(Your pages don't answer this. Closest passages:)"
+    notice, heading, *passages = capsys.readouterr().out.strip().split("\n")[1:]
+    assert notice.strip() == "(Your pages don't answer this.)" and heading.strip() == "Closest passages"
     assert passages[0].split()[0] == "1" and "http" in passages[0] and passages[1].strip()
 
 

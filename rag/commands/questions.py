@@ -14,7 +14,7 @@ from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
 from rag.ingest.sources import text_lines
-from rag.locales import say
+from rag.locales import label, say
 from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explain_candidates, explanation
 from rag.retrieval.scoped_search import site_filters
@@ -194,6 +194,7 @@ def _answer_as_text(answer: Answer) -> str:
     notice = say(answer.notice, question_language(answer.question)) if answer.notice else ""
     if notice and notice != answer.text:
         lines.append(f"  ({notice})")
-    if answer.outcome == "not_in_pages":  # the notice announces them
+    if answer.outcome == "not_in_pages" and answer.passages:
+        lines.append(f"  {label('nearest', question_language(answer.question))}")
         lines += [_hit_as_text(_hit(rank, passage)) for rank, passage in enumerate(answer.passages[:_CLOSEST], 1)]
     return "\n".join(filter(None, lines)) + "\n"

@@ -75,6 +75,6 @@ def test_a_filter_confines_the_answer_and_can_be_taken_away(open_tab: OpenTab) -
 def test_a_question_without_an_answer_shows_the_way_on(open_tab: OpenTab) -> None:
     page = open_tab("en")
     ask(page, "What is the capital of Mongolia?")
-    expect(page.get_by_text(label("missing_searched", "en"))).to_be_visible()
+    expect(page.get_by_text(label("nearest", "en"))).to_be_visible()
     page.get_by_role("button", name=label("missing_see", "en")).click()
     expect(page.locator("[class*='st-key-source-found']").first).to_be_visible()

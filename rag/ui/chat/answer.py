@@ -314,10 +314,11 @@ def _nearest_passages(answer: Answer) -> list[Passage]:
 
 
 def _queries_of(answer: Answer) -> list[str]:
-    """Return the distinct queries of the searches or, without these, of the steps."""
+    """Return the distinct queries of the searches or, without these, of the steps; none if all are the question."""
     queries = [search.question for search in answer.searches]
     queries = queries or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
-    return list(dict.fromkeys(queries))
+    distinct = list(dict.fromkeys(queries))
+    return [] if {" ".join(query.split()) for query in distinct} <= {" ".join(answer.question.split())} else distinct
 
 
 def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
