@@ -30,6 +30,9 @@ _COMMON = frozenset(
 )
 _COMMON_HAN = frozenset("的了是在和与或吗呢吧啊几多少什么哪怎样如何为谁其应该可以能会要有个最被把就都而也请问")
 _ENDINGS = r"(?:s|es|ed|d|ing|ly)?"
+_ALONE = r"(?<![^\W_\u4e00-\u9fff])(?<!\d[.,:]){}(?![.,:]?\d)(?![^\W_\u4e00-\u9fff])"
+"""A number that is no part of another one, such as 6.20 or 1,600; a Chinese word may touch it."""
+_NUMBER = lazy_regex(_ALONE.format(r"\d+(?:[.,:]\d+)*+"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +152,11 @@ def _table(rows: list[_Span]) -> str:
 def term_spans(question: str, text: str) -> list[Span]:
     """Return the spans of `text` with a content word of `question`, in order, none touching another.
 
-    Latin words match with their common endings, Chinese by pairs of characters.
+    Latin words match with their common endings, Chinese by pairs of characters, and numbers as a whole.
     """
-    patterns = [_term_pattern(term) for term in dict.fromkeys(terms(question)) if not _is_common(term)]
+    texts = [term for term in dict.fromkeys(terms(question)) if not term.isdecimal() and not _is_common(term)]
+    numbers = dict.fromkeys(_NUMBER.findall(question))
+    patterns = [*map(_term_pattern, texts), *(_ALONE.format(re.escape(number)) for number in numbers)]
     matches = sorted(match.span() for pattern in patterns for match in re.finditer(pattern, text, re.IGNORECASE))
     merged: list[Span] = []
     for start, end in matches:
@@ -165,7 +170,7 @@ def term_spans(question: str, text: str) -> list[Span]:
 def _is_common(term: str) -> bool:
     if is_chinese(term):
         return any(sign in _COMMON_HAN for sign in term)
-    return term in _COMMON or (len(term) == 1 and not term.isdecimal())
+    return term in _COMMON or len(term) == 1
 
 
 def _term_pattern(term: str) -> str:

@@ -116,7 +116,14 @@ def test_chinese_pairs_run_together_and_common_ones_are_left_out() -> None:
 
 
 def test_signs_of_a_pattern_are_plain_text() -> None:
-    assert marked("C++ (2.0) [x] 4.4.0", "C++ 4.4.0") == ["4", "4", "0"]
+    assert marked("C++ (2.0) [x] 4.4.0", "C++ 4.4.0, 4 x 4") == ["4.4.0"]
+
+
+def test_a_number_is_found_as_a_whole() -> None:
+    text = "A ticket for 6 is £6.20, for 16 £12.00, in 1,600 days at 6:30. Line 6."
+    assert marked("Is it 6?", text) == ["6", "6"]
+    assert marked("Who pays £6.20 and 1,600.", text) == ["6.20", "1,600"]
+    assert marked("6 天", "第6章，16页，6.5 元") == ["6"]
 
 
 def test_a_window_begins_with_a_sentence_and_holds_the_words() -> None:
