@@ -109,7 +109,7 @@ def count_pages(request: str, work: Work) -> Result:
     if not pages:
         return Result(work.say("statistics_none"), data)
     parts = [work.say("statistics_of", part=part)] if part else []
-    totals = work.say("statistics_counts", **data)
+    totals = work.say("statistics_counts", **{name: _format(value) for name, value in data.items()})
     requested = [name for name, words in _REQUESTS if words.search(request)]
     if set(requested) > {"list"} and ("sites" in requested or "languages" in requested):
         requested.remove("list")  # the list is of those
@@ -117,7 +117,7 @@ def count_pages(request: str, work: Work) -> Result:
         lines = _LISTS[name](pages)
         data[name] = lines
         more = len(lines) - _LIST_LENGTH
-        visible = [*lines[:_LIST_LENGTH], *([work.say("statistics_more", count=more)] if more > 0 else [])]
+        visible = [*lines[:_LIST_LENGTH], *([work.say("statistics_more", count=_format(more))] if more > 0 else [])]
         parts.append(
             "\n".join([work.say(f"statistics_{name}"), "", *(f"- {escape_markdown(line)}" for line in visible)])
         )
@@ -152,18 +152,23 @@ def _counts(pages: Sequence[Page]) -> dict[str, Any]:
     }
 
 
+def _format(value: int | str) -> str:
+    """Return a number with separators between thousands, and a text as it is."""
+    return f"{value:,}" if isinstance(value, int) else value
+
+
 def _rank_by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]], list[str]]:
     """Return a list of the pages at one end of an order, each with the value that orders it."""
 
     def lines(pages: Sequence[Page]) -> list[str]:
         ordered = sorted(pages, key=lambda page: (value(page), page.url_hash), reverse=last)
-        return [f"{page.title or page.url} ({str(value(page))[:10]})" for page in ordered[: _LIST_LENGTH // 2]]
+        return [f"{page.title or page.url} ({_format(value(page))[:10]})" for page in ordered[: _LIST_LENGTH // 2]]
 
     return lines
 
 
 def _tally(values: Sequence[str]) -> list[str]:
-    return [f"{value} ({count})" for value, count in Counter(filter(None, values)).most_common()]
+    return [f"{value} ({count:,})" for value, count in Counter(filter(None, values)).most_common()]
 
 
 _LISTS: Final[dict[str, Callable[[Sequence[Page]], list[str]]]] = {

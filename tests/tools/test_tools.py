@@ -77,11 +77,12 @@ def test_a_day_that_is_not_there(said: str) -> None:
 
 
 def test_what_a_library_holds_is_counted() -> None:
-    assert "3 pages from 3 sites in 2 languages: about 2100 words in 6 passages" in run("statistics", "how many pages?")
+    assert "3 pages from 3 sites in 2 languages: about 2,100 words in 6 passages" in run("statistics", "how many")
     assert "Newest:\n\n- Tea from Hangzhou (2026-11-03)\n" in run("statistics", "What is the newest page?")
-    assert "- Tea from Hangzhou (1800)" in run("statistics", "which page is the longest?")
+    assert "- Tea from Hangzhou (1,800)" in run("statistics", "which page is the longest?")
     assert run("statistics", "list the sites").count("- ") == 3
-    assert "共 3 个网页" in run("statistics", "我有多少网页") and "各语言的网页数：" in run("statistics", "有哪些语言")
+    assert "共 3 个网页" in run("statistics", "我有多少网页") and "约 2,100 词" in run("statistics", "我有多少网页")
+    assert "各语言的网页数：" in run("statistics", "有哪些语言")
     many = replace(WORK, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
     assert "- and 40 more\n\n50 pages" in run("statistics", "list all pages", many)
     assert run("statistics", "how many", replace(WORK, pages=tuple)) == "No pages here."
