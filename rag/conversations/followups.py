@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Final
 
 from rag.background import BACKGROUND
@@ -18,7 +19,7 @@ from rag.patterns import lazy_regex
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.run import log_problem
 from rag.text import detect_language, is_chinese, question_language, terms
-from rag.types import Answer, Notice, Passage
+from rag.types import Answer, Citation, Notice, Passage
 
 log = logging.getLogger(__name__)
 
@@ -42,30 +43,64 @@ _SECONDS: Final = 60.0
 
 async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
     """Propose up to three questions after `answer`; `likely` rates how likely its passages answer one. It may block."""
+    question, told = _meaning(answer), _told_questions(answer)
+    related = [one for one in from_headings(question, _find_related(answer)) if one not in told]
+    return await _choose(answer, related, reasoner, likely)
+
+
+async def _choose(answer: Answer, headings: Sequence[str], reasoner: object, likely: Likely | None) -> list[str]:
+    """Return the first questions that pass: those of a model, if there is one, then `headings`."""
     if answer.notice and answer.notice.code == "wish_unknown":
         language = "zh" if is_chinese(answer.question) else "en"
         return [say(Notice(f"wish_{place}"), language) for place in ("first", "second", "third")]
     if answer.outcome in ("failed", "conversation") or not answer.passages:
         return []
-    question = answer.standalone or answer.question
+    question = _meaning(answer)
     candidates: list[str] = []
     if isinstance(reasoner, ChatReasoner):
         try:
             candidates = await reasoner.suggest(question, answer.text, answer.passages)
         except ModelError as error:
             log.info("the model proposed no questions to ask next (%s)", error.code)
-    candidates = [*candidates, *from_headings(question, answer)]
+    candidates = [*candidates, *headings]
     return await asyncio.to_thread(_select, question, candidates, answer.passages, likely)
 
 
-def from_headings(question: str, answer: Answer) -> list[str]:
-    """Return the headings and lines that are questions, in the question's language.
+def _meaning(answer: Answer) -> str:
+    return answer.standalone or answer.question
 
-    Those of passages that were not cited come first, since they say something new.
+
+def _told_questions(answer: Answer) -> set[str]:
+    """Return the questions that stand directly above the quotes, as in lists of questions and answers."""
+    told: set[str] = set()
+    for passage in answer.passages:
+        for citation in answer.citations:
+            if _distance(passage, [citation]) == 0:
+                above = passage.text[: max(0, citation.start - passage.start) + 1]
+                told.update(_find_questions(replace(passage, text=above))[-1:])
+    return told
+
+
+def _find_related(answer: Answer) -> list[Passage]:
+    """Return the passages of the pages that `answer` cites, the nearest to a citation first.
+
+    The answer has just told what the cited sections say, so their headings ask nothing new.
     """
+    told = {(citation.library, citation.url_hash, citation.section) for citation in answer.citations}
+    distances = [(_distance(passage, answer.citations), passage) for passage in answer.passages]
+    cited = sorted(((far, one) for far, one in distances if far is not None), key=lambda pair: pair[0])
+    return [replace(one, section=()) if (one.library, one.url_hash, one.section) in told else one for _, one in cited]
+
+
+def _distance(passage: Passage, citations: Sequence[Citation]) -> int | None:
+    """Return the number of characters to the nearest citation in the passage's page; None without one."""
+    places = [one for one in citations if (one.library, one.url_hash) == (passage.library, passage.url_hash)]
+    return min((max(0, passage.start - one.end, one.start - passage.end) for one in places), default=None)
+
+
+def from_headings(question: str, passages: Sequence[Passage]) -> list[str]:
+    """Return the headings and lines of passages, in their order, that are questions, in the question's language."""
     language = question_language(question)
-    cited_sections = {citation.section for citation in answer.citations}
-    passages = sorted(answer.passages, key=lambda passage: passage.section in cited_sections)
     question_terms = set(terms(question))
     questions: list[str] = []
     for passage in passages:
@@ -119,7 +154,8 @@ def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[st
     Blocks as long as the model takes.
     """
     budget = CallBudget(1, meter=Meter(Prices()))
-    work = asyncio.wait_for(_suggest_within(answer, reasoner, likely, budget), _SECONDS)
+    choice = partial(_choose, answer, from_headings(_meaning(answer), answer.passages), reasoner, likely)
+    work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
     try:
         return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()
     except TimeoutError:
@@ -135,7 +171,8 @@ def propose(
 
 
 async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, budget: CallBudget) -> None:
-    work = asyncio.wait_for(_suggest_within(answer, reasoner, likely, budget), _SECONDS)
+    choice = partial(suggestions, answer, reasoner, likely)
+    work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
     (questions,) = await asyncio.gather(work, return_exceptions=True)
     if isinstance(questions, BaseException):
         log_problem("no questions to ask next were found", questions)
@@ -146,9 +183,11 @@ async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep
         log_problem("questions to ask next could not be kept", problem)
 
 
-async def _suggest_within(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
+async def _suggest_within(
+    choice: Callable[[], Awaitable[list[str]]], reasoner: object, budget: CallBudget
+) -> list[str]:
     if not isinstance(reasoner, ChatReasoner):
-        return await suggestions(answer, reasoner, likely)
+        return await choice()
     from rag.models.calls import count_calls
 
-    return await count_calls(budget, lambda: suggestions(answer, reasoner, likely))
+    return await count_calls(budget, choice)

@@ -37,18 +37,37 @@ def _answer(question: str, *passages: Passage, outcome: str = "answered") -> Ans
 
 
 def test_only_headings_that_are_questions_are_proposed() -> None:
-    answer = _answer(
-        "When was the bridge opened?",
+    passages = [
         _under(1, "History"),
         _under(2, "3. Traffic and lanes"),
         _under(3, "Do guests cost anything?"),
         _under(4, "The bridge opened"),
         _under(5),
         _under(6, "Where paint is kept"),
+    ]
+    assert from_headings("When was the bridge opened?", passages) == ["Do guests cost anything?"]
+    chinese = [_under(1, "历史"), _under(2, "怎样付款"), _under(3, "Why is it red?")]
+    assert from_headings("桥是什么时候通车的？", chinese) == ["怎样付款？"]
+
+
+def _placed(start: int, heading: str, text: str = BRIDGE, page: str = "h") -> Passage:
+    return replace(_under(start, heading), text=text, start=start, end=start + len(text), url_hash=page)
+
+
+def test_headings_of_the_cited_pages_come_nearest_first_and_those_just_answered_not_at_all() -> None:
+    faq = "Is it open to trucks?\nYes, at night.\nWhen did it open?\nIn 1932.\nWho may walk on it?\nEveryone."
+    passages = (
+        _placed(9_000, "Who paints it?"),
+        _placed(500, "Why was it built?", faq),
+        _placed(1_200, "What does it carry?"),
+        _placed(600, "What does rain cost?", page="other"),
     )
-    assert from_headings(answer.question, answer) == ["Do guests cost anything?"]
-    chinese = _answer("桥是什么时候通车的？", _under(1, "历史"), _under(2, "怎样付款"), _under(3, "Why is it red?"))
-    assert from_headings(chinese.question, chinese) == ["怎样付款？"]
+    start = 500 + faq.index("In 1932.")
+    cited = Citation(1, "u", "h", "t", "In 1932.", start, start + 8, ("Why was it built?",))
+    answer = Answer("When was the bridge opened?", "fast", "answered", "In 1932. [1]", (cited,), passages)
+    found = asyncio.run(suggestions(answer, ScriptedReasoner()))
+    assert found == ["Is it open to trucks?", "Who may walk on it?", "What does it carry?"]
+    assert asyncio.run(suggestions(replace(answer, citations=()), ScriptedReasoner())) == []
 
 
 def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None:

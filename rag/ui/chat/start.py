@@ -13,7 +13,7 @@ import streamlit as st
 
 from rag.conversations.followups import from_headings
 from rag.locales import Language, label
-from rag.types import Answer, Page
+from rag.types import Page
 from rag.ui.chat.asking import ask_first
 from rag.ui.chat.composer import draw_composer
 from rag.ui.kit.actions import unless_away
@@ -127,8 +127,8 @@ def _first_questions(app: App, library: str, pages: Sequence[Page]) -> list[str]
     questions: list[str] = []
     for page in pages:
         title = label("chat_title", "zh" if page.language == "zh" else "en")
-        chunks = tuple(app.library(library).chunks(page.url_hash))
-        questions += from_headings(title, Answer(title, "fast", "answered", "", passages=chunks))[:1]
+        chunks = app.library(library).chunks(page.url_hash)
+        questions += from_headings(title, chunks)[:1]
     return list(dict.fromkeys(questions))
 
 
