@@ -143,6 +143,10 @@ def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, lan
     page.button(key="removal-undo-go").click().run()
     assert len(app.library("main").pages()) == 2
     assert label("pages_removed_one", language) not in words(page)
+    for _ in range(8):
+        page.run()
+    assert label("pages_restored_one", language) in words(page)
+    assert label("count_added", language, count=1) not in words(page)
 
 
 def test_ticked_pages_are_left_out_and_let_in_again(open_page: Open, app: FakeApp) -> None:

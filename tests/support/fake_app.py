@@ -342,6 +342,7 @@ class FakeRemovals:
 
     def __init__(self) -> None:
         self.open: Callable[[str], FakeLibrary] = lambda name: FakeLibrary()
+        self.jobs = FakeJobs()
         self.latest: tuple[str, list[Page]] = ("", [])
 
     def remember(self, name: str, url_hashes: Sequence[str]) -> str:
@@ -351,7 +352,7 @@ class FakeRemovals:
     def undo(self, token: str, owner: str = "") -> str:
         name, pages = self.latest
         self.open(name).stored += pages
-        return ""
+        return self.jobs.add([page.url for page in pages], name)
 
 
 class FakeMaps:
@@ -576,6 +577,7 @@ class FakeApp:
 
     def __post_init__(self) -> None:
         self.overviews.open = self.removals.open = self.library
+        self.removals.jobs = self.imports.jobs
         self.database = Database(Path(mkdtemp()) / "app.sqlite3")
         self.runs = FakeRuns(lambda question, mode: self._answer(question, mode, self.asked[-1]["library"]))
         self.conversations = Conversations(self.database, self.runs, _Forgetful())  # type: ignore[arg-type]

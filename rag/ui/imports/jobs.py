@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
-from rag.ui.kit.actions import attempt, unless_away
+from rag.ui.kit.actions import attempt, restores, unless_away
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, outcome_of, summary
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
@@ -201,7 +201,10 @@ def _draw_followed(app: App, job_id: str, language: Language, *, live: bool) -> 
     with st.container(border=True, key="follow", gap="small"):
         kind = label(kind_key(job), language)
         st.markdown(f"**{kind}** · {escape_line(job_name(job, language))}")
-        draw_progress(app, job, language)
+        if restores(job_id) and job.state == "done" and job.counts.get("added", 0) == job.total:
+            st.markdown(label_count("pages_restored_one", "pages_restored", job.total, language))
+        else:
+            draw_progress(app, job, language)
         with st.container(horizontal=True, gap="small"):
             if st.button(label("follow_details", language), icon=":material/list:", key="follow-details"):
                 go("add", job=job_id)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_NAMES = 5
-_UNDO = "removal"
+_UNDO, _RESTORING = "removal", "restoring"
 
 
 def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
@@ -114,8 +114,20 @@ def draw_undo(app: App, library: str, language: Language) -> None:
         )
         if token and st.button(label("remembered_undo", language), icon=":material/undo:", key="removal-undo-go"):
             st.session_state.pop(_UNDO)
-            attempt(lambda: set_param("job", app.removals.undo(token, person_id())))
+            attempt(lambda: _restore(app, token))
             st.rerun()
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="removal-undo-close"):
             st.session_state.pop(_UNDO)
             st.rerun()
+
+
+def _restore(app: App, token: str) -> None:
+    """Import the deleted pages again, and follow the import. Raises StoreError."""
+    job_id = app.removals.undo(token, person_id())
+    st.session_state[_RESTORING] = job_id
+    set_param("job", job_id)
+
+
+def restores(job_id: str) -> bool:
+    """Return whether an import is the undo of this tab's last deletion."""
+    return bool(job_id) and st.session_state.get(_RESTORING) == job_id
