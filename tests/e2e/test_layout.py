@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, expect
 from rag.conversations.trees import nodes_of
 from rag.locales import label
 from rag.ui.chat.pictures import NARROW, WIDE, Layout, plan_picture, tree_picture
-from tests.e2e.conftest import OpenTab, ask, unfold
+from tests.e2e.conftest import LOCALES, OpenTab, ask, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 from tests.support.tree_rows import row
@@ -72,6 +72,13 @@ def test_what_the_model_was_given_is_read_line_by_line(open_tab: OpenTab) -> Non
         model = steps.get_by_text("temperature")
         expect(model).to_be_visible()
         assert below(prompts, model) and below(steps.locator("p").first, prompts)
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_the_hint_in_the_question_box_fits_a_phone(open_tab: OpenTab, language: str) -> None:
+    box = open_tab(language, width=390).get_by_placeholder(label("chat_placeholder", language))
+    expect(box).to_be_visible()
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def below(one: Locator, other: Locator) -> bool:
