@@ -93,6 +93,19 @@ def test_words_are_looked_for_in_the_texts(open_page: Open, app: FakeApp) -> Non
     assert len(app.searched) == searches
 
 
+def test_what_is_typed_into_the_filter_outlives_the_switch_to_texts(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library")
+    page.text_input(key="library-words").set_value("灯塔").run()
+    page.toggle(key="library-in_text").set_value(True).run()
+    box = page.text_input(key="library-words")
+    assert box.value == "灯塔"
+    assert not box.proto.set_value  # what the browser has is left to it
+    choose(page, opened=0)
+    page.button(key="page-back").click().run()
+    assert page.text_input(key="library-words").value == "灯塔"
+
+
 def test_a_state_shows_its_pages_alone(open_page: Open, app: FakeApp) -> None:
     library = app.filled().library("main")
     library.stored[0] = replace(library.stored[0], status="gone")

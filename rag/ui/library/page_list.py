@@ -272,8 +272,13 @@ def search_texts(app: App, library: str, words: str, language: Language) -> list
 
 
 def _set_widget(name: str, value: object) -> None:
-    """Set a widget's value, which Streamlit forgets while another page is shown."""
-    st.session_state[f"library-{name}"] = value
+    """Set a widget's value, which Streamlit forgets while another page is shown.
+
+    A value that is set is sent to the browser, where it would replace what is being typed.
+    """
+    key = f"library-{name}"
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
 
 
 def _store(name: str) -> None:
