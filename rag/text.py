@@ -424,3 +424,25 @@ def white_space_before(text: str, start: int) -> str:
     """Return the white space that ends at `start`, up to 200 characters."""
     before = text[max(0, start - 200) : start]
     return before[len(before.rstrip()) :]
+
+
+_LIST_ITEM = lazy_regex(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+_HEADING_MARKS = lazy_regex(r"#{1,6}\s+")
+_INTRODUCTION = lazy_regex(r"[:：][*_\s]*$")
+_LONGEST_LEAD = 100
+
+
+def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
+    """Return for each sentence that begins a list item the heading or introduction of its list; "" for the others."""
+    leads, lead = [], ""
+    for start, end in spans:
+        sentence, line = text[start:end], text[text.rfind("\n", 0, start) + 1 : start]
+        is_item = not line.strip() and _LIST_ITEM.match(sentence) is not None
+        leads.append(lead if is_item and len(lead) <= _LONGEST_LEAD else "")
+        if heading := _HEADING_MARKS.match(sentence):
+            lead = sentence[heading.end() :].strip()
+        elif _INTRODUCTION.search(sentence):
+            lead = sentence.strip()
+        elif not line and not is_item:
+            lead = ""
+    return leads

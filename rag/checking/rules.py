@@ -17,7 +17,7 @@ from operator import or_
 from typing import Final
 
 from rag.checking.terms import Term, Terms, TokenIndex, read_terms
-from rag.text import is_chinese, sentence_spans, strip_struck
+from rag.text import is_chinese, list_leads, sentence_spans, strip_struck
 from rag.types import Passage, Verdict
 
 _RIVALS: Final = ("<>≤≥=≠", "←→↑↓↔", "✓✗✔✘☑☒✅❌")
@@ -305,7 +305,9 @@ class Source:
 
     @cached_property
     def evidence(self) -> Evidence:
-        return Evidence([self._valid(start, end) for start, end in self.spans])
+        leads = list_leads(self.passage.text, self.spans)
+        sentences = [self._valid(start, end) for start, end in self.spans]
+        return Evidence([f"{lead}: {one}" if lead else one for lead, one in zip(leads, sentences, strict=True)])
 
     def _valid(self, start: int, end: int) -> str:
         """Return a sentence without deleted text; a table row that began further up gets its header."""

@@ -6,20 +6,18 @@ Answers show them as prose, with code unchanged.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from rag.checking.marks import code_spans
 from rag.patterns import lazy_regex
-from rag.text import fenced_blocks, is_chinese, split_sentences, strip_struck
+from rag.text import fenced_blocks, is_chinese, list_leads, split_sentences, strip_struck
 
 MOST_COMMANDS: Final = 6
 _FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
 _CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
 _INTRODUCES: Final = lazy_regex(r"[:：][*_\s]*$")
 _ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
-_LONGEST_LEAD: Final = 100
 _QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
 _HEADING: Final = lazy_regex(r"#{1,6}\s")
 _WORD: Final = lazy_regex(r"\w")
@@ -62,21 +60,7 @@ def quotables(text: str, header: str = "") -> list[Quotable]:
         units += _sentences(text, position, start, "" if position else header)
         units = _with_code(units, text[start:end].splitlines())
         position = end
-    return _with_leads(units + _sentences(text, position, len(text), "" if position else header))
-
-
-def _with_leads(units: Sequence[Quotable]) -> list[Quotable]:
-    """Begin each list item with the heading or the introduction of its list, which may turn its meaning around."""
-    led, lead = [], ""
-    for unit in units:
-        if unit.is_heading or (_INTRODUCES.search(unit.text) and not unit.is_code):
-            lead = as_prose(unit.text.lstrip("# "))
-        elif unit.is_code or not _LIST_MARKS.match(unit.text):
-            lead = ""
-        elif lead and len(lead) <= _LONGEST_LEAD:
-            unit = replace(unit, lines=(_join_lead(lead, unit.lines[0]),))
-        led.append(unit)
-    return led
+    return units + _sentences(text, position, len(text), "" if position else header)
 
 
 def _join_lead(lead: str, item: str) -> str:
@@ -86,9 +70,14 @@ def _join_lead(lead: str, item: str) -> str:
 
 
 def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
-    """Return the sentences; table rows get their header, which is the row above a line of bars and dashes."""
+    """Return the sentences.
+
+    Table rows get their header, the row above a line of bars and dashes; list items the heading or introduction of
+    their list, which may turn their meaning around.
+    """
     units: list[Quotable] = []
-    for begin, stop in split_sentences(text, start, end):
+    spans = list(split_sentences(text, start, end))
+    for (begin, stop), lead in zip(spans, list_leads(text, spans), strict=True):
         sentence, valid = text[begin:stop], strip_struck(text, begin, stop)
         if valid != sentence and not _WORD.search(valid):
             continue
@@ -96,7 +85,8 @@ def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
             header = ""
         elif units and not sentence.strip("|-: \t") and units[-1].text.startswith("|"):
             header, units[-1] = units[-1].text, replace(units[-1], is_table_header=True)
-        units.append(Quotable(sentence, (as_row(valid, header) if header else as_prose(valid),)))
+        line = as_row(valid, header) if header else as_prose(valid)
+        units.append(Quotable(sentence, (_join_lead(as_prose(lead), line) if lead else line,)))
     return units
 
 

@@ -147,6 +147,13 @@ def test_a_row_of_a_table_comes_with_its_header_and_is_found_in_its_page(reasone
     assert checked.statements[0].verdict == "supported"
 
 
+def test_a_list_item_is_checked_with_the_heading_of_its_list(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, "## Not allowed\n\n- Bottles made of glass.\n- Dogs, except guide dogs.")
+    text = answer(reasoner, "Are guide dogs allowed?", [page]).split("\n\n")[0]
+    assert text == "Not allowed: Dogs, except guide dogs. [1]"
+    assert check(text, [page]).statements[0].verdict == "supported"
+
+
 def test_a_chinese_row_has_chinese_punctuation(reasoner: ExtractiveReasoner) -> None:
     page = passage(1, "| 车票 | 价格 | 有效期 |\n| --- | --- | --- |\n| 三日票 | 45 元 | 72 小时 |")
     assert answer(reasoner, "三日票多少钱？", [page]).startswith("三日票：45 元（价格） · 72 小时（有效期）")

@@ -102,6 +102,7 @@ def test_code_stands_between_enough_backticks(line: str, code: str) -> None:
         ("## Rules\n\nBe on time.\n\n- No dogs.", ["## Rules", "Be on time.", "No dogs."]),
         ("## What may I bring?\n\n* A dog.", ["## What may I bring?", "What may I bring? A dog."]),
         ("- No dogs.", ["No dogs."]),
+        ("## Not paid\n\n- Fines. Never.\n- Films.", ["## Not paid", "Not paid: Fines.", "Never.", "Not paid: Films."]),
     ],
 )
 def test_a_list_item_begins_with_the_heading_or_introduction_of_its_list(text: str, lines: list[str]) -> None:
