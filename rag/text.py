@@ -427,8 +427,8 @@ def white_space_before(text: str, start: int) -> str:
 
 
 _LIST_ITEM = lazy_regex(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
-_HEADING_MARKS = lazy_regex(r"#{1,6}\s+")
-_INTRODUCTION = lazy_regex(r"[:：][*_\s]*$")
+HEADING = lazy_regex(r"#{1,6}\s+")
+INTRODUCTION = lazy_regex(r"[:：][*_\s]*$")
 _LONGEST_LEAD = 100
 
 
@@ -439,9 +439,9 @@ def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
         sentence, line = text[start:end], text[text.rfind("\n", 0, start) + 1 : start]
         is_item = not line.strip() and _LIST_ITEM.match(sentence) is not None
         leads.append(lead if is_item and len(lead) <= _LONGEST_LEAD else "")
-        if heading := _HEADING_MARKS.match(sentence):
+        if heading := HEADING.match(sentence):
             lead = sentence[heading.end() :].strip()
-        elif _INTRODUCTION.search(sentence):
+        elif INTRODUCTION.search(sentence):
             lead = sentence.strip()
         elif not line and not is_item:
             lead = ""

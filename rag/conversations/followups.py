@@ -43,8 +43,8 @@ _SECONDS: Final = 60.0
 
 async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
     """Propose up to three questions after `answer`; `likely` rates how likely its passages answer one. It may block."""
-    question, told = _meaning(answer), _told_questions(answer)
-    related = [one for one in from_headings(question, _find_related(answer)) if one not in told]
+    question, answered = _meaning(answer), _questions_above_quotes(answer)
+    related = [one for one in from_headings(question, _find_related(answer)) if one not in answered]
     return await _choose(answer, related, reasoner, likely)
 
 
@@ -70,26 +70,28 @@ def _meaning(answer: Answer) -> str:
     return answer.standalone or answer.question
 
 
-def _told_questions(answer: Answer) -> set[str]:
+def _questions_above_quotes(answer: Answer) -> set[str]:
     """Return the questions that stand directly above the quotes, as in lists of questions and answers."""
-    told: set[str] = set()
+    questions: set[str] = set()
     for passage in answer.passages:
         for citation in answer.citations:
             if _distance(passage, [citation]) == 0:
                 above = passage.text[: max(0, citation.start - passage.start) + 1]
-                told.update(_find_questions(replace(passage, text=above))[-1:])
-    return told
+                questions.update(_find_questions(replace(passage, text=above))[-1:])
+    return questions
 
 
 def _find_related(answer: Answer) -> list[Passage]:
     """Return the passages of the pages that `answer` cites, the nearest to a citation first.
 
-    The answer has just told what the cited sections say, so their headings ask nothing new.
+    The cited sections come without their headings, which the answer has just covered.
     """
-    told = {(citation.library, citation.url_hash, citation.section) for citation in answer.citations}
+    sections = {(citation.library, citation.url_hash, citation.section) for citation in answer.citations}
     distances = [(_distance(passage, answer.citations), passage) for passage in answer.passages]
     cited = sorted(((far, one) for far, one in distances if far is not None), key=lambda pair: pair[0])
-    return [replace(one, section=()) if (one.library, one.url_hash, one.section) in told else one for _, one in cited]
+    return [
+        replace(one, section=()) if (one.library, one.url_hash, one.section) in sections else one for _, one in cited
+    ]
 
 
 def _distance(passage: Passage, citations: Sequence[Citation]) -> int | None:

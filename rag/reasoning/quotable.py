@@ -11,15 +11,13 @@ from typing import Final
 
 from rag.checking.marks import code_spans
 from rag.patterns import lazy_regex
-from rag.text import fenced_blocks, is_chinese, list_leads, split_sentences, strip_struck
+from rag.text import HEADING, INTRODUCTION, fenced_blocks, is_chinese, list_leads, split_sentences, strip_struck
 
 MOST_COMMANDS: Final = 6
 _FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
 _CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
-_INTRODUCES: Final = lazy_regex(r"[:：][*_\s]*$")
 _ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
 _QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
-_HEADING: Final = lazy_regex(r"#{1,6}\s")
 _WORD: Final = lazy_regex(r"\w")
 _LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
 _BOLD: Final = lazy_regex(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
@@ -41,7 +39,7 @@ class Quotable:
 
     @property
     def is_heading(self) -> bool:
-        return not self.is_code and bool(_HEADING.match(self.text))
+        return not self.is_code and bool(HEADING.match(self.text))
 
     @property
     def asks(self) -> bool:
@@ -99,7 +97,7 @@ def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
         return before + [Quotable(line.strip(), (as_code(line),), is_code=True) for line in lines]
     code_lines = tuple(as_code(command) for command in commands)
     text = "\n".join(lines)
-    if before and not before[-1].is_code and _INTRODUCES.search(before[-1].text):
+    if before and not before[-1].is_code and INTRODUCTION.search(before[-1].text):
         *before, lead = before
         text, code_lines = f"{lead.text}\n{text}", (*lead.lines, *code_lines)
     return [*before, Quotable(text, code_lines, is_code=True)]
