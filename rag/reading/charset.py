@@ -31,6 +31,8 @@ _FULLER_CODECS = {
 _BROKEN = lazy_regex("[\ufffd\x80-\x9f\ue000-\uf8ff]")
 _CONTROLS = lazy_regex("[\x80-\x9f]")
 _WINDOWS_SIGNS = {place: bytes([place]).decode("cp1252", "ignore") or chr(place) for place in range(0x80, 0xA0)}
+# The first two bytes of a character in UTF-8, decoded by a single-byte charset.
+_TWICE = lazy_regex(r"[\xc2-\xf4][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
 _NOT_ASCII = lazy_regex("[^\x00-\x7f]")
 # Bytes that never occur inside a multi-byte character, in any charset.
 _SAFE_BREAKS = rb"[\x00-/:-?]"
@@ -56,13 +58,23 @@ def decode(body: bytes, declared: str | None = None, url: str = "") -> str:
     count = len(body.translate(None, _ASCII))
     codecs_declared = _declared_codecs(body, declared)
     if _is_utf8(body, count, codecs_declared):
-        return body.decode("utf-8", "replace")
+        return _repair(body.decode("utf-8", "replace"))
     for codec in codecs_declared:
         text = _decode_as(body, codec)
         broken = _count_broken(text, codec)
         if broken <= _MAX_BROKEN * count and not _is_contradicted(codec, broken, body, count):
             return text
     return _decode_as(body, _detect(body, count, _find_country(url)))
+
+
+def _repair(text: str) -> str:
+    """Return the text with what its site encoded twice, as in "donâ€™t", decoded once more."""
+    if not _TWICE.search(text):
+        return text
+    from ftfy import fix_encoding
+
+    lines = text.split("\n")  # each, as only some may be wrong
+    return "\n".join(fix_encoding(line) if _TWICE.search(line) else line for line in lines)
 
 
 def _declared_codecs(body: bytes, declared: str | None) -> list[str]:

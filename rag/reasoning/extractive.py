@@ -233,16 +233,21 @@ class ExtractiveReasoner:
 
     async def select_quotes(
         self, question: str, numbers: Sequence[int], passages: Sequence[Passage], seen: set[str], *, about: str = ""
-    ) -> list[str]:
-        """Return quotes for a question from the passages with these numbers, from 1, with their marks.
+    ) -> list[tuple[int, str]]:
+        """Return quotes for a question from the passages with these numbers, from 1: their numbers, and their text with
+        marks.
 
-        Skips texts in `said`, and adds the new ones to it. `about` is another question that they must be near to.
+        Skips texts in `seen`, and adds the new ones to it. `about` is another question that they must be near to.
         """
         sources = [passages[number - 1] for number in numbers]
         quotes = await asyncio.to_thread(lambda: self._filter_near(about, list(self.select(question, sources))))
         new = [quote for quote in quotes if quote.quoted.text not in seen]
         seen.update(quote.quoted.text for quote in new)
-        return ["\n\n".join(f"{line} [{numbers[quote.passage]}]" for line in quote.quoted.lines) for quote in new]
+        return [
+            (number, "\n\n".join(f"{line} [{number}]" for line in quote.quoted.lines))
+            for quote in new
+            for number in (numbers[quote.passage],)
+        ]
 
     def _filter_near(self, question: str, sentences: list[Sentence]) -> list[Sentence]:
         if not question or self._meaning is None or not sentences:

@@ -127,7 +127,7 @@ class RuleJudge:
         """Yield quotes for each question of `parts` from the passages with these numbers, from 1; no sentence twice."""
         seen, separator = set[str](), ""
         for question, numbers in parts:
-            for quote in await self.quoter.select_quotes(question, numbers, passages, seen):
+            for _, quote in await self.quoter.select_quotes(question, numbers, passages, seen):
                 yield separator + quote
                 separator = "\n\n"
 

@@ -307,18 +307,23 @@ class RuleResearcher:
         return Choice("revise", say(Notice("research_new_name"), language), steps)
 
     async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield quotes by sub-question, no sentence twice.
+        """Yield quotes, no sentence twice: those for the person's own questions, then the others by page.
 
-        If the rules made up the sub-question, its quotes must be relevant to the question, and appear under the title
-        of their page.
+        Quotes of sub-questions that the rules made up must also be relevant to the question.
         """
-        seen, separator = set[str](), ""
+        seen, sections = set[str](), dict[tuple[str, str], list[str]]()
         for part in parts:
             is_own_question = part.heading in question
             about = "" if is_own_question else question
-            quotes = await self.quoter.select_quotes(part.heading, part.numbers, passages, seen, about=about)
-            heading = part.heading if is_own_question else passages[part.numbers[0] - 1].title
-            heading_lines = [f"## {escape_markdown(heading)}"] if quotes and len(parts) > 1 else []
+            for number, quote in await self.quoter.select_quotes(
+                part.heading, part.numbers, passages, seen, about=about
+            ):
+                page = passages[number - 1]
+                key = ("", part.heading) if is_own_question else (page.url_hash, page.title)
+                sections.setdefault(key, []).append(quote)
+        separator = ""
+        for (_, heading), quotes in sections.items():
+            heading_lines = [f"## {escape_markdown(heading)}"] if len(sections) > 1 else []
             for piece in (*heading_lines, *quotes):
                 yield separator + piece
                 separator = "\n\n"

@@ -160,6 +160,7 @@ def _load_samples(address: str) -> None:
     """In a thread of its own, since the browser of a module may already be open in the caller's."""
     with chromium() as opened:
         page = opened.new_page(locale="en-US")
+        page.set_default_timeout(120_000)
         page.goto(address)
         page.get_by_role("button", name="Load sample pages").click()
         page.locator(".st-key-job-ask button").wait_for(timeout=300_000)

@@ -259,3 +259,20 @@ def test_addresses_without_a_country(url: str) -> None:
 )
 def test_characters_that_pythons_own_codec_leaves_out(text: str, codec: str, label: str) -> None:
     assert decode(page(text).encode(codec), label) == page(text)
+
+
+@pytest.mark.parametrize("text", [CHINESE, ENGLISH, RUSSIAN, FRENCH])
+def test_text_that_was_encoded_twice_is_decoded_twice(text: str) -> None:
+    twice = page(text).encode().decode("latin-1").encode()
+    assert decode(twice) == page(text)
+
+
+def test_only_the_lines_that_were_encoded_twice_change() -> None:
+    wrong = "<p>You don’t pay.</p>".encode().decode("cp1252")
+    text = decode(f"{page(FRENCH)}\n{wrong}\n<p>« Âge », « À »</p>".encode())
+    assert text == f"{page(FRENCH)}\n<p>You don’t pay.</p>\n<p>« Âge », « À »</p>"
+
+
+@pytest.mark.parametrize("text", [TAIWAN, POLISH, CZECH, "SÃO PAULO – ÂNGELO", "5 × 3 = 15; Å – Ã…"])
+def test_text_that_was_encoded_once_stays(text: str) -> None:
+    assert decode(page(text).encode()) == page(text)

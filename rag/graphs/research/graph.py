@@ -262,12 +262,16 @@ def _end_state(
 
 
 def _gaps(state: ResearchState) -> list[dict[str, Any]]:
-    """Return the sub-questions without an answer, and why, as notices."""
+    """Return the sub-questions without an answer, and why, as notices.
+
+    Follow-up searches by rules are no questions of anybody's, unless they failed.
+    """
+    has_asked = any(one["by"] == "model" and one["action"] == "revise" for one in state.get("decisions", []))
     missing = []
     for step in state.get("plan", []):
         if "failure" in step:
             missing.append({"sub_question": step["sub_question"], **step["failure"]})
-        elif step["status"] != "done":
+        elif step["status"] != "done" and (has_asked or step["by"] != "revision"):
             code = {"empty": "research_gap_empty", "skipped": "research_gap_skipped"}.get(step["status"])
             missing.append({"sub_question": step["sub_question"], **record(Notice(code or "research_gap_open"))})
     return missing

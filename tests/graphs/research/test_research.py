@@ -93,6 +93,12 @@ def test_without_a_model_quotes_are_the_report(runs: Runs, retriever: FakeRetrie
     assert answer.citations[0].quote == "Mount Aso erupted in 1953."
 
 
+def test_follow_up_searches_by_rules_that_find_nothing_are_no_gaps(runs: Runs) -> None:
+    found = passage(1, "Mount Aso erupted in 1953, as Naganuma Observatory reported.")
+    answer = research(runs, None, FakeRetriever(default=[], by_query={FIRST: [found]}), question=FIRST)
+    assert "empty" in dict(steps_of(answer)).values() and answer.trail["gaps"] == []
+
+
 def test_a_step_waits_for_those_that_it_needs(runs: Runs, retriever: FakeRetriever) -> None:
     model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])))
     model.replies["ChoiceReply"] = {"action": "continue", "justification": "go on", "steps": []}

@@ -1,0 +1,34 @@
+"""A report of quotes, by rules: whose heading each quote stands under."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rag.reasoning.research import Part, RuleResearcher
+from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
+from tests.support.quoting import make_quoter
+
+PASSAGES = [
+    passage(1, VOLCANO, title="Mount Aso"),
+    passage(2, BRIDGE, title="The harbour bridge"),
+    passage(3, TEA, title="Tea"),
+]
+ERUPTED = "When did Mount Aso erupt"
+QUESTION = f"{ERUPTED}, and in what year was the harbour bridge opened?"
+
+
+def report(*parts: Part) -> list[str]:
+    async def collect() -> str:
+        return "".join([piece async for piece in RuleResearcher(make_quoter()).report(QUESTION, parts, PASSAGES)])
+
+    return asyncio.run(collect()).split("\n\n")
+
+
+def test_quotes_of_a_search_by_rules_stand_under_the_page_that_they_come_from() -> None:
+    lines = report(Part(ERUPTED, (1,)), Part("1932 bridge opened", (3, 2)))
+    assert lines[:2] == [f"## {ERUPTED}", "Mount Aso erupted in 1953. [1]"]
+    assert lines[lines.index("The bridge was opened in 1932. [2]") - 1] == "## The harbour bridge"
+
+
+def test_one_section_needs_no_heading() -> None:
+    assert report(Part(QUESTION, (1, 2, 3)))[0] == "Mount Aso erupted in 1953. [1]"
