@@ -68,7 +68,7 @@ def decode(body: bytes, declared: str | None = None, url: str = "") -> str:
 
 
 def _repair(text: str) -> str:
-    """Return the text with what its site encoded twice, as in "donâ€™t", decoded once more."""
+    """Return the text with what its site encoded twice, as in "donâ€™t", decoded again."""
     if not _TWICE.search(text):
         return text
     from ftfy import fix_encoding
