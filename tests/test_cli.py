@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rag.cli import _build_parser, _load_command, main
-from rag.commands.output import put, text_of
+from rag.commands import put, text_of
 from rag.ingest.sources import Source
 from rag.text import split_sentences, strip_controls
 from tests.support.tiny_model import build_tiny_verifier
@@ -373,3 +373,9 @@ def test_files_of_questions_in_any_charset(tmp_path: Path, codec: str) -> None:
     text = '{"question": "冬季渡轮每天上午几点从南码头出发？"}\n{"question": "票价是多少？"}\n'
     (tmp_path / "set.jsonl").write_bytes(text.replace("\n", "\r\n").encode(codec))
     assert text_of(str(tmp_path / "set.jsonl")) == text
+
+
+def test_the_reason_of_a_failure_names_its_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.gz").write_bytes(b"")
+    assert main(["--data-dir", str(tmp_path / "data"), "ingest", str(tmp_path / "a.gz")]) == 1
+    assert capsys.readouterr().out.count("a.gz") == 1

@@ -1,1 +1,51 @@
-"""The commands of the command line. Each prints its rows and returns the exit status."""
+"""The commands of the command line, and their output: rows as JSON lines with --json, else for a reader."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from rag.errors import ConfigError
+from rag.reading.charset import decode
+from rag.text import strip_controls
+from rag.types import IngestResult
+
+
+def put(options: argparse.Namespace, row: object, text: str) -> None:
+    """Print one result, without control characters that a terminal would obey."""
+    print(json_line(row, sys.stdout.encoding) if options.json else strip_controls(text), flush=True)
+
+
+def put_result(options: argparse.Namespace, row: IngestResult) -> int:
+    """Print the outcome of one source; return 1 if it failed, else 0."""
+    extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
+    fields = {key: value for key, value in asdict(row).items() if key not in extra}
+    put(options, fields, f"{row.status:9}  {row.source}  {row.message.removeprefix(f'{row.source}: ')}")
+    return int(row.status == "failed")
+
+
+def json_line(row: object, encoding: str = "utf-8") -> str:
+    """Return `row` as complete JSON that a terminal of this encoding can show."""
+    text = json.dumps(row, ensure_ascii=False)
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(row)
+    return text if strip_controls(text) == text else json.dumps(row)
+
+
+def shorten(text: str, limit: int = 160) -> str:
+    """Return `text` on one line, cut at `limit` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def text_of(name: str) -> str:
+    """Return the text of a file. Raises ConfigError if it cannot be read."""
+    try:
+        return decode(Path(name).read_bytes()).replace("\r\n", "\n")
+    except OSError as error:
+        raise ConfigError("file_unreadable", name=name) from error

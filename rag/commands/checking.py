@@ -17,7 +17,7 @@ from rag.background import BACKGROUND
 from rag.checking.citations import Check, ScoredStatement
 from rag.checking.statements import find_statements
 from rag.checking.verifier import LocalVerifier, Verifier
-from rag.commands.output import put, shorten, text_of
+from rag.commands import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError, ModelError
 from rag.reasoning.chat import ChatReasoner

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 
 from rag.app import App, wait_for_database
-from rag.commands.output import put
+from rag.commands import put
 from rag.config import Settings
 from rag.errors import RagError
 from rag.locales import say

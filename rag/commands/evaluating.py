@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.app import App
-from rag.commands.output import put, shorten, text_of
+from rag.commands import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.evaluation.cases import Case, grid, read_cases

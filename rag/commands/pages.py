@@ -18,7 +18,7 @@ from typing import Any
 from rag.app import App
 from rag.app.imports import record_bounds
 from rag.bulk.runs import RunnerName, choose_runner, run_bulk
-from rag.commands.output import put, put_result, text_of
+from rag.commands import put, put_result, text_of
 from rag.config import Settings
 from rag.errors import ConfigError, IngestError, RagError
 from rag.ingest.batch import ingest_all

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rag.app import App, Question, RunOptions
-from rag.commands.output import put, shorten, text_of
+from rag.commands import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
 from rag.ingest.sources import text_lines
