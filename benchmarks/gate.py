@@ -242,9 +242,9 @@ _PAGES = ("xquad-en", "xquad-zh", "chroma", *_DRAGON, "hotpot", "musique", SAMPL
 MECHANISMS: Mapping[str, Mechanism] = {
     "retrieval": Mechanism(
         "Retrieval",
-        "The share of the evidence in the first 4,000 characters of the results, and the share of the questions with"
-        " all of their evidence in there. Rivals: sentences up to 600 characters, 300 in Chinese, with their page's"
-        " title, by BM25, and by BM25 fused with the built-in model's vectors.",
+        "The share of the evidence in the first 4,000 characters of the results, and of the questions with all of"
+        " it in there. Rivals: sentences up to 600 characters (300 in Chinese) with their page's title, by BM25, and"
+        " by BM25 fused with the built-in model's vectors.",
         retrieval,
         _PAGES,
     ),
@@ -257,36 +257,36 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "checks": Mechanism(
         "Checked statements",
-        "Detection of unsupported statements by rules. The truth is people's labels; for the dragon sets, people's"
-        " answers with their own pages (supported) and with another page (unsupported). The rival flags a sentence if"
-        " fewer than half of its words are in the best three sentences, or if one of its numbers is in none. The"
-        " judging model is scripted: it knows the labels, and is right in 95 of 100 verdicts.",
+        "Detection of unsupported statements by rules. The truth is people's labels; for dragon, people's answers"
+        " with their own pages (supported) and with another page. The rival flags a sentence with fewer than half of"
+        " its words in the best three sentences, or a number that is in none. The judging model is scripted: it is"
+        " right in 95 of 100 verdicts.",
         checks,
         ("statements/ragtruth-qa", "statements/ocnli", *_DRAGON),
     ),
     "quoted": Mechanism(
         "Quoted answers, without a chat model",
-        "How often the quotes contain people's answer, the share of their sentences that are in the evidence, and the"
-        " number of sentences. Rival: the two sentences that BM25 ranks first. Only the half of xquad that nothing"
-        " was trained on.",
+        "How often the quotes contain people's answer, the share of their sentences that are in the evidence, and"
+        " the number of sentences. Rival: the two sentences that BM25 ranks first. Of xquad, only the half that"
+        " nothing was trained on.",
         quoted_answers,
         ("xquad-en", "xquad-zh", "dragon-finance-en", "dragon-finance-zh", SAMPLES),
     ),
     "natural": Mechanism(
         "Questions in people's own words, without a chat model",
-        "Questions that don't repeat the page's words, about real pages, in English, Chinese and across the two, with"
-        " the app's defaults. Rivals: the sentences of all pages that are nearest to the question by the built-in"
-        " model, each encoded after its page's title.",
+        "Questions that don't repeat the page's words, about real pages, in English, Chinese and across the two,"
+        " with the app's defaults. Rivals: the sentences of all pages nearest to the question by the built-in model,"
+        " each encoded after its page's title.",
         natural_questions,
         ("natural",),
     ),
     "answerable": Mechanism(
         "Unanswerable questions",
-        "How well the score of a search separates questions that the pages answer from those that they don't: about"
-        " judgements that don't say what is asked; with every second page, or paragraph of each page, removed; and"
-        " about reports without every second line, by name about two companies and about each alone. Rivals: the"
-        " share of the question's words in one passage, and chance. Quotes are also judged by the model that reads"
-        " the sentences, only on the half of xquad that nothing was trained on.",
+        "How well the score of a search separates questions that the pages answer from others: about judgements"
+        " that don't say what is asked; with every second page, or paragraph of each page, removed; about reports"
+        " without every second line, by name about two companies and about each alone. Rivals: the share of the"
+        " question's words in one passage, and chance. Then with the model that reads the sentences too; of xquad,"
+        " only the half that nothing was trained on.",
         is_it_there,
         (
             "dragon-law-en",
@@ -297,9 +297,8 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "extraction": Mechanism(
         "Main text of a page",
-        "F1 over words against hand-checked text. Each page is judged by a classifier of blocks fitted to the pages of"
-        " other sites, in five parts. Rival: trafilatura with its defaults. See"
-        " [decision 8](decisions/0008-reading.md).",
+        "F1 over words against hand-checked text, each page judged by a classifier fitted to the pages of other"
+        " sites. Rival: trafilatura with its defaults. See [decision 8](decisions/0008-reading.md).",
         main_text,
         ("wcxb aeb",),
     ),

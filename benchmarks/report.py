@@ -43,13 +43,20 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def facts(known: Mapping[str, str]) -> str:
-    """Return the facts about a run, a list item each; versions in one line."""
-    words = [f"- {name}: {value}" for name, value in known.items() if name in _IN_WORDS]
+    """Return the facts about a run in one line, versions last."""
+    words = [form.format(known[name]) for name, form in _IN_WORDS.items() if name in known]
     versions = ", ".join(f"{name} {value}" for name, value in known.items() if name not in _IN_WORDS)
-    return "\n".join([*words, f"- versions: {versions}"])
+    return "; ".join(part for part in (*words, versions) if part) + "."
 
 
-_IN_WORDS = ("date", "commit", "machine", "load when it began", "limits", "precision")
+_IN_WORDS = {
+    "date": "{}",
+    "commit": "commit {}",
+    "machine": "{}",
+    "load when it began": "load {}",
+    "limits": "{}",
+    "precision": "{}",
+}
 
 
 def save(name: str, known: Mapping[str, str], rows: Sequence[Mapping[str, object]], markdown: str) -> None:

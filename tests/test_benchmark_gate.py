@@ -108,7 +108,7 @@ def test_without_any_set_the_sample_pages_are_measured_and_written(
     assert "Skipped: xquad-en: missing" in said
     for row in ("examples, recall@4000", "examples, all@4000", "examples, sentences in the evidence"):
         assert f"| {row} |" in said and f"| {row} |" in written
-    assert "- limits: up to 6 questions" in written
+    assert "; up to 6 questions, cases or pages per set, no chat model; Python " in written
 
 
 def test_what_breaks_costs_its_rows_and_no_more(
