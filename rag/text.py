@@ -55,13 +55,15 @@ _END = lazy_regex(
 )
 _ELLIPSIS = lazy_regex(rf"…{{2,}}[{_CLOSERS}]*")
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof sr jr st vs etc e.g i.e cf al fig figs no nos vol pp p ed eds inc ltd co corp dept univ "
+    "mr mrs ms dr prof sr jr st mt vs etc e.g i.e cf al fig figs no nos vol pp p ed eds inc ltd co corp dept univ "
     "approx gen col lt sgt capt rev hon gov sen rep jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k "
     "u.n a.m p.m ca".split()
 )
+_INITIALS = lazy_regex(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _BEFORE_WORD = lazy_regex(r"[\s(\[\"“']")
 _NEVER_INITIAL = frozenset("–—,;:)%")
 """Characters that never begin a sentence after a full stop on the same line."""
+HEADING = lazy_regex(r"#{1,6}\s+")
 _BLOCK_LINE = lazy_regex(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
 _FENCE = lazy_regex(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
 _NEWLINE = lazy_regex(r"\n")
@@ -272,6 +274,8 @@ def _find_sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
         if match["line"]:
             if _ends_at_newline(text, start, match.start(), at, stop):
                 yield at
+        elif HEADING.match(text, text.rfind("\n", start, match.start()) + 1 or start):
+            continue  # a heading is one line: "5. Prune hard"
         elif match["within"] is not None:
             yield from (ellipsis.end() for ellipsis in _ELLIPSIS.finditer(text, match.start(), at))
         elif match["zh"] or not _is_inner_period(text, start, match, cased):
@@ -314,7 +318,9 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
         return True
     if before.lower() in ("max", "min") and following[:1].isdigit():
         return True
-    return before.lower() in _ABBREVIATIONS or ((len(before) == 1 and before.isupper() and before != "I") and cased)
+    if before.lower() in _ABBREVIATIONS or (cased and _INITIALS.fullmatch(before)):
+        return True
+    return cased and len(before) == 1 and before.isupper() and before != "I"
 
 
 def _is_line_start(text: str, start: int, at: int) -> bool:
@@ -427,7 +433,6 @@ def white_space_before(text: str, start: int) -> str:
 
 
 _LIST_ITEM = lazy_regex(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
-HEADING = lazy_regex(r"#{1,6}\s+")
 INTRODUCTION = lazy_regex(r"[:：][*_\s]*$")
 _LONGEST_LEAD = 100
 

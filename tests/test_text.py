@@ -82,6 +82,13 @@ def sentences(text: str) -> list[str]:
         ("Inline ```code``` stays. Yes.", ["Inline ```code``` stays.", "Yes."]),
         ("", []),
         (" \n\t ", []),
+        ("### 5. Hard Pruning\n\nCut low. Feed.", ["### 5. Hard Pruning", "Cut low.", "Feed."]),
+        ("# How fast? Top speeds\nBody. More.", ["# How fast? Top speeds", "Body.", "More."]),
+        ("## 第七条。标题\n正文。第二句。", ["## 第七条。标题", "正文。", "第二句。"]),
+        (
+            "Rugs stay dry with D.R.I. (Dry Rug Intelligence). Good.",
+            ["Rugs stay dry with D.R.I. (Dry Rug Intelligence).", "Good."],
+        ),
     ],
 )
 def test_sentence_ends(text: str, expected: list[str]) -> None:

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rag.checking.marks import NAMED_PASSAGE, Mark, cut, find_marks, is_inside, marks_between
+from rag.checking.marks import NAMED_PASSAGE, Mark, code_spans, cut, find_marks, is_inside, marks_between
 from rag.checking.terms import Term, read_terms
 from rag.patterns import lazy_regex
 from rag.text import fenced_blocks, split_sentences, weigh
 
 _HEADING = lazy_regex(r"\s*#{1,6}\s")
-_HEADING_LINE = lazy_regex(r"^[^\S\n]*+#{1,6}\s[^\n]*+", re.MULTILINE)
 _BOLD_LINE = lazy_regex(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*+(?:[:：]\s*+)?$")
 _FULL_STOP = lazy_regex(r"[.。!！][*_\s]*$")
 _QUESTION = lazy_regex(r"[?？][\"'”’」』）)*_\s]*$")
@@ -108,7 +107,6 @@ def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Sent
     visible = _mask_marks(text, marks)
     spans = _join_ends(visible, split_sentences(visible))
     fenced = fenced_blocks(visible)
-    headings = [line.span() for line in _HEADING_LINE.finditer(visible)]
     sentences = []
     for i, (start, end) in enumerate(spans):
         limit = spans[i + 1][0] if i + 1 < len(spans) else len(text)
@@ -119,8 +117,7 @@ def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Sent
         numbers = tuple(dict.fromkeys(number for mark in own for number in mark.numbers))
         heads_table = bare.startswith("|") and bool(_RULE.fullmatch(visible[limit:].split("\n", 1)[0]))
         may_state = not heads_table and not is_inside(fenced, start)
-        heads = is_inside(headings, start)  # all sentences of a heading line are its heading
-        kind = _kind(bare, bool(numbers), len(spans) == 1, heads) if may_state else "nothing"
+        kind = _kind(bare, bool(numbers), len(spans) == 1) if may_state else "nothing"
         sentences.append(Sentence(start, stop, bare, numbers, kind == "statement", kind == "excused"))
     return sentences
 
@@ -135,10 +132,12 @@ def _mask_marks(text: str, marks: Sequence[Mark]) -> str:
 
 
 def _join_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join the end of a sentence that a mark cut off: `It was so [1].`"""
+    """Join the end of a sentence that a mark cut off, `It was so [1].`, and code with a full stop in it."""
     joined: list[tuple[int, int]] = []
+    code = [span for span in code_spans(text) if "\n" not in text[slice(*span)]]
     for start, end in spans:
-        if joined and not re.search(r"\w", text[start:end]) and "\n" not in text[joined[-1][1] : start]:
+        is_end = joined and not re.search(r"\w", text[start:end]) and "\n" not in text[joined[-1][1] : start]
+        if is_end or (is_inside(code, start - 1) and is_inside(code, start)):
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))
@@ -177,12 +176,12 @@ def is_statement(bare: str) -> bool:
     return _kind(bare, marked=False, alone=False) == "statement"
 
 
-def _kind(bare: str, marked: bool, alone: bool, heads: bool = False) -> Kind:
+def _kind(bare: str, marked: bool, alone: bool) -> Kind:
     if not re.search(r"\w", bare) or _QUESTION.search(bare) or _RULE.fullmatch(bare):
         return "nothing"
     if len(bare) > MAX_CHARS:
         return "statement"
-    heading = heads or bool(_HEADING.match(bare))
+    heading = bool(_HEADING.match(bare))
     bold = bool(_BOLD_LINE.match(bare)) and not marked
     if (heading and not marked) or (bold and not (alone or _FULL_STOP.search(bare))):
         return "nothing"

@@ -323,7 +323,8 @@ class RuleResearcher:
                 sections.setdefault(key, []).append(quote)
         separator = ""
         for (_, heading), quotes in sections.items():
-            heading_lines = [f"## {escape_markdown(heading)}"] if len(sections) > 1 else []
+            is_headed = len(sections) > 1 and heading != question
+            heading_lines = [f"## {escape_markdown(heading)}"] if is_headed else []
             for piece in (*heading_lines, *quotes):
                 yield separator + piece
                 separator = "\n\n"

@@ -100,6 +100,14 @@ def test_marks_belong_to_the_sentence_before_them() -> None:
     ]
 
 
+def test_a_full_stop_within_code_ends_nothing() -> None:
+    found = find_statements("Use `syntax: basic (BRE). In GNU` always. [1] Then `a` stops.")
+    assert [(one.bare, one.marks) for one in found] == [
+        ("Use `syntax: basic (BRE). In GNU` always.", (1,)),
+        ("Then `a` stops.", ()),
+    ]
+
+
 def test_a_heading_of_several_sentences_is_one_to_its_end() -> None:
     text = "## Name the risks. Then explain what AMD changed in 2024.\n\nIt was so in 2023. [1]"
     assert [one.bare for one in find_statements(text) if one.checked or one.excused] == ["It was so in 2023."]

@@ -32,3 +32,8 @@ def test_quotes_of_a_search_by_rules_stand_under_the_page_that_they_come_from() 
 
 def test_one_section_needs_no_heading() -> None:
     assert report(Part(QUESTION, (1, 2, 3)))[0] == "Mount Aso erupted in 1953. [1]"
+
+
+def test_the_question_is_no_heading() -> None:
+    lines = report(Part(QUESTION, (1,)), Part("1932 bridge opened", (3, 2)))
+    assert lines[0] == "Mount Aso erupted in 1953. [1]" and "## The harbour bridge" in lines
