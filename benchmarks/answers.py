@@ -1,6 +1,6 @@
 """Answers compared with people's: exact match, token F1, and whether they contain them.
 
-    python -m benchmarks.answers [SET …] [--data FOLDER] [--limit 150] [--publish]
+    python -m benchmarks.answers [SET …] [--data FOLDER] [--limit 150]
 
 Each mode is asked twice, quoting and with the tests' scripted chat model, and compared with what tutorials build
 (`classic`), in runs like those of `rag evaluate`. The scripted model repeats its input: its row shows what that path
@@ -24,8 +24,6 @@ from rag.evaluation.cases import CLASSIC, NO_MODEL, case_of, grid
 from rag.evaluation.evaluation import Side
 from tests.support.chat_server import ChatServer, rules
 
-PAGE = report.ROOT / "docs" / "quality.md"
-COMMAND = "python -m benchmarks.answers"
 SETS = ("xquad-en", "xquad-zh", "hotpot", "musique")
 """The sets whose answers are a few words."""
 _METRICS = ("exact_match", "token_f1", "contains", "calls")
@@ -52,7 +50,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
     parser.add_argument("--limit", type=int, default=150)
-    parser.add_argument("--publish", action="store_true", help=f"write the table into {PAGE.name}")
     options = parser.parse_args(arguments)
     facts = {**machine.describe(()), "limits": f"up to {options.limit} questions per set, a scripted chat model"}
     rows: list[list[str]] = []
@@ -64,8 +61,6 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{data.name}: {rows[-1][2]} questions", file=sys.stderr, flush=True)
     table = report.table(["", "answered by", "judged", "exact match", "token F1", "contains it", "model calls"], rows)
     report.save("answers", facts, [{"row": row} for row in rows], table)
-    if options.publish:
-        report.publish(PAGE, COMMAND, facts, table)
     print(table)
     return 0 if rows else 1
 

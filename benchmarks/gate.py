@@ -161,8 +161,6 @@ def natural_questions(bench: Bench, name: str) -> Iterator[Row]:
             first = {"nearest sentence": rivals["nearest sentence"]}
             others = first if figure.startswith("first") else rivals
             yield Row(label, figure, len(own), intervals.mean(weights, [values[place] for place in own]), others)
-        recall = intervals.mean(weights, [answerable[place].recall for place in own])
-        yield Row(label, "evidence within 4,000 characters", len(own), recall, {"none": np.zeros_like(recall)})
     weights = intervals.draws(range(len(answerable)))
     quotes = intervals.mean(weights, [one.sentences for one in answerable])
     yield Row(name, "sentences", len(answerable), quotes, {"two": np.full_like(quotes, 2.0)}, higher=False)

@@ -17,22 +17,19 @@ from benchmarks.datasets import Dataset
 from benchmarks.ours import MeasuredApp
 from benchmarks.quoted import sentences_of
 from rag.app import Question
-from rag.evaluation.evidence import character_recall, squash
+from rag.evaluation.evidence import squash
 from rag.text import split_sentences
-
-BUDGET = 4000
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The result of one question; `holds` is None if no page answers it, and `recall` is of the evidence read."""
+    """The result of one question; `holds` is None if no page answers it."""
 
     languages: str
     answered: bool
     sentences: int = 0
     holds: bool | None = None
     first_holds: bool | None = None
-    recall: float | None = None
 
 
 def by_app(app: MeasuredApp, library: str, data: Dataset) -> list[Reply]:
@@ -46,9 +43,7 @@ def _ask(app: MeasuredApp, library: str, row: dict[str, Any]) -> Reply:
     if not row["evidence"]:
         return Reply(languages, answered)
     quotes = [] if answer.outcome == "not_in_pages" else sentences_of(answer.text)
-    passages = [passage.text for passage in app.search(row["question"], library=library).passages]
-    recall = character_recall([one["quote"] for one in row["evidence"]], passages, BUDGET)
-    return Reply(languages, answered, len(quotes), holds(row, quotes), holds(row, quotes[:1]), recall)
+    return Reply(languages, answered, len(quotes), holds(row, quotes), holds(row, quotes[:1]))
 
 
 def by_nearest(app: MeasuredApp, data: Dataset, count: int) -> list[bool]:
