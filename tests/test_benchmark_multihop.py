@@ -27,16 +27,16 @@ def test_it_runs_on_the_sample_pages(
         "--limit",
         "5",
         "--modes",
-        "one,deep,judge,research",
+        "one,judge",
         "--searches",
         "3",
         "--json",
     ]
     assert multihop.main(given) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["way"] for row in rows] == ["one search", "deep", "research, at most 3", "judge, at most 3"]
-    assert [row["questions"] for row in rows] == [5] * 4
-    assert rows[0]["searches"] == 1.0 and all(1.0 <= row["searches"] <= 3.0 for row in rows[2:])
+    assert [row["way"] for row in rows] == ["one search", "judge, at most 3"]
+    assert [row["questions"] for row in rows] == [5] * 2
+    assert rows[0]["searches"] == 1.0 and all(1.0 <= row["searches"] <= 3.0 for row in rows[1:])
     assert "| judge, at most 3 |" in (tmp_path / "multihop.md").read_text(encoding="utf-8")
 
 
