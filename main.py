@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag.config import Settings, load_settings
 from rag.errors import ConfigError, RagError
-from rag.logs import begin_logging
+from rag.process import begin_logging
 from rag.ui.kit.browser import BrowserCookie
 from rag.ui.serving.first_load import FirstLoad, manifest
 from rag.ui.serving.protection import AllowedHosts, NoDisclosure, SecurityHeaders, check_cookie_secret

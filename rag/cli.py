@@ -20,7 +20,7 @@ from typing import Any, Final, TextIO, get_args
 from rag import __version__
 from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
 from rag.errors import ConfigError, RagError
-from rag.logs import begin_logging
+from rag.process import begin_logging
 from rag.text import replace_surrogates, strip_controls
 from rag.types import RunMode
 

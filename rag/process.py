@@ -1,6 +1,7 @@
-"""Process identity, detection of processes that died while answering a question, and permissions of their files.
+"""Process identity, detection of processes that died while answering a question, permissions of files, and the log.
 
-The data folder has questions and pages unencrypted: only its owner may read it.
+The data folder has questions and pages unencrypted: only its owner may read it. Control characters in logged values are
+escaped, so that no record can be forged.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import os
 import socket
 import stat
 import time
+import traceback
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 log = logging.getLogger(__name__)
@@ -76,3 +78,29 @@ def _restrict(path: Path) -> None:
         return
     except OSError as error:
         log.warning("%s stays open to other users: %s", path, error)
+
+
+class PlainRecord(logging.LogRecord):
+    """A record on one line; the lines of a traceback begin with white space."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.exc_info:
+            lines = "".join(traceback.format_exception(*self.exc_info)).rstrip().split("\n")
+            self.exc_text = "\n".join(f"  {_escape_controls(line)}" for line in lines)
+
+    def getMessage(self) -> str:  # noqa: N802 - the parent's name
+        return _escape_controls(super().getMessage())
+
+
+def begin_logging(**options: Any) -> None:
+    """Call `logging.basicConfig`, and use such records everywhere, libraries included."""
+    logging.setLogRecordFactory(PlainRecord)
+    logging.basicConfig(**options)
+
+
+def _escape_controls(text: str) -> str:
+    """Escape characters that a terminal obeys or that a log reader takes for the end of a line."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

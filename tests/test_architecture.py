@@ -33,7 +33,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.models", "rag.prompts", "rag.web"),
     ("rag.dates",),
     ("rag.quantities",),
-    ("rag.access", "rag.background", "rag.config", "rag.logs", "rag.process", "rag.text", "rag.tracing"),
+    ("rag.access", "rag.background", "rag.config", "rag.process", "rag.text", "rag.tracing"),
     ("rag.errors",),
     ("rag.locales",),
     ("rag.patterns", "rag.types"),

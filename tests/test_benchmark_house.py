@@ -20,7 +20,7 @@ def test_the_house_is_counted() -> None:
     assert counted["own imports inside functions"] <= 12, "only where a heavy library is behind them"
     assert counted["typed"] == 1.0
     assert counted["functions"]["max"] <= 45
-    assert counted["files"] <= 310, "does the new file have a reason to change of its own?"
+    assert counted["files"] <= 302, "does the new file have a reason to change of its own?"
     assert counted["modules that know"]["streamlit"] > 0
 
 

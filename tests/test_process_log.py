@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from rag.logs import begin_logging
+from rag.process import begin_logging
 from tests.e2e.conftest import serve
 
 FORGED = "x\n2026-01-01 INFO rag: nothing happened\r\x1b[2J\x1b]0;title\x07\x9b31m\u202egnp\u2028\u0085\x00 é 灯"
@@ -57,7 +57,7 @@ def test_no_line_of_a_traceback_looks_like_another_message(told: io.StringIO) ->
     assert first == "ERROR it failed" and all(line.startswith("  ") for line in rest)
     assert all(line.isprintable() for line in rest)
     assert rest[-1].endswith(r"title\x07\x9b31m\u202egnp\u2028\x85\x00 é 灯") and any(
-        "test_logs.py" in line for line in rest
+        "test_process_log.py" in line for line in rest
     )
 
 
