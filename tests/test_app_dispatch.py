@@ -103,6 +103,19 @@ def test_a_summary_that_came_with_an_address_is_of_its_page(app: App, page_serve
     assert {one.url for one in turn.answer.citations} == {page_server.url("/tea")}
 
 
+def test_a_summary_in_a_conversation_is_of_the_page_last_added_or_cited(app: App, page_server: PageServer) -> None:
+    page_server.add("/fog", TEA.replace("Tea of the Harbour", "Fog").replace("Longjing tea", "Fog"))
+    asked(app, page_server.url("/fog"))
+    conversation_id = ""
+    for text in (page_server.url("/tea"), "Summarise that page", "Summarise it"):
+        begun = app.converse(Question(text, ("main",)), conversation_id=conversation_id)
+        app.wait(begun.run_id, 60)
+        conversation_id = begun.conversation_id
+    answers = [turn.answer for turn in app.conversations.turns(conversation_id)[1:]]
+    titles = [{cited.title for cited in answer.citations} for answer in answers if answer]
+    assert titles == [{"Tea of the Harbour"}, {"Tea of the Harbour"}]
+
+
 def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, page_server: PageServer) -> None:
     page_server.add("/gone", "no", status=404)
     turn = asked(app, f"{page_server.url('/gone')} what does it say about prices?")

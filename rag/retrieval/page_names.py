@@ -97,10 +97,10 @@ _ZH_REQUEST = lazy_regex(
     "|一[个份遍]|几[篇页]|那[两几]?[篇页]|[两三]?[篇页]|来个|做个|写一?[个份段]?|给个|各|话|呗|吧|啊|呢|了|都|是|讲|说|有|些|啥|下"
 )
 _ALL = lazy_regex(
-    r"\b(?:everything|librar(?:y|ies)|collection|(?:in|stored|saved) here|my stuff"
+    r"\b(?:everything|librar(?:y|ies)|collection|(?:in|stored|saved) here|my (?:stuff|pages|sources|articles|documents)"
     r"|all (?:of )?(?:it|this|that|them)|all (?:of )?(?:(?:my|our|the) )?(?:pages?|sources?|articles?|documents?|stuff)"
     r"|(?:i|we)(?:'ve| have)? (?:saved|collected|stored|added))\b"
-    r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]",
+    r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]|我的网页",
     re.IGNORECASE,
 )
 _ABOUT = lazy_regex(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
@@ -199,6 +199,11 @@ def topic_of(text: str) -> str:
         return " ".join(part for part in parts if len(part) > 1 and any(_tokens(part)))
     rest = re.sub(r"'(?:s|m|t|ve|d|re|ll)?\b", "", rest)
     return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _REQUEST_WORDS - {""})
+
+
+def asks_for_all(text: str) -> bool:
+    """Return whether a request is for the whole library."""
+    return bool(_ALL.search(text))
 
 
 def find_pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:

@@ -23,7 +23,7 @@ from rag.ingest.diff import page_diff
 from rag.ingest.units import Unit, split_units
 from rag.locales import say
 from rag.reasoning.quotable import Quotable, quotables
-from rag.retrieval.page_names import find_named_pages, find_nearest, find_pages_with, topic_of
+from rag.retrieval.page_names import asks_for_all, find_named_pages, find_nearest, find_pages_with, topic_of
 from rag.retrieval.page_reader import PageReader
 from rag.runs.options import Question
 from rag.store.values import is_between
@@ -90,11 +90,16 @@ def is_standalone(question: Question, reader: PageReader | None) -> bool:
     return bool(find_named_pages(question.text, list(reader.list_pages(dated=True))))
 
 
-def select_pages(question_text: str, question: Question, reader: PageReader) -> list[Page]:
-    """Return the pages of the scope, without their text; by name, if the person selected none."""
-    all_pages = list(reader.list_pages(dated=question.options.route != ROUTE))
-    has_scope = question.scope.pages or question.scope.sites
-    return all_pages if has_scope else _find_named(question_text, all_pages) or all_pages
+def select_pages(question_text: str, question: Question, reader: PageReader, recent: Sequence[str] = ()) -> list[Page]:
+    """Return the pages of the scope, without their text; if the person selected none, those named, or else the `recent`
+    ones of the conversation (url_hashes), unless the request is for changes or the whole library."""
+    asks_for_changes = question.options.route == ROUTE
+    all_pages = list(reader.list_pages(dated=not asks_for_changes))
+    if question.scope.pages or question.scope.sites:
+        return all_pages
+    meant = [] if asks_for_changes or asks_for_all(question_text) else recent
+    named = _find_named(question_text, all_pages)
+    return named or [page for page in all_pages if page.url_hash in meant] or all_pages
 
 
 def missing_page(

@@ -98,6 +98,7 @@ class SummaryContext:
     budget: CallBudget
     writer: str
     search: Callable[[str], Sequence[Passage]]
+    recent_pages: Sequence[str] = ()
     model: ChatReasoner | None = None
     condenser: ChatReasoner | None = None
     verifiers: Sequence[Verifier] = field(default=())
@@ -164,7 +165,7 @@ def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, 
     reader, question = context.reader, context.asked
     if reader is None:
         return Gathered(), None, None
-    pages, language = select_pages(text, question, reader), question_language(text)
+    pages, language = select_pages(text, question, reader, context.recent_pages), question_language(text)
     if question.options.route == ROUTE:
         content = gather_changes(pages, question, reader, language)
         since = {"count": content.of, "since": since_of(question)[:10]}
@@ -429,6 +430,7 @@ def _context(run: Run) -> SummaryContext:
         budget=run.budget,
         writer=reasoner.name,
         search=run.cache.search,
+        recent_pages=run.recent_pages,
         model=reasoner if isinstance(reasoner, ChatReasoner) else None,
         condenser=run.condenser,
         verifiers=run.verifiers,

@@ -21,7 +21,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.values import Filters
-from rag.types import Answer, Page, PageVersion, Passage
+from rag.types import Answer, Exchange, Page, PageVersion, Passage
 from tests.support.answering import FakeRetriever
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
@@ -152,6 +152,24 @@ def test_a_name_that_many_pages_have_means_all_of_them(runs: Runs) -> None:
     assert {one.title for one in ask(runs, pages, "Summarise the Skiff pages").citations} == {
         f"Skiff part {n}" for n in range(5)
     }
+
+
+@pytest.mark.parametrize(
+    ("wished", "titles"),
+    [
+        ("Summarise that page", {"Tea"}),
+        ("总结一下", {"Tea"}),
+        ("Summarise the ferry fares", {"Ferry fares"}),
+        ("Summarise my pages", {"Tea", "Ferry fares"}),
+        ("总结所有网页", {"Tea", "Ferry fares"}),
+    ],
+)
+def test_without_a_name_a_summary_is_of_the_pages_last_cited(runs: Runs, wished: str, titles: set[str]) -> None:
+    pages = Pages([page("Tea", "Tea is grown in many places of the world."), page("Ferry fares", FARES)])
+    history = [Exchange("Where?", "There [1].", pages=("tea",)), Exchange("Hello", "Hello!")]
+    question = Question(wished, mode="summary")
+    run_id = runs.start(question, reasoner=quoting(), retriever=FakeRetriever(reader=pages), history=history)
+    assert {one.title for one in runs.wait(run_id, 60).citations} == titles
 
 
 TITLES = ("*args and **kwargs**", "`ls` & <b>rm</b>", "[1] a | b", "Learn C #", "~~Old~~ AT&amp;T", "snake_case")
