@@ -72,6 +72,7 @@ _HAN_RUN = 3  # pairs of characters, which is four characters
 _MAX_CHARACTERS = 300  # characters of a text that are searched for names: those of a request are at its beginning
 _MAX_TOKENISED = 200  # pages whose names are tokenised
 _STOP = "."
+_TRAILING = ".,;:!?'\""  # punctuation after a link, not a part of it
 
 _SMALL_WORDS = frozenset("a an and at for from in of on or our the this to with your".split())
 # Words for pages, requests and times: no name consists of these alone.
@@ -201,6 +202,12 @@ def topic_of(text: str) -> str:
     return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _REQUEST_WORDS - {""})
 
 
+def find_addresses(text: str) -> list[str]:
+    """Return the links and hosts in a text, without "3.14" and "e.g."."""
+    addresses = (match[0].rstrip(_TRAILING) for match in _ADDRESS.finditer(text))
+    return [address for address in addresses if re.search(r"//|\.[a-z]{2}", address, re.IGNORECASE)]
+
+
 def asks_for_all(text: str) -> bool:
     """Return whether a request is for the whole library."""
     return bool(_ALL.search(text))
@@ -257,7 +264,7 @@ def find_on_site(host: str, pages: Sequence[Page]) -> list[Page]:
 def _find_by_link(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
     """Return the page of a link, else, for a link without a path, the pages of its host."""
     path = address["path"] or "/"
-    path = path.rstrip(".,;:!?'\"" if "(" in path else ".,;:!?'\")")
+    path = path.rstrip(_TRAILING if "(" in path else f"{_TRAILING})")
     keys = {url_hash(f"{scheme}://{address['host']}{path}") for scheme in ("https", "http")}
     matches = [page for page in pages if page.url_hash in keys]
     return matches or (find_on_site(address["host"], pages) if path == "/" else [])

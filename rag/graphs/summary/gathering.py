@@ -23,7 +23,14 @@ from rag.ingest.diff import page_diff
 from rag.ingest.units import Unit, split_units
 from rag.locales import say
 from rag.reasoning.quotable import Quotable, quotables
-from rag.retrieval.page_names import asks_for_all, find_named_pages, find_nearest, find_pages_with, topic_of
+from rag.retrieval.page_names import (
+    asks_for_all,
+    find_addresses,
+    find_named_pages,
+    find_nearest,
+    find_pages_with,
+    topic_of,
+)
 from rag.retrieval.page_reader import PageReader
 from rag.runs.options import Question
 from rag.store.values import is_between
@@ -107,14 +114,15 @@ def missing_page(
 ) -> Notice | None:
     """Return a notice that no page has the given name, with the nearest pages; None if one has it or none is named."""
     topic, all_pages = topic_of(question_text), list(reader.list_pages())
+    name = topic or next(iter(find_addresses(question_text)), "")
     has_scope = question.scope.pages or question.scope.sites or question.options.route == ROUTE
-    if has_scope or not topic or not all_pages or _find_named(question_text, all_pages):
+    if has_scope or not name or not all_pages or _find_named(question_text, all_pages):
         return None
-    nearest_pages = find_nearest(topic, all_pages, [one.url_hash for one in search(topic)])
+    nearest_pages = find_nearest(topic, all_pages, [one.url_hash for one in search(topic)]) if topic else []
     rows = [{"url_hash": page.url_hash, "title": page.title or page.url} for page in nearest_pages]
     titles = " · ".join(row["title"] for row in rows)
     return Notice(
-        "summary_no_page" if rows else "summary_no_such_page", {"name": topic, "titles": titles, "pages": rows}
+        "summary_no_page" if rows else "summary_no_such_page", {"name": name, "titles": titles, "pages": rows}
     )
 
 

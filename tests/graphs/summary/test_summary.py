@@ -132,6 +132,21 @@ def test_a_page_that_is_not_here_is_not_made_up_of_all_the_others(runs: Runs, wi
 
 
 @pytest.mark.parametrize(
+    ("wished", "name"),
+    [
+        ("Summarise rei.com", "rei.com"),
+        ("总结 https://example.com/ 的内容", "https://example.com/"),
+        ("Summarise all pages of rei.com.", "rei.com"),
+    ],
+)
+def test_a_link_that_is_not_here_is_not_made_up_of_all_pages(runs: Runs, wished: str, name: str) -> None:
+    answer = ask(runs, Pages([page("Travel policy", TRAVEL)]), wished)
+    assert (answer.outcome, answer.notice and answer.notice.code) == ("not_in_pages", "summary_no_such_page")
+    assert answer.notice and answer.notice.params["name"] == name
+    assert ask(runs, Pages([page("Travel policy", TRAVEL)]), wished.replace(name, "example.org")).citations
+
+
+@pytest.mark.parametrize(
     "wished",
     [
         "Summarise everything in plain English for a new colleague",
@@ -140,6 +155,7 @@ def test_a_page_that_is_not_here_is_not_made_up_of_all_the_others(runs: Runs, wi
         "Sum up what is in here, in five bullet points",
         "把所有网页概括成100字以内",
         "Give me the key points of all pages, please",
+        "Summarise all pages, e.g. in 3.5 lines",
     ],
 )
 def test_how_a_summary_is_to_be_put_is_no_name_of_a_page(runs: Runs, wished: str) -> None:
