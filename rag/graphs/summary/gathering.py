@@ -11,17 +11,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
 from typing import Final, Literal
 
 from typing_extensions import TypedDict
 
 from rag.checking.statements import is_statement
+from rag.dates import find_period
 from rag.ingest.chunking import MAXIMUM
 from rag.ingest.diff import page_diff
 from rag.ingest.units import Unit, split_units
 from rag.locales import say
+from rag.patterns import lazy_regex
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.page_names import (
     asks_for_all,
@@ -45,6 +47,7 @@ _MOST_PAGES: Final = 40
 _PARTS: Final = 12  # in total, and at least one per page
 _LONGEST_HEADING: Final = 200  # characters
 _CHANGES: Final = 3  # sentences quoted from a changed page
+_PREPOSITION: Final = lazy_regex(r"\b(?:in|on|to|about)\b|关于|有关", re.IGNORECASE)
 
 Kind = Literal["changed", "shortened", "gone", "new"]
 _KINDS: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order of the summary
@@ -113,9 +116,11 @@ def missing_page(
     question_text: str, question: Question, reader: PageReader, search: Callable[[str], Sequence[Passage]]
 ) -> Notice | None:
     """Return a notice that no page has the given name, with the nearest pages; None if one has it or none is named."""
-    topic, all_pages = topic_of(question_text), list(reader.list_pages())
+    asks_for_changes = question.options.route == ROUTE
+    topic = _topic_of_changes(question_text) if asks_for_changes else topic_of(question_text)
     name = topic or next(iter(find_addresses(question_text)), "")
-    has_scope = question.scope.pages or question.scope.sites or question.options.route == ROUTE
+    all_pages = list(reader.list_pages(dated=not asks_for_changes))
+    has_scope = question.scope.pages or question.scope.sites
     if has_scope or not name or not all_pages or _find_named(question_text, all_pages):
         return None
     nearest_pages = find_nearest(topic, all_pages, [one.url_hash for one in search(topic)]) if topic else []
@@ -124,6 +129,14 @@ def missing_page(
     return Notice(
         "summary_no_page" if rows else "summary_no_such_page", {"name": name, "titles": titles, "pages": rows}
     )
+
+
+def _topic_of_changes(question_text: str) -> str:
+    """Return the topic that a preposition begins, as in "new in the Python docs"; a period is none."""
+    period = find_period(question_text, date.today())
+    rest = f"{question_text[: period.start]} , {question_text[period.end :]}" if period else question_text
+    begin = _PREPOSITION.search(rest)
+    return topic_of(rest[begin.start() :]) if begin else ""
 
 
 def _find_named(question_text: str, pages: Sequence[Page]) -> list[Page]:

@@ -314,6 +314,27 @@ def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
     assert (later.text, later.notice and later.notice.code) == ("", "summary_unchanged")
 
 
+@pytest.mark.parametrize(
+    ("wished", "name"),
+    [
+        ("What's new in the Python docs since Monday?", "Python docs"),
+        ("关于火星殖民有什么变化？", "火星殖民"),
+        ("What's new on rei.com?", "rei.com"),
+        ("What's new since last week?", ""),
+        ("Which pages did I add in the last 3 days?", ""),
+        ("What changed on Monday?", ""),
+        ("昨天添加了哪些网页？", ""),
+        ("What's new in my library?", ""),
+        ("Any changes to the travel policy?", ""),
+    ],
+)
+def test_changes_to_a_page_that_is_not_here_are_not_those_of_all_others(runs: Runs, wished: str, name: str) -> None:
+    pages = Pages([page("Travel policy", TRAVEL), page("Tea", "Tea is grown in many places of the world.")])
+    answer = ask(runs, pages, wished, scope=Filters(since="2026-01-01"), route="what_changed")
+    assert answer.notice and answer.notice.params.get("name", "") == name
+    assert bool(answer.citations) is not bool(name)
+
+
 def test_a_summary_is_kept_until_its_page_changes(runs: Runs) -> None:
     pages = Pages([page("Travel policy", TRAVEL)])
     first = ask(runs, pages, "Summarise the travel policy")
