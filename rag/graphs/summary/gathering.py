@@ -203,8 +203,19 @@ def _add_page(gathered: Gathered, entry: Page, reader: PageReader, above: str, p
 
 
 def since_of(question: Question) -> str:
-    """Return the date or time since which changes count (ISO 8601)."""
-    return question.scope.since or (datetime.now(UTC) - timedelta(days=_DAYS)).date().isoformat()
+    """Return the date or time since which changes count (ISO 8601); "" with an end but no beginning."""
+    default = "" if question.scope.until else (datetime.now(UTC) - timedelta(days=_DAYS)).date().isoformat()
+    return question.scope.since or default
+
+
+def changes_notice(count: int, question: Question) -> Notice:
+    """Return a notice that so many pages changed in the period."""
+    since, until = since_of(question)[:10], question.scope.until[:10]
+    if not until:
+        return Notice("summary_changes" if count else "summary_unchanged", {"count": count, "since": since})
+    code = "summary_on" if since == until else "summary_between" if since else "summary_until"
+    period = {"code": code, "params": {"since": since, "until": until}}
+    return Notice("summary_changes_in" if count else "summary_unchanged_in", {"count": count, "period": period})
 
 
 def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader, language: str) -> Gathered:

@@ -39,12 +39,12 @@ from rag.graphs.summary.gathering import (
     ROUTE,
     Gathered,
     PartRecord,
+    changes_notice,
     gather,
     gather_changes,
     is_standalone,
     missing_page,
     select_pages,
-    since_of,
 )
 from rag.models.usage import CallBudget
 from rag.patterns import lazy_regex
@@ -168,9 +168,8 @@ def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, 
     pages, language = select_pages(text, question, reader, context.recent_pages), question_language(text)
     if question.options.route == ROUTE:
         content = gather_changes(pages, question, reader, language)
-        since = {"count": content.of, "since": since_of(question)[:10]}
         partial = content.notice if content.pages < content.of else None
-        return content, None, partial or Notice("summary_changes" if content.of else "summary_unchanged", since)
+        return content, None, partial or changes_notice(content.of, question)
     content = gather(pages, reader, whole=context.model is not None)
     whole = content.page is not None and is_only_name(text, content.page)
     return (

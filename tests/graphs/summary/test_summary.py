@@ -315,6 +315,21 @@ def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(
+    ("since", "until", "en", "zh"),
+    [
+        ("2026-01-05", "2026-01-05", "2 pages new, changed or gone on 2026-01-05", "2026-01-05 当天有 2 个网页"),
+        ("2026-01-04", "2026-01-06", "gone between 2026-01-04 and 2026-01-06", "2026-01-04 至 2026-01-06 期间有"),
+        ("", "2026-01-06", "2 pages new, changed or gone up to 2026-01-06", "截至 2026-01-06 有 2 个网页"),
+        ("2026-01-06", "2026-01-06", "No pages are new, changed or gone on 2026-01-06.", "当天没有网页"),
+    ],
+)
+def test_the_period_of_changes_has_its_end(runs: Runs, since: str, until: str, en: str, zh: str) -> None:
+    pages = Pages([page("Travel policy", TRAVEL), page("Tea", "Tea is grown in many places of the world.")])
+    answer = ask(runs, pages, "What's new?", scope=Filters(since=since, until=until), route="what_changed")
+    assert answer.notice and en in say(answer.notice, "en") and zh in say(answer.notice, "zh")
+
+
+@pytest.mark.parametrize(
     ("wished", "name"),
     [
         ("What's new in the Python docs since Monday?", "Python docs"),
