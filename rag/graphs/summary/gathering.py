@@ -38,6 +38,7 @@ from rag.runs.options import Question
 from rag.store.values import is_between
 from rag.text import escape_markdown, split_sentences, weigh
 from rag.types import Notice, Page, Passage
+from rag.web.url_key import split_url
 
 ROUTE: Final = "what_changed"
 _DAYS: Final = 7
@@ -152,13 +153,21 @@ def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathere
     if len(pages) == 1:
         return _gather_page(reader.read(pages[0].url_hash), reader, whole)
     selected = _by_site(pages)[:_MOST_PAGES]
-    sites = list(dict.fromkeys(page.site for page in selected))
+    counts = Counter(map(_site_of, selected))
+    sites = [site for site, count in counts.items() if site and 1 < count < len(selected)]
+    places = {site: place for place, site in enumerate(sites)}  # pages without a heading come first
     gathered, last_site = Gathered(of=len(pages)), ""
-    for page in sorted(selected, key=lambda page: sites.index(page.site)):
-        heading = f"## {_heading(page.site) or '–'}\n\n" if len(sites) > 1 and page.site != last_site else ""
+    for page in sorted(selected, key=lambda page: places.get(_site_of(page), -1)):
+        site = _site_of(page)
+        heading = f"## {_heading(site)}\n\n" if site in places and site != last_site else ""
         if _add_page(gathered, page, reader, heading, len(selected)):
-            last_site = page.site
+            last_site = site
     return gathered
+
+
+def _site_of(page: Page) -> str:
+    """Return the name of the page's site, or its host; "" for a file."""
+    return page.site or split_url(page.url).hostname or ""
 
 
 def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered:
@@ -181,8 +190,8 @@ def _by_site(pages: Sequence[Page]) -> list[Page]:
     counts: Counter[str] = Counter()
     turns: list[int] = []
     for page in pages:
-        turns.append(counts[page.site])
-        counts[page.site] += 1
+        turns.append(counts[_site_of(page)])
+        counts[_site_of(page)] += 1
     return [pages[place] for place in sorted(range(len(pages)), key=turns.__getitem__)]
 
 

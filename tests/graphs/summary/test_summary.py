@@ -283,6 +283,19 @@ def test_a_library_is_told_page_by_page_within_bounds(runs: Runs) -> None:
     assert {cited.url_hash for cited in chosen.citations} <= {one.url_hash for one in many}
 
 
+def test_only_sites_of_several_pages_have_a_heading(runs: Runs) -> None:
+    sites = ("", "Zoo", "a.org", "Zoo", "")
+    pages = [
+        replace(page(f"Report {n}", f"Report number {n} tells of project {n}.", site=site), url=f"https://b.org/{n}")
+        for n, site in enumerate(sites)
+    ]
+    text = ask(runs, Pages(pages), "Summarise everything").text
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    first, *rest = [f"### Report {n}" for n in (2, 0, 4, 1, 3)]
+    assert headings == [first, "## b.org", *rest[:2], "## Zoo", *rest[2:]]
+    assert "## b" not in ask(runs, Pages([pages[0], pages[4]]), "Summarise everything").text
+
+
 def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
     day = "2026-03-10T08:00:00+00:00"
     old = "Coffee costs two euros. Cake costs three euros. We open at nine."
