@@ -257,7 +257,13 @@ async def _stream(text: str) -> AsyncIterator[str]:
 
 
 def _quote(parts: Sequence[PartRecord]) -> str:
-    return "\n\n".join("\n\n".join(filter(None, (part["heading"], part["quotes"]))) for part in parts if part["quotes"])
+    """Return the quotes of the parts under their headings, without one that repeats the heading above."""
+    quoted = [part for part in parts if part["quotes"]]
+    texts, above = list[str](), ""
+    for part in quoted:
+        texts += [part["heading"] * (part["heading"] != above), part["quotes"]]
+        above = part["heading"]
+    return "\n\n".join(filter(None, texts))
 
 
 async def verify(state: SummaryState, runtime: Running) -> Result:

@@ -296,6 +296,13 @@ def test_only_sites_of_several_pages_have_a_heading(runs: Runs) -> None:
     assert "## b" not in ask(runs, Pages([pages[0], pages[4]]), "Summarise everything").text
 
 
+def test_parts_under_one_heading_have_it_once(runs: Runs) -> None:
+    text = "\n\n".join(f"Rule {n} says what holds in case {n} of all those. " * 12 for n in range(30))
+    pages = Pages([page("Rules", f"# Rules\n\n## All of them\n\n{text}")])
+    answer = ask(runs, pages, "Summarise the rules")
+    assert answer.text.count("## All of them") == 1 and len(answer.citations) > 5
+
+
 def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
     day = "2026-03-10T08:00:00+00:00"
     old = "Coffee costs two euros. Cake costs three euros. We open at nine."
