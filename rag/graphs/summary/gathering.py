@@ -316,6 +316,7 @@ _MAX_PARTS = 16  # parts up to which all are included
 _FEW_HEADINGS = 3  # headings up to which a text is divided evenly
 _MIN_WEIGHT = 25  # Latin characters' worth
 _MAX_WEIGHT = 600
+_SHORT = 120  # a longer fragment, like a table in one line, is informative
 _CANDIDATES = 24  # sentences at the beginning of a page, one of which describes its topic
 _OPENING = 6_000  # characters that contain them
 _MIN_LEAD, _MAX_LEAD = 45, 240  # Latin characters' worth
@@ -382,17 +383,24 @@ def _largest(sizes: Mapping[tuple[str, ...], int], depth: int) -> list[tuple[str
 
 
 def leading(text: str, count: int) -> list[Quotable]:
-    """Return the first informative sentences of a section; if it has none, its first table rows or lines of code."""
-    candidates = [unit for unit in quotables(text) if not (unit.is_heading or unit.is_table_header or unit.asks)]
+    """Return the first informative sentences of a section, short fragments last; if it has none, its first table rows
+    or lines of code."""
+    units = [unit for unit in quotables(text) if any(map(str.isalpha, unit.text))]
+    candidates = [unit for unit in units if not (unit.is_heading or unit.is_table_header or unit.asks)]
     sentences = [unit for unit in candidates if not unit.is_code and all(map(is_statement, unit.lines))]
     informative = [unit for unit in sentences if _MIN_WEIGHT <= weigh(unit.text) <= _MAX_WEIGHT]
+    informative.sort(key=lambda unit: weigh(unit.text) < _SHORT and not _is_whole(unit.text))
     return (informative or sentences or candidates)[:count]
+
+
+def _is_whole(text: str) -> bool:
+    return text.rstrip(_CLOSING).endswith(_ENDS)
 
 
 def opening_sentence(text: str) -> str:
     """Return the first informative whole sentence of a page, else its first one of any kind, if any."""
     lines = [unit.lines[0] for unit in leading(text[:_OPENING], _CANDIDATES) if not unit.is_code]
-    whole = (line for line in lines if _MIN_LEAD <= weigh(line) <= _MAX_LEAD and line.rstrip(_CLOSING).endswith(_ENDS))
+    whole = (line for line in lines if _MIN_LEAD <= weigh(line) <= _MAX_LEAD and _is_whole(line))
     return next(whole, lines[0] if lines else "")
 
 

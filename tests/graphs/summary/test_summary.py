@@ -13,6 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rag.config import load_settings
+from rag.graphs.summary.gathering import leading
 from rag.locales import say
 from rag.models.chat import build_chat_model
 from rag.reasoning import Reasoner
@@ -301,6 +302,22 @@ def test_parts_under_one_heading_have_it_once(runs: Runs) -> None:
     pages = Pages([page("Rules", f"# Rules\n\n## All of them\n\n{text}")])
     answer = ask(runs, pages, "Summarise the rules")
     assert answer.text.count("## All of them") == 1 and len(answer.citations) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Products (43) Expert Advice (31)\n\nTents keep you dry in the rain.", "Tents keep you dry in the rain."),
+        ("- [ ] PCI Express 5.0 x16 slots\n- The board has two of them.", "- The board has two of them."),
+        ("a | long row of | numbers and names " * 4 + "\n\nIt has the numbers of four years.", "a | long"),
+    ],
+)
+def test_short_fragments_come_after_sentences(text: str, first: str) -> None:
+    assert leading(text, 1)[0].text.startswith(first)
+
+
+def test_a_section_of_numbers_has_no_sentence() -> None:
+    assert leading("## Photos\n\n1/5\n\n2/5", 2) == []
 
 
 def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
