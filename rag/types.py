@@ -325,13 +325,14 @@ class Answer:
 class Exchange:
     """A question and its answer. `standalone` is the question rewritten as a standalone one, empty if unchanged.
 
-    An `aside` did not ask about pages, so no search includes it.
+    An `aside` did not ask about pages, so no search includes it. `pages` are the url_hashes of cited or added pages.
     """
 
     question: str
     answer: str
     standalone: str = ""
     aside: bool = False
+    pages: tuple[str, ...] = ()
 
     @property
     def meant(self) -> str:

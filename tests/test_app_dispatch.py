@@ -52,6 +52,33 @@ def test_an_address_alone_is_saved_and_the_turn_tells_of_it(app: App, page_serve
     assert (turn.route["route"], turn.route["by"], len(turn.route["saved"])) == ("save", "rules", 1)
 
 
+def test_words_of_a_request_to_delete_match_no_title(app: App, page_server: PageServer) -> None:
+    page_server.add("/fog", TEA.replace("Tea of the Harbour", "All pages about a catalogue"))
+    page_server.add(
+        "/hemp",
+        TEA.replace("Tea of the Harbour", "A history of cannabis in northern harbour towns").replace(
+            "Longjing tea", "Hemp"
+        ),
+    )
+    asked(app, page_server.url("/fog"))
+    asked(app, page_server.url("/hemp"))
+    rows = asked(app, "Remove all pages about cannabis").route["near"]
+    assert rows[0]["title"] == "A history of cannabis in northern harbour towns"
+
+
+@pytest.mark.parametrize(("text", "count"), [("Delete that page", 1), ("删除那个网页", 1), ("Delete all my pages", 0)])
+def test_without_a_name_the_page_last_added_or_cited_is_to_be_removed(
+    app: App, page_server: PageServer, text: str, count: int
+) -> None:
+    assert asked(app, text).route["near"] == []
+    begun = app.converse(Question(page_server.url("/tea"), ("main",)))
+    app.wait(begun.run_id, 60)
+    begun = app.converse(Question(text, ("main",)), conversation_id=begun.conversation_id)
+    app.wait(begun.run_id, 60)
+    rows = app.conversations.turn(begun.turn_id).route.get("remove", [])
+    assert [row["title"] for row in rows] == ["Tea of the Harbour"] * count
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -101,6 +128,19 @@ def test_a_summary_that_came_with_an_address_is_of_its_page(app: App, page_serve
     assert turn.answer is not None
     assert turn.answer.mode == "summary"
     assert {one.url for one in turn.answer.citations} == {page_server.url("/tea")}
+
+
+def test_a_summary_in_a_conversation_is_of_the_page_last_added_or_cited(app: App, page_server: PageServer) -> None:
+    page_server.add("/fog", TEA.replace("Tea of the Harbour", "Fog").replace("Longjing tea", "Fog"))
+    asked(app, page_server.url("/fog"))
+    conversation_id = ""
+    for text in (page_server.url("/tea"), "Summarise that page", "Summarise it"):
+        begun = app.converse(Question(text, ("main",)), conversation_id=conversation_id)
+        app.wait(begun.run_id, 60)
+        conversation_id = begun.conversation_id
+    answers = [turn.answer for turn in app.conversations.turns(conversation_id)[1:]]
+    titles = [{cited.title for cited in answer.citations} for answer in answers if answer]
+    assert titles == [{"Tea of the Harbour"}, {"Tea of the Harbour"}]
 
 
 def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, page_server: PageServer) -> None:

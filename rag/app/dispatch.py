@@ -19,10 +19,10 @@ from rag.dates import find_period
 from rag.errors import RagError
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.answerable import SURE
-from rag.retrieval.page_names import find_named_pages, find_nearest
+from rag.retrieval.page_names import asks_for_all, find_addresses, find_named_pages, find_nearest, topic_of
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import CachedEvidence, ScopedSearch
-from rag.routing.classifier import ROUTES, Route, Routed, read_message
+from rag.routing.classifier import ROUTES, Route, Routed, read_message, strip_words
 from rag.routing.router import InlineOptions, Router, model_asker, question_of, read_options, split_pasted
 from rag.runs.options import Question
 from rag.runs.run import Run
@@ -216,13 +216,17 @@ class Dispatcher:
 
 
 def _pages_to_remove(run: Run) -> dict[str, Any]:
-    """Return the pages that a message names, to be removed once the user confirms; else the nearest ones."""
+    """Return the pages to be removed once the user confirms: those that a message names, or without a name the recent
+    ones of the conversation; else the nearest ones to its topic."""
     reader, text = run.cache.retriever.reader, run.question.text
     listed = list(reader.list_pages(dated=False)) if reader else []
-    if pages := find_named_pages(text, listed):
+    topic = topic_of(strip_words(text, "remove"))
+    has_name = bool(topic or find_addresses(text) or asks_for_all(text))
+    recent = [page for page in listed if page.url_hash in run.recent_pages and not has_name]
+    if pages := find_named_pages(text, listed) or recent:
         return {"remove": [_page_row(page, reader) for page in pages]}
-    nearby = [passage.url_hash for passage in run.cache.search(text)] if listed else []
-    return {"near": [_page_row(page, reader) for page in find_nearest(text, listed, nearby)]}
+    nearby = [passage.url_hash for passage in run.cache.search(topic)] if listed and topic else []
+    return {"near": [_page_row(page, reader) for page in find_nearest(topic, listed, nearby)]}
 
 
 def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:

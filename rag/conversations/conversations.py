@@ -34,7 +34,7 @@ from rag.store.sql.conversation_table import Change, Conversation, Turn, TurnSta
 from rag.store.sql.database import Database
 from rag.text import strip_citations
 from rag.tracing import Span
-from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
+from rag.types import SAVED, Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
 from rag.web.url_key import split_url
 
 log = logging.getLogger(__name__)
@@ -531,15 +531,19 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
 
     A question without an answer stays: the next may refer to it. Messages that only saved something asked nothing.
     """
-    answers = [(turn.answer, str(turn.route.get("route", ""))) for turn in turns if turn.answer is not None]
+    answers = [(turn.answer, turn.route) for turn in turns if turn.answer is not None]
     questions = [pair for pair in answers if not question_problem(pair[0].question) and pair[0].reasoner != WISH]
     return [_exchange(*pair) for pair in questions]
 
 
-def _exchange(answer: Answer, route: str) -> Exchange:
+def _exchange(answer: Answer, routing: Mapping[str, Any]) -> Exchange:
     has_answer = answer.mode != "summary" or answer.outcome in _ANSWERS
-    aside = answer.mode in ("save", "remove") or not has_answer or (answer.mode == "tool" and route != "web")
-    return Exchange(answer.question, answer.text if answer.outcome in _ANSWERS else "", answer.standalone, aside)
+    has_tool = answer.mode == "tool" and routing.get("route") != "web"
+    aside = answer.mode in ("save", "remove") or not has_answer or has_tool
+    text = answer.text if answer.outcome in _ANSWERS else ""
+    added = [row["url_hash"] for row in routing.get("saved", ()) if row["status"] in SAVED]
+    pages = tuple(dict.fromkeys(citation.url_hash for citation in answer.citations)) or tuple(added)
+    return Exchange(answer.question, text, answer.standalone, aside, pages)
 
 
 def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> str:

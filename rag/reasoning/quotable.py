@@ -19,7 +19,7 @@ _CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
 _ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
 _QUESTION: Final = lazy_regex(r"[?？][\s)）\"”」』*_#`]*$")
 _WORD: Final = lazy_regex(r"\w")
-_LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
+_LIST_MARKS: Final = lazy_regex(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)]|\[ \])\s+(?:\[[xX]\]\s+)?)+")
 _BOLD: Final = lazy_regex(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
 _CUT_OFF: Final = lazy_regex(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # a part of a longer emphasis
 _UNDERLINED: Final = lazy_regex(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")

@@ -72,6 +72,7 @@ _HAN_RUN = 3  # pairs of characters, which is four characters
 _MAX_CHARACTERS = 300  # characters of a text that are searched for names: those of a request are at its beginning
 _MAX_TOKENISED = 200  # pages whose names are tokenised
 _STOP = "."
+_TRAILING = ".,;:!?'\""  # punctuation after a link, not a part of it
 
 _SMALL_WORDS = frozenset("a an and at for from in of on or our the this to with your".split())
 # Words for pages, requests and times: no name consists of these alone.
@@ -97,10 +98,10 @@ _ZH_REQUEST = lazy_regex(
     "|一[个份遍]|几[篇页]|那[两几]?[篇页]|[两三]?[篇页]|来个|做个|写一?[个份段]?|给个|各|话|呗|吧|啊|呢|了|都|是|讲|说|有|些|啥|下"
 )
 _ALL = lazy_regex(
-    r"\b(?:everything|librar(?:y|ies)|collection|(?:in|stored|saved) here|my stuff"
+    r"\b(?:everything|librar(?:y|ies)|collection|(?:in|stored|saved) here|my (?:stuff|pages|sources|articles|documents)"
     r"|all (?:of )?(?:it|this|that|them)|all (?:of )?(?:(?:my|our|the) )?(?:pages?|sources?|articles?|documents?|stuff)"
     r"|(?:i|we)(?:'ve| have)? (?:saved|collected|stored|added))\b"
-    r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]",
+    r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]|我的网页",
     re.IGNORECASE,
 )
 _ABOUT = lazy_regex(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
@@ -201,6 +202,17 @@ def topic_of(text: str) -> str:
     return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _REQUEST_WORDS - {""})
 
 
+def find_addresses(text: str) -> list[str]:
+    """Return the links and hosts in a text, without "3.14" and "e.g."."""
+    addresses = (match[0].rstrip(_TRAILING) for match in _ADDRESS.finditer(text))
+    return [address for address in addresses if re.search(r"//|\.[a-z]{2}", address, re.IGNORECASE)]
+
+
+def asks_for_all(text: str) -> bool:
+    """Return whether a request is for the whole library."""
+    return bool(_ALL.search(text))
+
+
 def find_pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
     """Return all pages whose names contain every word of a topic."""
     wanted = words(topic)
@@ -252,7 +264,7 @@ def find_on_site(host: str, pages: Sequence[Page]) -> list[Page]:
 def _find_by_link(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
     """Return the page of a link, else, for a link without a path, the pages of its host."""
     path = address["path"] or "/"
-    path = path.rstrip(".,;:!?'\"" if "(" in path else ".,;:!?'\")")
+    path = path.rstrip(_TRAILING if "(" in path else f"{_TRAILING})")
     keys = {url_hash(f"{scheme}://{address['host']}{path}") for scheme in ("https", "http")}
     matches = [page for page in pages if page.url_hash in keys]
     return matches or (find_on_site(address["host"], pages) if path == "/" else [])

@@ -227,6 +227,11 @@ def match_words(masked: str, field: str) -> str:
     return match.group().strip() if match else ""
 
 
+def strip_words(text: str, field: str) -> str:
+    """Return a text without the words that match the field."""
+    return _PATTERNS[field].sub(" ", text)
+
+
 def is_save_only(clause: str) -> bool:
     """True if a clause asks to save something, and for nothing else."""
     has_field = dict(zip(NAMES, fields_of(clause), strict=True))

@@ -270,6 +270,11 @@ class Run:
         self.budget.take_up(spent)
 
     @property
+    def recent_pages(self) -> tuple[str, ...]:
+        """Return the url_hashes of the pages that the conversation last cited or added."""
+        return next((exchange.pages for exchange in reversed(self.history) if exchange.pages), ())
+
+    @property
     def condenser(self) -> ChatReasoner | None:
         return self.reasoner if isinstance(self.reasoner, ChatReasoner) else None
 

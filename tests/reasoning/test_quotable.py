@@ -13,6 +13,15 @@ def test_sentences_stand_for_themselves() -> None:
     assert written("One is **red**. Two is blue.\n- three") == [("One is red.",), ("Two is blue.",), ("three",)]
 
 
+def test_check_boxes_are_list_marks() -> None:
+    assert written("- [ ] one\n- [x] two\n\n[ ] three\n\n[x] is a set.") == [
+        ("one",),
+        ("two",),
+        ("three",),
+        ("[x] is a set.",),
+    ]
+
+
 def test_commands_belong_together_and_to_what_leads_to_them() -> None:
     assert written("Run it:\n```\nmake all\nmake \\\n  test\n```\nDone.") == [
         ("Run it:", "`make all`", "`make test`"),

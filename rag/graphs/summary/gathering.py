@@ -11,24 +11,34 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
 from typing import Final, Literal
 
 from typing_extensions import TypedDict
 
 from rag.checking.statements import is_statement
+from rag.dates import find_period
 from rag.ingest.chunking import MAXIMUM
 from rag.ingest.diff import page_diff
 from rag.ingest.units import Unit, split_units
 from rag.locales import say
+from rag.patterns import lazy_regex
 from rag.reasoning.quotable import Quotable, quotables
-from rag.retrieval.page_names import find_named_pages, find_nearest, find_pages_with, topic_of
+from rag.retrieval.page_names import (
+    asks_for_all,
+    find_addresses,
+    find_named_pages,
+    find_nearest,
+    find_pages_with,
+    topic_of,
+)
 from rag.retrieval.page_reader import PageReader
 from rag.runs.options import Question
 from rag.store.values import is_between
 from rag.text import escape_markdown, split_sentences, weigh
 from rag.types import Notice, Page, Passage
+from rag.web.url_key import split_url
 
 ROUTE: Final = "what_changed"
 _DAYS: Final = 7
@@ -38,6 +48,7 @@ _MOST_PAGES: Final = 40
 _PARTS: Final = 12  # in total, and at least one per page
 _LONGEST_HEADING: Final = 200  # characters
 _CHANGES: Final = 3  # sentences quoted from a changed page
+_PREPOSITION: Final = lazy_regex(r"\b(?:in|on|to|about)\b|关于|有关", re.IGNORECASE)
 
 Kind = Literal["changed", "shortened", "gone", "new"]
 _KINDS: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order of the summary
@@ -90,27 +101,43 @@ def is_standalone(question: Question, reader: PageReader | None) -> bool:
     return bool(find_named_pages(question.text, list(reader.list_pages(dated=True))))
 
 
-def select_pages(question_text: str, question: Question, reader: PageReader) -> list[Page]:
-    """Return the pages of the scope, without their text; by name, if the person selected none."""
-    all_pages = list(reader.list_pages(dated=question.options.route != ROUTE))
-    has_scope = question.scope.pages or question.scope.sites
-    return all_pages if has_scope else _find_named(question_text, all_pages) or all_pages
+def select_pages(question_text: str, question: Question, reader: PageReader, recent: Sequence[str] = ()) -> list[Page]:
+    """Return the pages of the scope, without their text; if the person selected none, those named, or else the `recent`
+    ones of the conversation (url_hashes), unless the request is for changes or the whole library."""
+    asks_for_changes = question.options.route == ROUTE
+    all_pages = list(reader.list_pages(dated=not asks_for_changes))
+    if question.scope.pages or question.scope.sites:
+        return all_pages
+    meant = [] if asks_for_changes or asks_for_all(question_text) else recent
+    named = _find_named(question_text, all_pages)
+    return named or [page for page in all_pages if page.url_hash in meant] or all_pages
 
 
 def missing_page(
     question_text: str, question: Question, reader: PageReader, search: Callable[[str], Sequence[Passage]]
 ) -> Notice | None:
     """Return a notice that no page has the given name, with the nearest pages; None if one has it or none is named."""
-    topic, all_pages = topic_of(question_text), list(reader.list_pages())
-    has_scope = question.scope.pages or question.scope.sites or question.options.route == ROUTE
-    if has_scope or not topic or not all_pages or _find_named(question_text, all_pages):
+    asks_for_changes = question.options.route == ROUTE
+    topic = _topic_of_changes(question_text) if asks_for_changes else topic_of(question_text)
+    name = topic or next(iter(find_addresses(question_text)), "")
+    all_pages = list(reader.list_pages(dated=not asks_for_changes))
+    has_scope = question.scope.pages or question.scope.sites
+    if has_scope or not name or not all_pages or _find_named(question_text, all_pages):
         return None
-    nearest_pages = find_nearest(topic, all_pages, [one.url_hash for one in search(topic)])
+    nearest_pages = find_nearest(topic, all_pages, [one.url_hash for one in search(topic)]) if topic else []
     rows = [{"url_hash": page.url_hash, "title": page.title or page.url} for page in nearest_pages]
     titles = " · ".join(row["title"] for row in rows)
     return Notice(
-        "summary_no_page" if rows else "summary_no_such_page", {"name": topic, "titles": titles, "pages": rows}
+        "summary_no_page" if rows else "summary_no_such_page", {"name": name, "titles": titles, "pages": rows}
     )
+
+
+def _topic_of_changes(question_text: str) -> str:
+    """Return the topic that a preposition begins, as in "new in the Python docs"; a period is none."""
+    period = find_period(question_text, date.today())
+    rest = f"{question_text[: period.start]} , {question_text[period.end :]}" if period else question_text
+    begin = _PREPOSITION.search(rest)
+    return topic_of(rest[begin.start() :]) if begin else ""
 
 
 def _find_named(question_text: str, pages: Sequence[Page]) -> list[Page]:
@@ -126,13 +153,21 @@ def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathere
     if len(pages) == 1:
         return _gather_page(reader.read(pages[0].url_hash), reader, whole)
     selected = _by_site(pages)[:_MOST_PAGES]
-    sites = list(dict.fromkeys(page.site for page in selected))
+    counts = Counter(map(_site_of, selected))
+    sites = [site for site, count in counts.items() if site and 1 < count < len(selected)]
+    places = {site: place for place, site in enumerate(sites)}  # pages without a heading come first
     gathered, last_site = Gathered(of=len(pages)), ""
-    for page in sorted(selected, key=lambda page: sites.index(page.site)):
-        heading = f"## {_heading(page.site) or '–'}\n\n" if len(sites) > 1 and page.site != last_site else ""
+    for page in sorted(selected, key=lambda page: places.get(_site_of(page), -1)):
+        site = _site_of(page)
+        heading = f"## {_heading(site)}\n\n" if site in places and site != last_site else ""
         if _add_page(gathered, page, reader, heading, len(selected)):
-            last_site = page.site
+            last_site = site
     return gathered
+
+
+def _site_of(page: Page) -> str:
+    """Return the name of the page's site, or its host; "" for a file."""
+    return page.site or split_url(page.url).hostname or ""
 
 
 def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered:
@@ -155,8 +190,8 @@ def _by_site(pages: Sequence[Page]) -> list[Page]:
     counts: Counter[str] = Counter()
     turns: list[int] = []
     for page in pages:
-        turns.append(counts[page.site])
-        counts[page.site] += 1
+        turns.append(counts[_site_of(page)])
+        counts[_site_of(page)] += 1
     return [pages[place] for place in sorted(range(len(pages)), key=turns.__getitem__)]
 
 
@@ -177,8 +212,19 @@ def _add_page(gathered: Gathered, entry: Page, reader: PageReader, above: str, p
 
 
 def since_of(question: Question) -> str:
-    """Return the date or time since which changes count (ISO 8601)."""
-    return question.scope.since or (datetime.now(UTC) - timedelta(days=_DAYS)).date().isoformat()
+    """Return the date or time since which changes count (ISO 8601); "" with an end but no beginning."""
+    default = "" if question.scope.until else (datetime.now(UTC) - timedelta(days=_DAYS)).date().isoformat()
+    return question.scope.since or default
+
+
+def changes_notice(count: int, question: Question) -> Notice:
+    """Return a notice that so many pages changed in the period."""
+    since, until = since_of(question)[:10], question.scope.until[:10]
+    if not until:
+        return Notice("summary_changes" if count else "summary_unchanged", {"count": count, "since": since})
+    code = "summary_on" if since == until else "summary_between" if since else "summary_until"
+    period = {"code": code, "params": {"since": since, "until": until}}
+    return Notice("summary_changes_in" if count else "summary_unchanged_in", {"count": count, "period": period})
 
 
 def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader, language: str) -> Gathered:
@@ -270,6 +316,7 @@ _MAX_PARTS = 16  # parts up to which all are included
 _FEW_HEADINGS = 3  # headings up to which a text is divided evenly
 _MIN_WEIGHT = 25  # Latin characters' worth
 _MAX_WEIGHT = 600
+_SHORT = 120  # a longer fragment, like a table in one line, is informative
 _CANDIDATES = 24  # sentences at the beginning of a page, one of which describes its topic
 _OPENING = 6_000  # characters that contain them
 _MIN_LEAD, _MAX_LEAD = 45, 240  # Latin characters' worth
@@ -336,17 +383,24 @@ def _largest(sizes: Mapping[tuple[str, ...], int], depth: int) -> list[tuple[str
 
 
 def leading(text: str, count: int) -> list[Quotable]:
-    """Return the first informative sentences of a section; if it has none, its first table rows or lines of code."""
-    candidates = [unit for unit in quotables(text) if not (unit.is_heading or unit.is_table_header or unit.asks)]
+    """Return the first informative sentences of a section, short fragments last; if it has none, its first table rows
+    or lines of code."""
+    units = [unit for unit in quotables(text) if any(map(str.isalpha, unit.text))]
+    candidates = [unit for unit in units if not (unit.is_heading or unit.is_table_header or unit.asks)]
     sentences = [unit for unit in candidates if not unit.is_code and all(map(is_statement, unit.lines))]
     informative = [unit for unit in sentences if _MIN_WEIGHT <= weigh(unit.text) <= _MAX_WEIGHT]
+    informative.sort(key=lambda unit: weigh(unit.text) < _SHORT and not _is_whole(unit.text))
     return (informative or sentences or candidates)[:count]
+
+
+def _is_whole(text: str) -> bool:
+    return text.rstrip(_CLOSING).endswith(_ENDS)
 
 
 def opening_sentence(text: str) -> str:
     """Return the first informative whole sentence of a page, else its first one of any kind, if any."""
     lines = [unit.lines[0] for unit in leading(text[:_OPENING], _CANDIDATES) if not unit.is_code]
-    whole = (line for line in lines if _MIN_LEAD <= weigh(line) <= _MAX_LEAD and line.rstrip(_CLOSING).endswith(_ENDS))
+    whole = (line for line in lines if _MIN_LEAD <= weigh(line) <= _MAX_LEAD and _is_whole(line))
     return next(whole, lines[0] if lines else "")
 
 

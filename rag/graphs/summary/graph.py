@@ -39,12 +39,12 @@ from rag.graphs.summary.gathering import (
     ROUTE,
     Gathered,
     PartRecord,
+    changes_notice,
     gather,
     gather_changes,
     is_standalone,
     missing_page,
     select_pages,
-    since_of,
 )
 from rag.models.usage import CallBudget
 from rag.patterns import lazy_regex
@@ -98,6 +98,7 @@ class SummaryContext:
     budget: CallBudget
     writer: str
     search: Callable[[str], Sequence[Passage]]
+    recent_pages: Sequence[str] = ()
     model: ChatReasoner | None = None
     condenser: ChatReasoner | None = None
     verifiers: Sequence[Verifier] = field(default=())
@@ -164,12 +165,11 @@ def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, 
     reader, question = context.reader, context.asked
     if reader is None:
         return Gathered(), None, None
-    pages, language = select_pages(text, question, reader), question_language(text)
+    pages, language = select_pages(text, question, reader, context.recent_pages), question_language(text)
     if question.options.route == ROUTE:
         content = gather_changes(pages, question, reader, language)
-        since = {"count": content.of, "since": since_of(question)[:10]}
         partial = content.notice if content.pages < content.of else None
-        return content, None, partial or Notice("summary_changes" if content.of else "summary_unchanged", since)
+        return content, None, partial or changes_notice(content.of, question)
     content = gather(pages, reader, whole=context.model is not None)
     whole = content.page is not None and is_only_name(text, content.page)
     return (
@@ -257,7 +257,13 @@ async def _stream(text: str) -> AsyncIterator[str]:
 
 
 def _quote(parts: Sequence[PartRecord]) -> str:
-    return "\n\n".join("\n\n".join(filter(None, (part["heading"], part["quotes"]))) for part in parts if part["quotes"])
+    """Return the quotes of the parts under their headings, without one that repeats the heading above."""
+    quoted = [part for part in parts if part["quotes"]]
+    texts, above = list[str](), ""
+    for part in quoted:
+        texts += [part["heading"] * (part["heading"] != above), part["quotes"]]
+        above = part["heading"]
+    return "\n\n".join(filter(None, texts))
 
 
 async def verify(state: SummaryState, runtime: Running) -> Result:
@@ -429,6 +435,7 @@ def _context(run: Run) -> SummaryContext:
         budget=run.budget,
         writer=reasoner.name,
         search=run.cache.search,
+        recent_pages=run.recent_pages,
         model=reasoner if isinstance(reasoner, ChatReasoner) else None,
         condenser=run.condenser,
         verifiers=run.verifiers,

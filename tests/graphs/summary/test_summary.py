@@ -13,6 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rag.config import load_settings
+from rag.graphs.summary.gathering import leading
 from rag.locales import say
 from rag.models.chat import build_chat_model
 from rag.reasoning import Reasoner
@@ -21,7 +22,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.values import Filters
-from rag.types import Answer, Page, PageVersion, Passage
+from rag.types import Answer, Exchange, Page, PageVersion, Passage
 from tests.support.answering import FakeRetriever
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
@@ -132,6 +133,21 @@ def test_a_page_that_is_not_here_is_not_made_up_of_all_the_others(runs: Runs, wi
 
 
 @pytest.mark.parametrize(
+    ("wished", "name"),
+    [
+        ("Summarise rei.com", "rei.com"),
+        ("总结 https://example.com/ 的内容", "https://example.com/"),
+        ("Summarise all pages of rei.com.", "rei.com"),
+    ],
+)
+def test_a_link_that_is_not_here_is_not_made_up_of_all_pages(runs: Runs, wished: str, name: str) -> None:
+    answer = ask(runs, Pages([page("Travel policy", TRAVEL)]), wished)
+    assert (answer.outcome, answer.notice and answer.notice.code) == ("not_in_pages", "summary_no_such_page")
+    assert answer.notice and answer.notice.params["name"] == name
+    assert ask(runs, Pages([page("Travel policy", TRAVEL)]), wished.replace(name, "example.org")).citations
+
+
+@pytest.mark.parametrize(
     "wished",
     [
         "Summarise everything in plain English for a new colleague",
@@ -140,6 +156,7 @@ def test_a_page_that_is_not_here_is_not_made_up_of_all_the_others(runs: Runs, wi
         "Sum up what is in here, in five bullet points",
         "把所有网页概括成100字以内",
         "Give me the key points of all pages, please",
+        "Summarise all pages, e.g. in 3.5 lines",
     ],
 )
 def test_how_a_summary_is_to_be_put_is_no_name_of_a_page(runs: Runs, wished: str) -> None:
@@ -152,6 +169,24 @@ def test_a_name_that_many_pages_have_means_all_of_them(runs: Runs) -> None:
     assert {one.title for one in ask(runs, pages, "Summarise the Skiff pages").citations} == {
         f"Skiff part {n}" for n in range(5)
     }
+
+
+@pytest.mark.parametrize(
+    ("wished", "titles"),
+    [
+        ("Summarise that page", {"Tea"}),
+        ("总结一下", {"Tea"}),
+        ("Summarise the ferry fares", {"Ferry fares"}),
+        ("Summarise my pages", {"Tea", "Ferry fares"}),
+        ("总结所有网页", {"Tea", "Ferry fares"}),
+    ],
+)
+def test_without_a_name_a_summary_is_of_the_pages_last_cited(runs: Runs, wished: str, titles: set[str]) -> None:
+    pages = Pages([page("Tea", "Tea is grown in many places of the world."), page("Ferry fares", FARES)])
+    history = [Exchange("Where?", "There [1].", pages=("tea",)), Exchange("Hello", "Hello!")]
+    question = Question(wished, mode="summary")
+    run_id = runs.start(question, reasoner=quoting(), retriever=FakeRetriever(reader=pages), history=history)
+    assert {one.title for one in runs.wait(run_id, 60).citations} == titles
 
 
 TITLES = ("*args and **kwargs**", "`ls` & <b>rm</b>", "[1] a | b", "Learn C #", "~~Old~~ AT&amp;T", "snake_case")
@@ -249,6 +284,42 @@ def test_a_library_is_told_page_by_page_within_bounds(runs: Runs) -> None:
     assert {cited.url_hash for cited in chosen.citations} <= {one.url_hash for one in many}
 
 
+def test_only_sites_of_several_pages_have_a_heading(runs: Runs) -> None:
+    sites = ("", "Zoo", "a.org", "Zoo", "")
+    pages = [
+        replace(page(f"Report {n}", f"Report number {n} tells of project {n}.", site=site), url=f"https://b.org/{n}")
+        for n, site in enumerate(sites)
+    ]
+    text = ask(runs, Pages(pages), "Summarise everything").text
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    first, *rest = [f"### Report {n}" for n in (2, 0, 4, 1, 3)]
+    assert headings == [first, "## b.org", *rest[:2], "## Zoo", *rest[2:]]
+    assert "## b" not in ask(runs, Pages([pages[0], pages[4]]), "Summarise everything").text
+
+
+def test_parts_under_one_heading_have_it_once(runs: Runs) -> None:
+    text = "\n\n".join(f"Rule {n} says what holds in case {n} of all those. " * 12 for n in range(30))
+    pages = Pages([page("Rules", f"# Rules\n\n## All of them\n\n{text}")])
+    answer = ask(runs, pages, "Summarise the rules")
+    assert answer.text.count("## All of them") == 1 and len(answer.citations) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Products (43) Expert Advice (31)\n\nTents keep you dry in the rain.", "Tents keep you dry in the rain."),
+        ("- [ ] PCI Express 5.0 x16 slots\n- The board has two of them.", "- The board has two of them."),
+        ("a | long row of | numbers and names " * 4 + "\n\nIt has the numbers of four years.", "a | long"),
+    ],
+)
+def test_short_fragments_come_after_sentences(text: str, first: str) -> None:
+    assert leading(text, 1)[0].text.startswith(first)
+
+
+def test_a_section_of_numbers_has_no_sentence() -> None:
+    assert leading("## Photos\n\n1/5\n\n2/5", 2) == []
+
+
 def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
     day = "2026-03-10T08:00:00+00:00"
     old = "Coffee costs two euros. Cake costs three euros. We open at nine."
@@ -278,6 +349,42 @@ def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
     assert "- Changed › Menu [1–1]" in user and by_model.model_calls and len(by_model.citations) == 4
     later = ask(runs, pages, "有什么变化？", scope=Filters(since="2026-03-11"), route="what_changed")
     assert (later.text, later.notice and later.notice.code) == ("", "summary_unchanged")
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "en", "zh"),
+    [
+        ("2026-01-05", "2026-01-05", "2 pages new, changed or gone on 2026-01-05", "2026-01-05 当天有 2 个网页"),
+        ("2026-01-04", "2026-01-06", "gone between 2026-01-04 and 2026-01-06", "2026-01-04 至 2026-01-06 期间有"),
+        ("", "2026-01-06", "2 pages new, changed or gone up to 2026-01-06", "截至 2026-01-06 有 2 个网页"),
+        ("2026-01-06", "2026-01-06", "No pages are new, changed or gone on 2026-01-06.", "当天没有网页"),
+    ],
+)
+def test_the_period_of_changes_has_its_end(runs: Runs, since: str, until: str, en: str, zh: str) -> None:
+    pages = Pages([page("Travel policy", TRAVEL), page("Tea", "Tea is grown in many places of the world.")])
+    answer = ask(runs, pages, "What's new?", scope=Filters(since=since, until=until), route="what_changed")
+    assert answer.notice and en in say(answer.notice, "en") and zh in say(answer.notice, "zh")
+
+
+@pytest.mark.parametrize(
+    ("wished", "name"),
+    [
+        ("What's new in the Python docs since Monday?", "Python docs"),
+        ("关于火星殖民有什么变化？", "火星殖民"),
+        ("What's new on rei.com?", "rei.com"),
+        ("What's new since last week?", ""),
+        ("Which pages did I add in the last 3 days?", ""),
+        ("What changed on Monday?", ""),
+        ("昨天添加了哪些网页？", ""),
+        ("What's new in my library?", ""),
+        ("Any changes to the travel policy?", ""),
+    ],
+)
+def test_changes_to_a_page_that_is_not_here_are_not_those_of_all_others(runs: Runs, wished: str, name: str) -> None:
+    pages = Pages([page("Travel policy", TRAVEL), page("Tea", "Tea is grown in many places of the world.")])
+    answer = ask(runs, pages, wished, scope=Filters(since="2026-01-01"), route="what_changed")
+    assert answer.notice and answer.notice.params.get("name", "") == name
+    assert bool(answer.citations) is not bool(name)
 
 
 def test_a_summary_is_kept_until_its_page_changes(runs: Runs) -> None:
