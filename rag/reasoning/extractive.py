@@ -241,7 +241,9 @@ class ExtractiveReasoner:
         """
         sources = [passages[number - 1] for number in numbers]
         quotes = await asyncio.to_thread(lambda: self._filter_near(about, list(self.select(question, sources))))
-        new = [quote for quote in quotes if quote.quoted.text not in seen]
+        new = [
+            quote for quote in quotes if quote.quoted.text not in seen and any(map(is_statement, quote.quoted.lines))
+        ]
         seen.update(quote.quoted.text for quote in new)
         return [
             (number, "\n\n".join(f"{line} [{number}]" for line in quote.quoted.lines))
