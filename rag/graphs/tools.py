@@ -36,6 +36,7 @@ from rag.graphs.common import (
     require_quoter,
     start_turn,
     stream_piece,
+    summary_messages,
     trace_step,
 )
 from rag.locales import say
@@ -237,11 +238,11 @@ async def talk(state: ToolState, runtime: Running) -> Result:
 
 
 async def _answer_small_talk(question: str, state: ToolState, context: ToolContext) -> str:
-    history = state["messages"][:-1]
+    history = [*summary_messages(state), *state["messages"][:-1]]
     if isinstance(context.reasoner, ChatReasoner):
         prompt = requests.decide(context.reasoner.texts, question)
         try:
-            if text := (await context.reasoner.choose(prompt, state["messages"], [])).text.strip():
+            if text := (await context.reasoner.choose(prompt, [*history, state["messages"][-1]], [])).text.strip():
                 return text
         except ModelError as error:
             log.info("small talk is answered by rules (%s)", error.code)

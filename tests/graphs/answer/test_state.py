@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langgraph.graph.message import add_messages
 
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import ModelError
 from rag.graphs.answer.state import LoopState, earlier_messages, removals
+from rag.graphs.common import shorten_answers
 from rag.graphs.modes import MODES
 from rag.reasoning.history import Memory, exchanges_of, find_earlier_questions, human_message, messages_of
 from rag.runs.options import Question
@@ -96,3 +98,24 @@ def test_so_it_is_over_several_questions(ask: Any) -> None:
     ask(FOLLOW_UP, False, [["x"]], talk)
     _, third = ask("And in Rome?", False, [["x"]], talk)
     assert find_earlier_questions(third.steps) == [FIRST, FOLLOW_UP]
+
+
+def test_without_a_model_long_answers_are_shortened_and_no_question_is_forgotten() -> None:
+    long = "It is 324 metres tall. " + "It has been painted many times since. " * 300
+    messages = messages_of([Exchange(f"Question {place}?", long) for place in range(4)])
+    for place, message in enumerate(messages):
+        message.id = str(place)
+    changes = shorten_answers(messages, Memory())
+    assert [(one.id, one.text) for one in changes] == [(place, "It is 324 metres tall.") for place in "13"]
+    left = add_messages(messages, changes)
+    assert [turn.question for turn in exchanges_of(left)] == [f"Question {place}?" for place in range(4)]
+    assert shorten_answers(left, Memory()) == shorten_answers(messages, Memory("buffer")) == []
+
+
+def test_a_long_answer_does_not_hide_the_first_question(ask: Any) -> None:
+    long = "It is 324 metres tall [1]. " + "It has been painted many times since. " * 300
+    talk, _ = ask(FIRST, True, [[long]])
+    for question in (FOLLOW_UP, "And in Rome?"):
+        ask(question, True, [[long]], talk)
+    _, last = ask("And in Oslo?", True, [[long]], talk)
+    assert find_earlier_questions(last.steps) == [FIRST, FOLLOW_UP, "And in Rome?"]
