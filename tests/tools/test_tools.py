@@ -10,6 +10,7 @@ import pytest
 from rag.errors import ToolError
 from rag.locales import sentences
 from rag.tools import TOOLS
+from rag.tools.calendar_day import can_answer
 from rag.tools.code import can_isolate
 from rag.tools.tool import Work
 from rag.types import Page
@@ -46,6 +47,8 @@ def run(name: str, said: str, work: Work = WORK) -> str:
     ("said", "told"),
     [
         ("what time is it", "It is Monday, 23 November 2026, 07:30 (UTC+0000)."),
+        ("What time is it in New York right now?", "It is Monday, 23 November 2026, 02:30 (UTC-0500) in New York."),
+        ("东京现在几点", "东京现在是2026年11月23日（星期一）16:30 (UTC+0900)。"),
         ("how many days until Christmas?", "Friday, 25 December 2026 is in 32 days."),
         (
             "days between 1 March 2026 and 5 May 2026",
@@ -70,10 +73,28 @@ def test_dates(said: str, told: str) -> None:
     assert run("date", said) == told
 
 
-@pytest.mark.parametrize("said", ["how many days until 30 February 2027?", "9999-12-31 plus 99999 years"])
+@pytest.mark.parametrize("said", ["days until 30 February 2027?", "9999-12-31 plus 99999 years", "when is Easter 2027"])
 def test_a_day_that_is_not_there(said: str) -> None:
     with pytest.raises(ToolError):
         run("date", said)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_answered"),
+    [
+        ("what's the date?", True),
+        ("现在几点了", True),
+        ("what time is it in tokyo", True),
+        ("how many days until 30 February 2027?", True),
+        ("days until New Year", True),
+        ("when is Easter", False),
+        ("when is Easter 2027", False),
+        ("距离春节还有几天", False),
+        ("what time does the shop in Tokyo close?", False),
+    ],
+)
+def test_a_date_that_is_not_in_a_calendar_is_left_to_the_pages(text: str, is_answered: bool) -> None:
+    assert can_answer(text) is is_answered
 
 
 def test_what_a_library_holds_is_counted() -> None:
