@@ -46,7 +46,7 @@ from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.questions import is_thanks
+from rag.reasoning.questions import asks, is_thanks
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.runs.options import RunOptions
 from rag.runs.run import PreparedGraph, Run
@@ -247,7 +247,8 @@ async def _answer_small_talk(question: str, state: ToolState, context: ToolConte
         except ModelError as error:
             log.info("small talk is answered by rules (%s)", error.code)
     text = (await context.rules.decide(question, history, [])).text
-    return text or say(Notice("small_talk_thanks" if is_thanks(question) else "small_talk"), context.work.language)
+    greeting = "small_talk_help" if history or asks(question) else "small_talk"
+    return text or say(Notice("small_talk_thanks" if is_thanks(question) else greeting), context.work.language)
 
 
 async def call(state: ToolState, runtime: Running) -> Result:
