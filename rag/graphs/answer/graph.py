@@ -39,7 +39,7 @@ from rag.graphs.common import complete, prepare_graph, question_of, shorten_answ
 from rag.models.usage import BUDGET_CODES
 from rag.patterns import lazy_regex
 from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
-from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
+from rag.reasoning.questions import has_subject, is_about_conversation, is_third_language, question_problem
 from rag.retrieval.scoped_search import LEG
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import record, step_note
@@ -97,8 +97,10 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if not standalone:
         exchanges = history or exchanges_of(earlier)  # their words are a better search than a summary
         before = questions_before(exchanges[memory.begins(exchanges) :])
-        return {**update, "before": before}, step_note("followed", before=before)
-    update["messages"] = [*removed, human_message(question, standalone, state["messages"][-1].id)]
+        if has_subject(question) or not before:
+            return {**update, "before": before}, step_note("followed", before=before)
+        update["before"], standalone = before[:-1], before[-1]
+    update["messages"] = [*update["messages"], human_message(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})
     decision = "stands_alone" if standalone == question else "condensed"
     return {**update, "standalone": standalone}, step_note(decision, question=standalone)

@@ -31,6 +31,7 @@ from rag.models.usage import BUDGET_CODES
 from rag.reasoning import RESET, Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
+from rag.reasoning.history import exchanges_of
 from rag.reasoning.questions import is_third_language
 from rag.retrieval.answerable import DOUBT, IMPROBABLE, MIN_ANSWERED, REFUSE, SURE, combine_odds
 from rag.runs.serialization import notice_of, record, step_note
@@ -48,6 +49,8 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     refs = _select_best(state["found"]) if is_unsure else state["passages"]
     context, question = runtime.context, question_of(state)
     passages = await read_passages(refs, context.passages_of)
+    if context.reasoner.kind != "chat":
+        passages = _skip_quoted(passages, state)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
@@ -87,6 +90,15 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=composed
     )
     return update, detail | ({"reason": error.code} if error else {})
+
+
+def _skip_quoted(passages: list[Passage], state: LoopState) -> list[Passage]:
+    """Return the passages that no earlier answer to a question quotes, if a follow-up asks it again; all if none."""
+    again = state["standalone"]
+    answers = [one.answer for one in exchanges_of(state["messages"]) if again and one.meant == again]
+    quotes = ["".join(terms(quote)) for answer in answers for quote in strip_citations(answer).split("\n\n")]
+    texts = {passage.id: "".join(terms(passage.text)) for passage in passages} if quotes else {}
+    return [one for one in passages if not any(quote and quote in texts[one.id] for quote in quotes)] or passages
 
 
 async def _score_quotes(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> float:

@@ -20,8 +20,8 @@ from rag.reasoning.history import Memory, exchanges_of, find_earlier_questions, 
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
-from rag.types import Answer, Exchange
-from tests.support.answering import FakeRetriever, ScriptedReasoner, passage
+from rag.types import Answer, Exchange, Passage
+from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 
 FIRST, FOLLOW_UP = "How tall is the bridge in London?", "And in Paris?"
 
@@ -56,14 +56,19 @@ def ask(tmp_path: Path) -> Iterator[Any]:
     kept = Conversations(database, runs, checkpoints)
 
     def asked(
-        question: str, found: bool, answers: list[Any], within: str = "", forget: bool = False
+        question: str,
+        found: bool | list[Passage],
+        answers: list[Any],
+        within: str = "",
+        forget: bool = False,
+        kind: Any = "chat",
     ) -> tuple[str, Answer]:
-        retriever.default = [passage(1)] if found else []
+        retriever.default = found if isinstance(found, list) else [passage(1)] * found
         if forget:
             checkpoints.forget(within)
         one = kept.ask(
             TurnRequest(
-                *(Question(question, ("main",)), ScriptedReasoner(answers=answers), retriever),
+                *(Question(question, ("main",)), ScriptedReasoner(answers=answers, kind=kind), retriever),
                 conversation_id=within,
                 suggest=False,
             )
@@ -119,3 +124,15 @@ def test_a_long_answer_does_not_hide_the_first_question(ask: Any) -> None:
         ask(question, True, [[long]], talk)
     _, last = ask("And in Oslo?", True, [[long]], talk)
     assert find_earlier_questions(last.steps) == [FIRST, FOLLOW_UP, "And in Rome?"]
+
+
+@pytest.mark.parametrize("more", ["go on", "Where does this come from?", "还有更多吗"])
+def test_a_follow_up_without_a_subject_asks_the_question_before_again_for_other_passages(ask: Any, more: str) -> None:
+    talk, _ = ask(FIRST, True, [["It is tall [1]."]])
+    ask(FOLLOW_UP, True, [["Mount Aso erupted in 1953. [1]\n\nIt is tall. [2]"]], talk)
+    _, answer = ask(more, [passage(1), passage(2, BRIDGE)], [["It was opened in 1932 [1]."]], talk, kind="extractive")
+    assert (answer.standalone, [one.id for one in answer.passages]) == (FOLLOW_UP, ["p2"])
+    _, last = ask(more, [passage(1)], [["It erupted [1]."]], talk, kind="extractive")
+    assert (last.standalone, [one.id for one in last.passages]) == (FOLLOW_UP, ["p1"])
+    _, other = ask("And in Rome?", True, [["It erupted [1]."]], talk)
+    assert (other.standalone, find_earlier_questions(other.steps)) == ("", [FIRST, FOLLOW_UP, FOLLOW_UP, FOLLOW_UP])
