@@ -34,7 +34,10 @@ _REQUESTS: Final = (
     ("oldest", lazy_regex(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
     ("largest", lazy_regex(r"\b(?:largest|longest|biggest)\b|最大|最长", re.IGNORECASE)),
     ("shortest", lazy_regex(r"\b(?:smallest|shortest)\b|最小|最短", re.IGNORECASE)),
-    ("languages", lazy_regex(r"\blanguages?\b|语言|语种|english.+chinese|chinese.+english|文.+[中英]文", re.I)),
+    (
+        "languages",
+        lazy_regex(r"\blanguages?\b|语[言种]|english.{1,40}chinese|chinese.{1,40}english|文.{1,20}[中英]文", re.I),
+    ),
     ("sites", lazy_regex(r"\b(?:(?:web ?)?sites?|domains?|hosts?)\b|网站|站点|域名", re.IGNORECASE)),
     ("list", lazy_regex(r"\b(?:list|name|titles?|(?:which|what) (?:pages|documents|articles))\b|列|标题|哪些", re.I)),
 )
@@ -240,9 +243,9 @@ _RANKS: Final = frozenset({"newest", "oldest", "largest", "shortest"})
 STATISTICS: Final = Tool(
     "statistics",
     "Counts what the person's library holds: pages, sites, languages, words, chunks and the last import; names its"
-    " newest, oldest, largest and shortest pages; lists its sites or pages. It says nothing of what pages are about.",
+    " newest, oldest, largest and shortest pages; lists its sites or pages, also those about a topic or of a time.",
     "question",
-    "what is to be counted or listed, such as: number of pages; list of sites; newest page; largest page",
+    "what is to be counted or listed, such as: number of pages; list of sites; newest page; pages about tea",
     20.0,
     count_pages,
 )

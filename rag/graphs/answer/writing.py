@@ -48,9 +48,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     is_unsure = state["run_mode"] == "deep" and not state["relevant"]
     refs = _select_best(state["found"]) if is_unsure else state["passages"]
     context, question = runtime.context, question_of(state)
-    passages = await read_passages(refs, context.passages_of)
-    if context.reasoner.kind != "chat":
-        passages = _skip_quoted(passages, state)
+    passages = _skip_quoted(await read_passages(refs, context.passages_of), state, context)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
@@ -92,9 +90,12 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     return update, detail | ({"reason": error.code} if error else {})
 
 
-def _skip_quoted(passages: list[Passage], state: LoopState) -> list[Passage]:
-    """Return the passages that no earlier answer to a question quotes, if a follow-up asks it again; all if none."""
-    again = state["standalone"]
+def _skip_quoted(passages: list[Passage], state: LoopState, context: LoopContext) -> list[Passage]:
+    """Return the passages that no earlier answer quotes, if a follow-up asks its question again; all if none are left.
+
+    A chat model gets all of them.
+    """
+    again = state["standalone"] if context.reasoner.kind != "chat" else ""
     answers = [one.answer for one in exchanges_of(state["messages"]) if again and one.meant == again]
     quotes = ["".join(terms(quote)) for answer in answers for quote in strip_citations(answer).split("\n\n")]
     texts = {passage.id: "".join(terms(passage.text)) for passage in passages} if quotes else {}
