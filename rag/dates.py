@@ -134,7 +134,8 @@ def _build_period(text: str, moment: Moment, second: Moment | None) -> Period | 
     after = _AFTER.match(text, moment.end, moment.end + _MAX_CONTEXT)
     end = after.end() if after else moment.end
     side = after.lastgroup if after else side
-    if side == "since" or moment.kind.endswith("rolling"):
+    is_from_year = moment.kind == "year" and before and not after and before[0].lower().startswith("from")
+    if (side == "since" and not is_from_year) or moment.kind.endswith("rolling"):
         return Period(moment.first, None, start, end)
     if side == "before":
         return Period(None, moment.first - timedelta(1), start, end)

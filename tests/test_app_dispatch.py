@@ -205,6 +205,31 @@ def test_what_was_reckoned_is_no_question_that_the_next_one_follows_on(app: App,
     assert "84" in reckoned.answer.text
 
 
+@pytest.mark.parametrize(
+    ("text", "likeliest"),
+    [
+        ("save this: my wifi password is 1234", "calculate"),
+        ("when is Easter 2027", "date"),
+        ("距离春节还有几天", "date"),
+    ],
+)
+def test_a_message_that_its_tool_cannot_read_is_searched_for(app: App, text: str, likeliest: str) -> None:
+    assert app.route(text).route == likeliest
+    assert asked(app, text).route == {}, "a plain question"
+    answer = asked(app, text, route=likeliest).answer
+    assert answer is not None and answer.mode == "tool", "as the person chose"
+
+
+def test_a_message_that_its_tool_can_read_is_for_the_tool(app: App) -> None:
+    for text, route, words in (
+        ("100 dollars in euros", "calculate", "exchange rates"),
+        ("what time is it in Tokyo?", "date", "(UTC+0900) in Tokyo"),
+    ):
+        turn = asked(app, text)
+        assert turn.answer is not None
+        assert turn.route["route"] == route and words in turn.answer.text
+
+
 def test_a_name_that_only_the_pages_know_is_searched_for(app: App, page_server: PageServer) -> None:
     page_server.add("/shelf", TEA.replace("Longjing tea", "The Kallax shelf").replace("Tea", "Kallax"))
     asked(app, page_server.url("/shelf"))

@@ -80,7 +80,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "torch": ("rag.models",),
     "transformers": ("rag.models",),
     "pydantic_settings": ("rag.config",),
-    "babel": ("rag.quantities.units",),
+    "babel": ("rag.quantities.units", "rag.tools.calendar_day"),
 }
 
 

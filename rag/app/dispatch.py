@@ -30,6 +30,8 @@ from rag.store.sql.database import Database
 from rag.store.sql.job_table import JobItem
 from rag.store.values import Filters
 from rag.text import question_language
+from rag.tools.calculator import can_calculate
+from rag.tools.calendar_day import can_answer
 from rag.types import SAVED, Notice, Page
 
 MAX_UNCONFIRMED: Final = 5
@@ -41,6 +43,8 @@ _MODE_OF: Final = {
     "what_changed": "summary",
     **dict.fromkeys(("statistics", "calculate", "date", "web", "small_talk", "unknown"), "tool"),
 }
+_READERS: Final[Mapping[Route, Callable[[str], bool]]] = {"calculate": can_calculate, "date": can_answer}
+"""Functions that return whether the tool of a route can use a text."""
 _SAVING: Final = ("save", "save_then_ask")
 _MIN_CONFIDENCE: Final = 0.85
 """Minimum confidence that a message within a conversation is not a short follow-up."""
@@ -165,6 +169,9 @@ class Dispatcher:
             routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
         else:
             routed = await self._router.ask(question.text, model, attached=attached)
+        unusable = [route for route, can_read in _READERS.items() if not can_read(question.text)]
+        if routed.by == "classifier" and routed.route in unusable:
+            routed = self._router.route(question.text, attached=attached, without=unusable)
         if routed.by != "classifier" or routed.route not in ("unknown", "small_talk"):
             return routed
         is_ask = bool(run.history) and routed.confidence < _MIN_CONFIDENCE

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import asdict
 from typing import Annotated, Any, Final, TypeVar
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
@@ -24,6 +24,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import (
     HISTORY_TOKENS,
     MAX_STANDALONE,
+    SUMMARY_OF,
     Memory,
     exchanges_of,
     human_message,
@@ -35,7 +36,7 @@ from rag.reasoning.history import (
 from rag.reasoning.questions import question_problem
 from rag.runs.run import PreparedGraph, Run, saved_state
 from rag.runs.serialization import NoticeRecord, end_update, notice_of, passage_of, record, step_note
-from rag.text import trim_to_sentences
+from rag.text import first_sentence, trim_to_sentences
 from rag.tracing import span
 from rag.types import Exchange, Notice, Outcome, Passage, because
 
@@ -244,10 +245,12 @@ async def _resolve_followup(
 ) -> tuple[str, dict[str, Any]]:
     """Return the person's `correction` or the model's completion, and the update of the conversation.
 
-    Without a model that completes it, nothing is summarised.
+    Without a model that completes it, nothing is summarised, and the oldest answers are shortened.
     """
     condenser, memory, messages = context.condenser, context.options.memory_scope, state.get("messages", [])
-    if correction or condenser is None or not messages:
+    if condenser is None:
+        return correction, {"messages": shorten_answers(messages, memory)}
+    if correction or not messages:
         return correction, {"messages": []}
     summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, spare)
     history = exchanges_of(messages[len(removed) :])
@@ -258,7 +261,7 @@ async def _resolve_followup(
 async def summarise(
     messages: Sequence[AnyMessage],
     previous: str,
-    condenser: ChatReasoner | None,
+    condenser: ChatReasoner,
     budget: CallBudget,
     memory: Memory,
     spare: int,
@@ -273,11 +276,24 @@ async def summarise(
     tokens, summary = HISTORY_TOKENS // 2, ""
     try:
         with budget.reserve(spare):
-            if condenser is not None:
-                summary = await condenser.summarise(previous, exchanges, tokens)
+            summary = await condenser.summarise(previous, exchanges, tokens)
     except ModelError as error:
         log.info("a conversation is summed up by rules (%s)", error.code)
     return summary or summary_by_rules(previous, exchanges, tokens), removed
+
+
+def shorten_answers(messages: Sequence[AnyMessage], memory: Memory) -> list[AnyMessage]:
+    """Return the first sentence of each answer that a summary would replace, under the answer's id."""
+    turns = turns_of(messages)
+    surplus = turns[: memory.count_summarised([turn.exchange for turn in turns])]
+    old = [turn.answered for turn in surplus if turn.answered]
+    return [AIMessage(short, id=one.id) for one in old if 0 < len(short := first_sentence(one.text)) < len(one.text)]
+
+
+def summary_messages(state: Mapping[str, Any]) -> list[AnyMessage]:
+    """Return the summary of older exchanges as a question with its answer, if there is one."""
+    summary = state.get("summary", "")
+    return [HumanMessage(SUMMARY_OF), AIMessage(summary)] if summary else []
 
 
 def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from rag.graphs.common import (
     require_quoter,
     start_turn,
     stream_piece,
+    summary_messages,
     trace_step,
 )
 from rag.locales import say
@@ -45,7 +46,7 @@ from rag.prompts.requests import passage_block, wrap_quote
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.questions import is_thanks
+from rag.reasoning.questions import asks, is_thanks
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.runs.options import RunOptions
 from rag.runs.run import PreparedGraph, Run
@@ -237,16 +238,17 @@ async def talk(state: ToolState, runtime: Running) -> Result:
 
 
 async def _answer_small_talk(question: str, state: ToolState, context: ToolContext) -> str:
-    history = state["messages"][:-1]
+    history = [*summary_messages(state), *state["messages"][:-1]]
     if isinstance(context.reasoner, ChatReasoner):
         prompt = requests.decide(context.reasoner.texts, question)
         try:
-            if text := (await context.reasoner.choose(prompt, state["messages"], [])).text.strip():
+            if text := (await context.reasoner.choose(prompt, [*history, state["messages"][-1]], [])).text.strip():
                 return text
         except ModelError as error:
             log.info("small talk is answered by rules (%s)", error.code)
     text = (await context.rules.decide(question, history, [])).text
-    return text or say(Notice("small_talk_thanks" if is_thanks(question) else "small_talk"), context.work.language)
+    greeting = "small_talk_help" if history or asks(question) else "small_talk"
+    return text or say(Notice("small_talk_thanks" if is_thanks(question) else greeting), context.work.language)
 
 
 async def call(state: ToolState, runtime: Running) -> Result:

@@ -100,6 +100,11 @@ _OF_TALK_CHINESE: Final = lazy_regex(
     "|[这那个次条轮句段些遍跟和向对来先件请的了你您是吗呢]"
 )
 
+_FOR_MORE: Final = lazy_regex(
+    r"\b(?:more|else|another|other|others|continue|details?|where|comes?|really|true|sources?|ok|okay)\b"
+    "|继续|更多|详细|具体|确定|真|来源|出处|其他|别的|一点|一些|有",
+    re.IGNORECASE,
+)
 
 _ASKS = lazy_regex(
     r"[?？][\"'”’」)）]*$|^\W*(?:and |but |so )?(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does"
@@ -147,8 +152,16 @@ def is_thanks(question: str) -> bool:
 def is_about_conversation(question: str) -> bool:
     """True if the conversation answers the question, not the pages; deliberately narrow."""
     text = _normalise(question)
-    remaining = _OF_TALK_CHINESE.sub(" ", _OF_TALK_ENGLISH.sub(" ", text))
-    return bool(_NAMES_TALK.search(text)) and not _WORD.search(remaining)
+    return bool(_NAMES_TALK.search(text)) and not _WORD.search(_remove_talk(text))
+
+
+def has_subject(question: str) -> bool:
+    """True unless a message only asks for more, or about what was said: "give me more", "are you sure?"."""
+    return bool(_WORD.search(_FOR_MORE.sub(" ", _remove_talk(_normalise(question)))))
+
+
+def _remove_talk(text: str) -> str:
+    return _OF_TALK_CHINESE.sub(" ", _OF_TALK_ENGLISH.sub(" ", text))
 
 
 def _normalise(question: str) -> str:

@@ -104,7 +104,7 @@ _ALL = lazy_regex(
     r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]|我的网页",
     re.IGNORECASE,
 )
-_ABOUT = lazy_regex(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
+ABOUT = lazy_regex(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
 _MANNER = lazy_regex(
     r"\b(?:in|into|as|with|using|within|under|to) (?:(?:no more|less|fewer) than |(?:at most|about|around|up to) )?"
     r"(?:an? |one |two |three |four |five |six |ten |my own |your own |simple |plain |clear |easy |short |a few |\d+)"
@@ -192,7 +192,7 @@ def topic_of(text: str) -> str:
     for quote in _QUOTED.finditer(text):
         return quote[quote.lastindex or 0]
     rest = _MANNER.sub(" , ", _ADDRESS.sub(" , ", text.replace("’", "'")))
-    if _ALL.search(rest) and not _ABOUT.search(rest):
+    if _ALL.search(rest) and not ABOUT.search(rest):
         return ""
     if is_chinese(rest):
         topic = _ALL.sub("", _ZH_REQUEST.sub("", _ZH_FRAME.sub("", rest)))

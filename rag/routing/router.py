@@ -62,10 +62,10 @@ class Router:
     def __init__(self, chosen: Callable[[], Iterable[tuple[str, Route]]] = tuple) -> None:
         self._chosen = chosen
 
-    def route(self, text: str, *, attached: bool = False) -> Routed:
-        """Return the route without a chat model. May block."""
+    def route(self, text: str, *, attached: bool = False, without: Iterable[Route] = ()) -> Routed:
+        """Return the route without a chat model, by the classifier none of those in `without`. May block."""
         message = read_message(text, attached=attached)
-        return self._route_by_rules(message) or self._route_by_classifier(message)
+        return self._route_by_rules(message) or self._route_by_classifier(message, without)
 
     async def ask(self, text: str, model: AskModel, *, attached: bool = False) -> Routed:
         """Return the route, by the model if the classifier is unsure."""
@@ -95,8 +95,8 @@ class Router:
             return _route_by(message, "small_talk", "rules", "route_conversation")
         return None
 
-    def _route_by_classifier(self, message: Message) -> Routed:
-        chances = likelihoods(message)
+    def _route_by_classifier(self, message: Message, without: Iterable[Route]) -> Routed:
+        chances = likelihoods(message) | dict.fromkeys(without, 0.0)
         best = max(chances, key=lambda route: chances[route])
         best = "calculate" if chances["calculate"] >= _SURE_CALCULATION else best
         is_unsure = best not in ("ask", "calculate") and chances[best] < _SURE_OF.get(best, SURE)

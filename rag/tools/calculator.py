@@ -11,20 +11,24 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal, DecimalException, DivisionByZero, InvalidOperation, Overflow, localcontext
+from functools import cache
+from itertools import combinations
 from typing import Any, Final
 
 from rag.errors import ToolError
 from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
-from rag.quantities.units import BASES, NONE, UNITS, Quantity, Unit, find_compound_unit
+from rag.quantities.units import BASES, NONE, UNITS, Quantity, Unit, find_compound_unit, load_currencies
 from rag.tools.tool import Result, Tool, Work
-from rag.tools.wording import HAN_NUMERALS, RATIOS, normalise, replace_words
+from rag.tools.wording import HAN_NUMERALS, MONEY_CODES, RATIOS, normalise, replace_words
 
 _LONGEST: Final = 500
 """Maximum characters of an expression."""
 _DEEPEST: Final = 60
 _CONTEXT: Final = Context(prec=34, Emax=9999, Emin=-9999, traps=[Overflow, DivisionByZero, InvalidOperation])
 _DIGITS: Final = Context(prec=12)
+_ROUNDING: Final = Decimal("1e-30")
+"""Relative error of a result that counts as exact."""
 _UNIT: Final = r"(?P<unit>(?:square |cubic |degrees? )?[A-Za-z°%\u4e00-\u9fff]{1,16}(?:/[A-Za-z\u4e00-\u9fff]{1,16})?)"
 _LEAD: Final = lazy_regex(
     r"(?:(?:please|(?:can|could|would|will) you|tell me|请问?|麻烦|帮我|给我|你|原价)[, ，]*+)*+"
@@ -106,7 +110,7 @@ def calculate(request: str, _: Work) -> Result:
     """Return the result of an expression, or of the longest one in a text. Raises ToolError."""
     notation = expression_of(request) or _find_longest(request)
     if notation is None:
-        raise ToolError("expression_unreadable")
+        raise ToolError("expression_rates" if _has_two_currencies(request) else "expression_unreadable")
     if len(notation) > _LONGEST:
         raise ToolError("expression_long", limit=_LONGEST)
     source, separator, target = notation.rpartition(" in ")
@@ -123,6 +127,26 @@ def calculate(request: str, _: Work) -> Result:
         digits, exact = _format(number)
     text = f"{notation} {'=' if exact else '≈'} {digits}{unit if unit == '%' else f' {unit}'.rstrip()}"
     return Result(text, {"expression": notation, "value": digits, "unit": unit})
+
+
+def can_calculate(text: str) -> bool:
+    """True if a text has an expression, or an amount to convert into another currency, for which there is no rate."""
+    return bool(expression_of(text) or _find_longest(text)) or _has_two_currencies(text)
+
+
+def _has_two_currencies(text: str) -> bool:
+    names = load_currencies()
+    found = (names.get(name) or names.get(name.lower()) or names[name.upper()] for name in _currencies().findall(text))
+    return any(first.isdisjoint(second) for first, second in combinations(found, 2))
+
+
+@cache
+def _currencies() -> re.Pattern[str]:
+    """Return a pattern of the names, codes and symbols of currencies, the codes in capitals or common."""
+    names = sorted(load_currencies(), key=len, reverse=True)
+    words = "|".join(re.escape(name) for name in names if name.isascii() and name.islower())
+    rest = "|".join(re.escape(name) for name in names if not (name.isascii() and name.islower()))
+    return re.compile(rf"(?<![A-Za-z])(?:(?i:{words}|{MONEY_CODES})|{rest})(?![A-Za-z])")
 
 
 def _find_longest(text: str) -> str | None:
@@ -164,7 +188,8 @@ def _format(number: Decimal) -> tuple[str, bool]:
     short = number if whole and abs(number) < Decimal("1e34") else _DIGITS.plus(number)
     is_plain = short == 0 or Decimal("1e-9") <= abs(short) < Decimal("1e34")
     text = f"{short:f}" if is_plain else f"{short.normalize():e}".replace("e+", "e")
-    return text.rstrip("0").rstrip(".") if is_plain and "." in text else text, short == number
+    is_exact = abs(short - number) <= abs(number) * _ROUNDING
+    return text.rstrip("0").rstrip(".") if is_plain and "." in text else text, is_exact
 
 
 # Expressions

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from calendar import isleap
+from collections.abc import Mapping
 from datetime import date
+from functools import cache
 from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
 
 from rag.dates import SPAN, find_moments, shift_day
 from rag.errors import ToolError
@@ -24,13 +27,19 @@ _FEASTS: Final = (
 _LEAP: Final = lazy_regex(r"\bleap\b|[闰閏]", re.IGNORECASE)
 _NO_DAYS: Final = frozenset({"year", "rolling", "zhrolling"})
 _WEEKDAYS: Final = "一二三四五六日"
+_NOW: Final = lazy_regex(
+    r"\b(?:what(?:'?s)?|which|how late|is|it(?:'?s)?|the|tell|give|me|do|you|know|have|can|could|please|now"
+    r"|today(?:'s)?|current(?:ly)?|right|exact|local|at|in|over|there|of|and|for|date|day|time|hour|year|month|week|weekday)\b"
+    r"|现在|今[天日]|当[前地]|目前|此刻|[几哪](?:一?天|[点号月年])|(?:星期|礼拜|周)几?|什么|多少|时[间候]|日[期子]|告诉我"
+    r"|一下|知道|[年月日号点钟了是的在你我请问吗呢啊]",
+    re.IGNORECASE,
+)
+"""The words of a question about the present time."""
 
 
 def answer_question(text: str, work: Work) -> Result:
     """Answer a question about dates. Raises ToolError for an invalid date, or none if one is needed."""
-    today = work.now.date()
-    for feast, date_text in _FEASTS:
-        text = feast.sub(f" {date_text} ", text)
+    today, text = work.now.date(), _name_feasts(text)
     if _LEAP.search(text):
         year = int(match[0]) if (match := re.search(r"\d{4}", text)) else today.year
         return Result(work.say("date_leap" if isleap(year) else "date_no_leap", year=year), {"year": year})
@@ -45,10 +54,52 @@ def answer_question(text: str, work: Work) -> Result:
         return _describe(days[0], days[1], "date_between", work)
     if days:
         return _describe(today, days[0], "date_today" if days[0] == today else "date_from_today", work)
-    if _NEEDS_DAY.search(text) and any(map(str.isdigit, text)):
+    if (place := _find_place(text)) is None or _is_unreadable(text):
         raise ToolError("date_unreadable")
-    clock = f"{work.now:%H:%M} (UTC{work.now:%z})"
-    return Result(work.say("date_now", day=_format(today, work), clock=clock), {"now": work.now.isoformat()})
+    now = work.now.astimezone(ZoneInfo(_load_zones()[place.lower()])) if place else work.now
+    clock, code = f"{now:%H:%M} (UTC{now:%z})", "date_now_there" if place else "date_now"
+    return Result(work.say(code, day=_format(now.date(), work), clock=clock, place=place), {"now": now.isoformat()})
+
+
+def can_answer(text: str) -> bool:
+    """True for a question about dates or the present time, even with a date that doesn't exist."""
+    text = _name_feasts(text)
+    try:
+        days, span = _find_dates(text, date.today())
+    except (ValueError, OverflowError):
+        return True
+    is_dated = days or span or _LEAP.search(text) or _is_unreadable(text)
+    return bool(is_dated) or _find_place(text) is not None
+
+
+def _is_unreadable(text: str) -> bool:
+    """True for a text without a date that should have one, such as the 30th of February."""
+    return bool(_NEEDS_DAY.search(text)) and any(map(str.isdigit, text))
+
+
+def _name_feasts(text: str) -> str:
+    for feast, date_text in _FEASTS:
+        text = feast.sub(f" {date_text} ", text)
+    return text
+
+
+def _find_place(text: str) -> str | None:
+    """Return the place whose time a question is about, "" for the present time here; None for any other question."""
+    places = sorted((name for name in _load_zones() if name in text.lower()), key=len, reverse=True)
+    found = (re.search(rf"(?<![a-z]){re.escape(place)}(?![a-z])", text, re.IGNORECASE) for place in places)
+    names = [match[0] for match in found if match]
+    rests = ((name, text.replace(name, " ") if name else text) for name in (*names, ""))
+    return next((name for name, rest in rests if not re.search(r"\w", _NOW.sub(" ", rest))), None)
+
+
+@cache
+def _load_zones() -> Mapping[str, str]:
+    """Return the time zones by the places that name them, in English and Chinese: "tokyo", "东京"."""
+    from babel import Locale
+
+    zones = {zone.rpartition("/")[2].replace("_", " ").lower(): zone for zone in sorted(available_timezones())}
+    cities = {zone: names.get("city", "") for zone, names in Locale("zh").time_zones.items() if zone in zones.values()}
+    return zones | {city: zone for zone, city in cities.items() if city}
 
 
 def _find_dates(text: str, today: date) -> tuple[list[date], str]:
@@ -79,7 +130,8 @@ def _format(day: date, work: Work) -> str:
 
 TOOL: Final = Tool(
     "date",
-    "Tells today's date, weekday and time, the weekday of a date, how many days lie between two dates or until one,"
+    "Tells today's date, weekday and time, also in a city; the weekday of a date, how many days lie between two"
+    " dates or until one,"
     " and the date so many days, weeks, months or years before or after another.",
     "question",
     "such as: days between 1 March 2026 and 5 May 2026; 30 days after 14 November 2026; weekday of 2026-12-25; now",

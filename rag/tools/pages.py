@@ -7,17 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from rag.checking.terms import read_terms
 from rag.dates import find_period
 from rag.errors import ToolError
 from rag.patterns import lazy_regex
-from rag.retrieval.page_names import find_named_pages, find_on_site
-from rag.text import escape_markdown, fenced_blocks, to_plain_line
+from rag.quantities.reading import find_values, normalise
+from rag.retrieval.page_names import ABOUT, find_named_pages, find_on_site, find_pages_with, slug, topic_of, words
+from rag.text import escape_markdown, fenced_blocks, is_chinese, to_plain_line
 from rag.tools.tool import Result, Tool, Work
 from rag.types import Page, Passage
 
 _HEADING: Final = lazy_regex(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
 _MAX_HEADINGS: Final = 100
 _LIST_LENGTH: Final = 10
+_RANK_LENGTH: Final = 5
+_MAX_LIST: Final = 100
 _LATIN_WORD: Final = 6  # characters of a Latin word with its space; each Chinese character counts as a word
 
 _HOST: Final = lazy_regex(r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\b", re.IGNORECASE)
@@ -30,10 +34,21 @@ _REQUESTS: Final = (
     ("oldest", lazy_regex(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
     ("largest", lazy_regex(r"\b(?:largest|longest|biggest)\b|最大|最长", re.IGNORECASE)),
     ("shortest", lazy_regex(r"\b(?:smallest|shortest)\b|最小|最短", re.IGNORECASE)),
-    ("languages", lazy_regex(r"\blanguages?\b|语言|语种", re.IGNORECASE)),
+    (
+        "languages",
+        lazy_regex(r"\blanguages?\b|语[言种]|english.{1,40}chinese|chinese.{1,40}english|文.{1,20}[中英]文", re.I),
+    ),
     ("sites", lazy_regex(r"\b(?:(?:web ?)?sites?|domains?|hosts?)\b|网站|站点|域名", re.IGNORECASE)),
     ("list", lazy_regex(r"\b(?:list|name|titles?|(?:which|what) (?:pages|documents|articles))\b|列|标题|哪些", re.I)),
 )
+
+_ADDING: Final = lazy_regex(r"\b(?:add|sav|stor|import|collect)\w*|[添加存收导]", re.IGNORECASE)
+_COUNTED: Final = lazy_regex(
+    r"\b(?:words?|characters?|counts?|totals?|numbers?|averages?|sizes?|lengths?|shares?|percent\w*|stat\w*|imports?)\b"
+    r"|\b(?:how (?:many|much|big|long)|top|know)\b|多[少大长]|几|[字词]数?|统计|总数|数量|平均|大小|长度",
+    re.IGNORECASE,
+)
+"""What is counted, and so is no page's name."""
 
 
 def retrieve(query: str, work: Work) -> Result:
@@ -104,41 +119,83 @@ OUTLINE: Final = Tool(
 
 def count_pages(request: str, work: Work) -> Result:
     """Return the requested lists, and the counts below them."""
-    pages, part = _select_pages(request, work)
+    pages, part, rest, is_listed = _select_pages(request, work)
     data = _counts(pages)
     if not pages:
-        return Result(work.say("statistics_none"), data)
-    parts = [work.say("statistics_of", part=part)] if part else []
+        return Result(work.say("statistics_no_match", part=part) if part else work.say("statistics_none"), data)
     totals = work.say("statistics_counts", **{name: _format(value) for name, value in data.items()})
-    requested = [name for name, words in _REQUESTS if words.search(request)]
-    if set(requested) > {"list"} and ("sites" in requested or "languages" in requested):
+    requested = [name for name, pattern in _REQUESTS if pattern.search(rest)] or ["list"] * is_listed
+    if len(requested) > 1 and "list" in requested:
         requested.remove("list")  # the list is of those
+    parts = [work.say("statistics_of", part=part)] if part and requested != ["list"] else []
     for name in requested:
         lines = _LISTS[name](pages)
         data[name] = lines
-        more = len(lines) - _LIST_LENGTH
-        visible = [*lines[:_LIST_LENGTH], *([work.say("statistics_more", count=_format(more))] if more > 0 else [])]
-        parts.append(
-            "\n".join([work.say(f"statistics_{name}"), "", *(f"- {escape_markdown(line)}" for line in visible)])
-        )
+        limit = _read_limit(rest)[0] or (_RANK_LENGTH if name in _RANKS else _LIST_LENGTH)
+        more = len(lines) - limit if name not in _RANKS else 0
+        visible = [*lines[:limit], *([work.say("statistics_more", count=_format(more))] if more > 0 else [])]
+        title = work.say("statistics_of", part=part) if part and name == "list" else work.say(f"statistics_{name}")
+        parts.append("\n".join([title, "", *(f"- {escape_markdown(line)}" for line in visible)]))
     return Result("\n\n".join([*parts, totals]), data)
 
 
-def _select_pages(text: str, work: Work) -> tuple[Sequence[Page], str]:
-    """Return the requested pages, by date added, site and language, and the words that limit them."""
-    pages, parts = work.pages(), []
+def _read_limit(text: str) -> tuple[int, str]:
+    """Return how many lines a request is for, or 0, and the text without that number."""
+    text = normalise(text)
+    for value in find_values(text):
+        if value.number and 1 <= value.number <= _MAX_LIST and not value.has_unit:
+            return int(value.number), f"{text[: value.start]} , {text[value.end :]}"
+    return 0, text
+
+
+def _select_pages(text: str, work: Work) -> tuple[Sequence[Page], str, str, bool]:
+    """Return the requested pages, by date, site, language, name and topic; the words that limit them, the text without
+    these, and whether the pages are to be listed.
+
+    The date is that of publication, if the page has one, except in a request for added pages.
+    """
+    pages, parts, is_listed = work.pages(), [], False
     if period := find_period(text, work.now.date()):
         since, until = (day.isoformat() if day else "" for day in (period.since, period.until))
-        pages = [page for page in pages if since <= page.added_at[:10] and (not until or page.added_at[:10] <= until)]
+        is_listed = not _ADDING.search(text)
+        dates = [(page, ((is_listed and page.published) or page.added_at)[:10]) for page in pages]
+        pages = [page for page, day in dates if since <= day and (not until or day <= until)]
         parts.append(text[period.start : period.end])
+        text = f"{text[: period.start]} , {text[period.end :]}"
     if host := _HOST.search(text):
         pages = find_on_site(host[0], pages)
         parts.append(host[0])
-    for language, words in _LANGUAGES.items():
-        if match := words.search(text):
-            pages = [page for page in pages if page.language == language]
-            parts.append(match[0])
-    return pages, " · ".join(parts)
+        text = text.replace(host[0], " , ")
+    languages = [(language, match[0]) for language, name in _LANGUAGES.items() if (match := name.search(text))]
+    if len(languages) == 1:
+        ((language, name),) = languages
+        pages = [page for page in pages if page.language == language]
+        parts.append(name)
+        text = text.replace(name, " , ")
+    matches, topic = _find_by_topic(text, pages, work)
+    return matches, " · ".join([*parts, topic] if topic else parts), text, is_listed or bool(topic)
+
+
+def _find_by_topic(text: str, pages: Sequence[Page], work: Work) -> tuple[Sequence[Page], str]:
+    """Return the pages that a text names or asks about, with their topic; all pages and "" if it does neither."""
+    _, text = _read_limit(text)
+    for pattern in (*(pattern for _, pattern in _REQUESTS), _COUNTED):
+        text = pattern.sub(" , ", text)
+    if not (about := ABOUT.search(text)):
+        topic = topic_of(text)
+        matches = find_named_pages(text, pages) or find_pages_with(topic, pages)
+        names = words(" ".join(f"{page.title} {slug(page)} {page.site}" for page in matches))
+        name = " ".join(word for word in topic.split() if words(word) & names and read_terms(word).terms)
+        return (matches, name) if name else (pages, "")
+    topic = topic_of(text[about.end() :]) or (topic_of(text[: about.start()]) if is_chinese(text) else "")
+    if not topic:
+        return pages, ""
+    found = {page.url_hash for page in find_pages_with(topic, pages)}
+    for passage in work.search(topic):
+        is_foreign = is_chinese(passage.text) != is_chinese(topic)  # and has no word of the topic
+        if is_foreign or words(topic) <= words(f"{passage.title} {passage.text}"):
+            found.add(passage.url_hash)
+    return [page for page in pages if page.url_hash in found], topic
 
 
 def _counts(pages: Sequence[Page]) -> dict[str, Any]:
@@ -162,7 +219,7 @@ def _rank_by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[
 
     def lines(pages: Sequence[Page]) -> list[str]:
         ordered = sorted(pages, key=lambda page: (value(page), page.url_hash), reverse=last)
-        return [f"{page.title or page.url} ({_format(value(page))[:10]})" for page in ordered[: _LIST_LENGTH // 2]]
+        return [f"{page.title or page.url} ({_format(value(page))[:10]})" for page in ordered[:_MAX_LIST]]
 
     return lines
 
@@ -181,12 +238,14 @@ _LISTS: Final[dict[str, Callable[[Sequence[Page]], list[str]]]] = {
     "list": lambda pages: [page.title or page.url for page in pages],
 }
 
+_RANKS: Final = frozenset({"newest", "oldest", "largest", "shortest"})
+
 STATISTICS: Final = Tool(
     "statistics",
     "Counts what the person's library holds: pages, sites, languages, words, chunks and the last import; names its"
-    " newest, oldest, largest and shortest pages; lists its sites or pages. It says nothing of what pages are about.",
+    " newest, oldest, largest and shortest pages; lists its sites or pages, also those about a topic or of a time.",
     "question",
-    "what is to be counted or listed, such as: number of pages; list of sites; newest page; largest page",
+    "what is to be counted or listed, such as: number of pages; list of sites; newest page; pages about tea",
     20.0,
     count_pages,
 )

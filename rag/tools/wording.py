@@ -32,8 +32,9 @@ _FRACTIONS: Final = {
 _SIMPLIFIED: Final = str.maketrans(
     "減負幾個換計請萬億兩點與總積為於塊漲價攝華氏數", "减负几个换计请万亿两点与总积为于块涨价摄华氏数"
 )
+MONEY_CODES: Final = "usd|eur|gbp|cny|rmb"
 _MONEY: Final = lazy_regex(
-    r"[$€£¥]|(?<=[\d万亿])(?:(?:美|欧|日|港)?元|英镑|人民币|块钱?)|(?<=\d) (?:dollar|euro|usd|eur|gbp|cny|rmb)s?\b",
+    r"[$€£¥]|(?<=[\d万亿])(?:(?:美|欧|日|港)?元|英镑|人民币|块钱?)|(?<=\d) (?:dollar|euro|" + MONEY_CODES + r")s?\b",
     re.IGNORECASE,
 )
 _RISE: Final = "(?:增长|增加|增多|上涨|上升|上浮|上调|提高|加价|涨价|涨)"
@@ -179,6 +180,7 @@ _FORMS: Final[tuple[tuple[str, str | Write], ...]] = (
     (r"倍(?!的)|再(?=[加减乘除])", ""),
     (r"\b(?:multiplied by|times)\b|乘以|乘上|乘|倍的|[×·✕]|(?<=\d) ?x ?(?=\d)", "*"),
     (r"\bdivided by\b|除以|[÷⁄]|(?<=[米里])每", "/"),
+    (r"\bper (?=[a-z]+ ?\*)", "/ "),
     (r"\bplus\b|加上|加(?!仑)", "+"),
     (r"\bminus\b|减去|减|[−–]", "-"),
 )

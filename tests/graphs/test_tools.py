@@ -18,7 +18,7 @@ from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.tools import describe_use
-from rag.types import Answer, Page, Passage
+from rag.types import Answer, Notice, Page, Passage
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import DEEP, Call, ChatServer, Reply
 from tests.support.quoting import make_quoter
@@ -197,6 +197,14 @@ def test_small_talk_calls_no_tool(runs: Runs) -> None:
     assert answer.text == "你好！" and requests[0].tools == []
     answer, _ = asked(runs, "thanks", "small_talk", [Reply("Down.", status=400)])
     assert answer.text == "You're welcome!"
+
+
+def test_hello_is_said_once_and_only_to_a_greeting(runs: Runs) -> None:
+    said = [asked(runs, text, "small_talk")[0].text for text in ("who are you", "what can you do?", "你能做什么？")]
+    assert said == [say(Notice("small_talk_help"), language) for language in ("en", "en", "zh")]
+    history = [("When did Mount Aso erupt?", "In 1953.")]
+    assert asked(runs, "ok", "small_talk", history=history)[0].text == said[0]
+    assert asked(runs, "thanks", "small_talk", history=history)[0].text == "You're welcome!"
 
 
 async def test_an_unknown_wish_gets_three_things_that_can_be_done(runs: Runs) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from rag.reasoning.questions import (
     MAX_CHARACTERS,
+    has_subject,
     is_about_conversation,
     is_third_language,
     question_problem,
@@ -199,3 +200,13 @@ def test_one_word_more_is_a_subject(text: str) -> None:
 def test_long_questions_are_read_whole() -> None:
     assert not is_about_conversation("did you ask what I said " * 150 + "about fees")
     assert not is_about_conversation("我们刚才你说了" * 500 + "退款")
+
+
+@pytest.mark.parametrize("text", ["give me more", "Where does this come from?", "你确定吗？", "继续"])
+def test_a_message_of_small_words_has_no_subject(text: str) -> None:
+    assert not has_subject(text)
+
+
+@pytest.mark.parametrize("text", ["And in 2020?", "and in kg?", "what is it used for?", "那北京呢？", "他是谁？"])
+def test_a_short_follow_up_may_have_a_subject(text: str) -> None:
+    assert has_subject(text)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rag.errors import ToolError
-from rag.tools.calculator import TOOL, expression_of
+from rag.tools.calculator import TOOL, can_calculate, expression_of
 from rag.tools.tool import Work
 
 WORK = Work("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), lambda _: "")
@@ -72,6 +72,8 @@ WORK = Work("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), 
         ("fifteen percent of two hundred and forty", "15% * 240 = 36"),
         ("How much is an 18% tip on $64.50?", "18% * 64.50 = 11.61"),
         ("increase 240 by 15%", "240 + 15% = 276"),
+        ("$390 per hour * 15 hours", "390 / hour * 15 hours = 5850"),
+        ("60 km per hour * 2 hours", "60 km / hour * 2 hours = 120 km"),
         ("what is 20% off 80", "80 - 20% = 64"),
         ("two thirds of ninety", "(2 / 3) * 90 = 60"),
         ("divide 240 by 15", "240 / 15 = 16"),
@@ -135,6 +137,20 @@ def test_what_cannot_be_worked_out(said: str, code: str) -> None:
     with pytest.raises(ToolError) as caught:
         TOOL.run(said, WORK)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "text", ["100 dollars in euros", "300美元等于多少人民币", "100 usd to eur", "how many yen are 5 euros"]
+)
+def test_currencies_have_no_rates(text: str) -> None:
+    assert can_calculate(text)
+    with pytest.raises(ToolError, match="no exchange rates"):
+        TOOL.run(text, WORK)
+
+
+@pytest.mark.parametrize("text", ["my wifi password is 1234", "and in kg?", "300美元等于多少", "all 100 dollars"])
+def test_a_text_without_an_expression_is_not_calculated(text: str) -> None:
+    assert not can_calculate(text)
 
 
 def test_the_longest_in_a_text_is_worked_out() -> None:

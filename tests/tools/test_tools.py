@@ -10,10 +10,11 @@ import pytest
 from rag.errors import ToolError
 from rag.locales import sentences
 from rag.tools import TOOLS
+from rag.tools.calendar_day import can_answer
 from rag.tools.code import can_isolate
 from rag.tools.tool import Work
 from rag.types import Page
-from tests.support.answering import TEA, passage
+from tests.support.answering import BRIDGE, TEA, passage
 
 
 def page(number: int, title: str, **of: object) -> Page:
@@ -46,6 +47,8 @@ def run(name: str, said: str, work: Work = WORK) -> str:
     ("said", "told"),
     [
         ("what time is it", "It is Monday, 23 November 2026, 07:30 (UTC+0000)."),
+        ("What time is it in New York right now?", "It is Monday, 23 November 2026, 02:30 (UTC-0500) in New York."),
+        ("东京现在几点", "东京现在是2026年11月23日（星期一）16:30 (UTC+0900)。"),
         ("how many days until Christmas?", "Friday, 25 December 2026 is in 32 days."),
         (
             "days between 1 March 2026 and 5 May 2026",
@@ -70,10 +73,28 @@ def test_dates(said: str, told: str) -> None:
     assert run("date", said) == told
 
 
-@pytest.mark.parametrize("said", ["how many days until 30 February 2027?", "9999-12-31 plus 99999 years"])
+@pytest.mark.parametrize("said", ["days until 30 February 2027?", "9999-12-31 plus 99999 years", "when is Easter 2027"])
 def test_a_day_that_is_not_there(said: str) -> None:
     with pytest.raises(ToolError):
         run("date", said)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_answered"),
+    [
+        ("what's the date?", True),
+        ("现在几点了", True),
+        ("what time is it in tokyo", True),
+        ("how many days until 30 February 2027?", True),
+        ("days until New Year", True),
+        ("when is Easter", False),
+        ("when is Easter 2027", False),
+        ("距离春节还有几天", False),
+        ("what time does the shop in Tokyo close?", False),
+    ],
+)
+def test_a_date_that_is_not_in_a_calendar_is_left_to_the_pages(text: str, is_answered: bool) -> None:
+    assert can_answer(text) is is_answered
 
 
 def test_what_a_library_holds_is_counted() -> None:
@@ -86,6 +107,52 @@ def test_what_a_library_holds_is_counted() -> None:
     many = replace(WORK, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
     assert "- and 40 more\n\n50 pages" in run("statistics", "list all pages", many)
     assert run("statistics", "how many", replace(WORK, pages=tuple)) == "No pages here."
+
+
+LIBRARY = replace(
+    WORK,
+    pages=lambda: [
+        page(1, "Bridges of Aso", published="2019-05-01"),
+        page(2, "Tea from Hangzhou"),
+        page(3, "Green tea"),
+        page(4, "Drinks", published="2024-02-03"),
+    ],
+    search=lambda query: [replace(passage(4, "Iced tea keeps for a day."), url_hash="h4"), passage(1, BRIDGE)],
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "part", "titles"),
+    [
+        ("how many words does the Aso page have?", "Aso", ["Bridges of Aso"]),
+        ("And the Hangzhou page?", "Hangzhou", ["Tea from Hangzhou"]),
+        ("what's in the tea pages?", "tea", ["Tea from Hangzhou", "Green tea"]),
+        ("which pages are about tea?", "tea", ["Tea from Hangzhou", "Green tea", "Drinks"]),
+        ("is there a page from 2019?", "from 2019", ["Bridges of Aso"]),
+        ("which pages are from 2026?", "from 2026", ["Tea from Hangzhou", "Green tea"]),
+    ],
+)
+def test_only_the_pages_that_are_asked_about_are_counted_and_listed(
+    request_: str, part: str, titles: list[str]
+) -> None:
+    listed, _, counts = run("statistics", request_, LIBRARY).rpartition("\n\n")
+    assert listed == "\n".join([f"Matching pages: {part}", "", *(f"- {title}" for title in titles)])
+    assert counts.startswith(f"{len(titles)} page{'s' * (len(titles) > 1)} from")
+
+
+def test_requests_about_all_pages_are_not_narrowed() -> None:
+    for request_ in ("how many pages did I add in 2026?", "which is the longest page?", "top 2 longest pages"):
+        assert "4 pages from 3 sites" in run("statistics", request_, LIBRARY)
+    assert run("statistics", "which pages are about coffee?", LIBRARY) == "No matching pages: coffee"
+    assert run("statistics", "有哪些关于咖啡的网页？", LIBRARY).startswith("符合条件的网页：咖啡\n\n- ")
+
+
+def test_as_many_pages_are_listed_as_are_asked_for() -> None:
+    many = replace(WORK, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
+    newest = run("statistics", "list the ten newest pages", many)
+    assert newest.startswith("Newest:") and newest.count("- P") == 10 and "Pages:" not in newest
+    assert run("statistics", "最长的三个网页", many).count("- P") == 3
+    assert run("statistics", "the newest pages", many).count("- P") == 5
 
 
 def test_the_headings_of_the_page_that_is_named() -> None:

@@ -35,11 +35,11 @@ from rag.graphs.answer.state import (
     removals,
 )
 from rag.graphs.answer.writing import failure_state, generate
-from rag.graphs.common import complete, prepare_graph, question_of, summarise, trace_step
+from rag.graphs.common import complete, prepare_graph, question_of, shorten_answers, summarise, trace_step
 from rag.models.usage import BUDGET_CODES
 from rag.patterns import lazy_regex
 from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
-from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
+from rag.reasoning.questions import has_subject, is_about_conversation, is_third_language, question_problem
 from rag.retrieval.scoped_search import LEG
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import record, step_note
@@ -82,21 +82,25 @@ async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Shorten the conversation if it is too long, and have a model complete the question if there is one.
 
-    Without one the question is unchanged, and is searched for with those before it.
+    Without one the question is unchanged, and is searched for with those before it; only old answers are shortened.
     """
     context, question, earlier = runtime.context, state["question"], state["messages"][:-1]
-    budget, memory = context.budget, context.options.memory_scope
-    summary, removed = await summarise(earlier, state.get("summary", ""), context.condenser, budget, memory, budget.end)
-    update = LoopState(summary=summary, messages=removed)
+    budget, memory, condenser = context.budget, context.options.memory_scope, context.condenser
+    summary, removed = state.get("summary", ""), list[AnyMessage]()
+    if condenser:
+        summary, removed = await summarise(earlier, summary, condenser, budget, memory, budget.end)
+    update = LoopState(summary=summary, messages=removed if condenser else shorten_answers(earlier, memory))
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
     history = exchanges_of(earlier[len(removed) :])
-    standalone = await complete(question, history, summary, context.condenser, budget, memory=memory, spare=budget.end)
+    standalone = await complete(question, history, summary, condenser, budget, memory=memory, spare=budget.end)
     if not standalone:
         exchanges = history or exchanges_of(earlier)  # their words are a better search than a summary
         before = questions_before(exchanges[memory.begins(exchanges) :])
-        return {**update, "before": before}, step_note("followed", before=before)
-    update["messages"] = [*removed, human_message(question, standalone, state["messages"][-1].id)]
+        if has_subject(question) or not before:
+            return {**update, "before": before}, step_note("followed", before=before)
+        update["before"], standalone = before[:-1], before[-1]
+    update["messages"] = [*update["messages"], human_message(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})
     decision = "stands_alone" if standalone == question else "condensed"
     return {**update, "standalone": standalone}, step_note(decision, question=standalone)

@@ -14,17 +14,12 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, blank_fields
+from rag.graphs.common import Conversing, blank_fields, summary_messages
 from rag.models.usage import CallBudget
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import (
-    SUMMARY_OF,
-    Memory,
-    exchanges_of,
-    turns_of,
-)
+from rag.reasoning.history import Memory, exchanges_of, turns_of
 from rag.runs.options import RunOptions
 from rag.runs.serialization import NoticeRecord
 from rag.types import Passage, RunMode
@@ -150,14 +145,11 @@ def earlier_messages(state: LoopState, memory: Memory) -> list[AnyMessage]:
 
     Questions without an answer are omitted, since many services require questions and answers in turns.
     """
-    summary_messages: list[AnyMessage] = []
-    if summary := state.get("summary", ""):
-        summary_messages = [HumanMessage(SUMMARY_OF), AIMessage(summary)]
     turns = turns_of(state["messages"][:-1])
     recent = turns[memory.begins([turn.exchange for turn in turns]) :]
     messages = [message for turn in recent if turn.answered for message in turn.messages]
     shortened = ((HumanMessage if isinstance(m, HumanMessage) else AIMessage)(m.text[:MAX_TURN]) for m in messages)
-    return [*summary_messages, *shortened]
+    return [*summary_messages(state), *shortened]
 
 
 def is_long(state: LoopState, memory: Memory) -> bool:

@@ -31,6 +31,7 @@ from rag.models.usage import BUDGET_CODES
 from rag.reasoning import RESET, Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
+from rag.reasoning.history import exchanges_of
 from rag.reasoning.questions import is_third_language
 from rag.retrieval.answerable import DOUBT, IMPROBABLE, MIN_ANSWERED, REFUSE, SURE, combine_odds
 from rag.runs.serialization import notice_of, record, step_note
@@ -47,7 +48,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     is_unsure = state["run_mode"] == "deep" and not state["relevant"]
     refs = _select_best(state["found"]) if is_unsure else state["passages"]
     context, question = runtime.context, question_of(state)
-    passages = await read_passages(refs, context.passages_of)
+    passages = _skip_quoted(await read_passages(refs, context.passages_of), state, context)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
@@ -87,6 +88,18 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=composed
     )
     return update, detail | ({"reason": error.code} if error else {})
+
+
+def _skip_quoted(passages: list[Passage], state: LoopState, context: LoopContext) -> list[Passage]:
+    """Return the passages that no earlier answer quotes, if a follow-up asks its question again; all if none are left.
+
+    A chat model gets all of them.
+    """
+    again = state["standalone"] if context.reasoner.kind != "chat" else ""
+    answers = [one.answer for one in exchanges_of(state["messages"]) if again and one.meant == again]
+    quotes = ["".join(terms(quote)) for answer in answers for quote in strip_citations(answer).split("\n\n")]
+    texts = {passage.id: "".join(terms(passage.text)) for passage in passages} if quotes else {}
+    return [one for one in passages if not any(quote and quote in texts[one.id] for quote in quotes)] or passages
 
 
 async def _score_quotes(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> float:

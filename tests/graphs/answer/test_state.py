@@ -8,18 +8,20 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langgraph.graph.message import add_messages
 
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import ModelError
 from rag.graphs.answer.state import LoopState, earlier_messages, removals
+from rag.graphs.common import shorten_answers
 from rag.graphs.modes import MODES
 from rag.reasoning.history import Memory, exchanges_of, find_earlier_questions, human_message, messages_of
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
-from rag.types import Answer, Exchange
-from tests.support.answering import FakeRetriever, ScriptedReasoner, passage
+from rag.types import Answer, Exchange, Passage
+from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 
 FIRST, FOLLOW_UP = "How tall is the bridge in London?", "And in Paris?"
 
@@ -54,14 +56,19 @@ def ask(tmp_path: Path) -> Iterator[Any]:
     kept = Conversations(database, runs, checkpoints)
 
     def asked(
-        question: str, found: bool, answers: list[Any], within: str = "", forget: bool = False
+        question: str,
+        found: bool | list[Passage],
+        answers: list[Any],
+        within: str = "",
+        forget: bool = False,
+        kind: Any = "chat",
     ) -> tuple[str, Answer]:
-        retriever.default = [passage(1)] if found else []
+        retriever.default = found if isinstance(found, list) else [passage(1)] * found
         if forget:
             checkpoints.forget(within)
         one = kept.ask(
             TurnRequest(
-                *(Question(question, ("main",)), ScriptedReasoner(answers=answers), retriever),
+                *(Question(question, ("main",)), ScriptedReasoner(answers=answers, kind=kind), retriever),
                 conversation_id=within,
                 suggest=False,
             )
@@ -96,3 +103,36 @@ def test_so_it_is_over_several_questions(ask: Any) -> None:
     ask(FOLLOW_UP, False, [["x"]], talk)
     _, third = ask("And in Rome?", False, [["x"]], talk)
     assert find_earlier_questions(third.steps) == [FIRST, FOLLOW_UP]
+
+
+def test_without_a_model_long_answers_are_shortened_and_no_question_is_forgotten() -> None:
+    long = "It is 324 metres tall. " + "It has been painted many times since. " * 300
+    messages = messages_of([Exchange(f"Question {place}?", long) for place in range(4)])
+    for place, message in enumerate(messages):
+        message.id = str(place)
+    changes = shorten_answers(messages, Memory())
+    assert [(one.id, one.text) for one in changes] == [(place, "It is 324 metres tall.") for place in "13"]
+    left = add_messages(messages, changes)
+    assert [turn.question for turn in exchanges_of(left)] == [f"Question {place}?" for place in range(4)]
+    assert shorten_answers(left, Memory()) == shorten_answers(messages, Memory("buffer")) == []
+
+
+def test_a_long_answer_does_not_hide_the_first_question(ask: Any) -> None:
+    long = "It is 324 metres tall [1]. " + "It has been painted many times since. " * 300
+    talk, _ = ask(FIRST, True, [[long]])
+    for question in (FOLLOW_UP, "And in Rome?"):
+        ask(question, True, [[long]], talk)
+    _, last = ask("And in Oslo?", True, [[long]], talk)
+    assert find_earlier_questions(last.steps) == [FIRST, FOLLOW_UP, "And in Rome?"]
+
+
+@pytest.mark.parametrize("more", ["go on", "Where does this come from?", "还有更多吗"])
+def test_a_follow_up_without_a_subject_asks_the_question_before_again_for_other_passages(ask: Any, more: str) -> None:
+    talk, _ = ask(FIRST, True, [["It is tall [1]."]])
+    ask(FOLLOW_UP, True, [["Mount Aso erupted in 1953. [1]\n\nIt is tall. [2]"]], talk)
+    _, answer = ask(more, [passage(1), passage(2, BRIDGE)], [["It was opened in 1932 [1]."]], talk, kind="extractive")
+    assert (answer.standalone, [one.id for one in answer.passages]) == (FOLLOW_UP, ["p2"])
+    _, last = ask(more, [passage(1)], [["It erupted [1]."]], talk, kind="extractive")
+    assert (last.standalone, [one.id for one in last.passages]) == (FOLLOW_UP, ["p1"])
+    _, other = ask("And in Rome?", True, [["It erupted [1]."]], talk)
+    assert (other.standalone, find_earlier_questions(other.steps)) == ("", [FIRST, FOLLOW_UP, FOLLOW_UP, FOLLOW_UP])
