@@ -21,7 +21,7 @@ LEASE = 1.0
 
 @pytest.mark.slow
 def test_three_workers_that_die_and_stall_import_what_one_does(
-    tmp_path: Path, place: Path | str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(7)
     with ExitStack() as stack:
@@ -30,7 +30,7 @@ def test_three_workers_that_die_and_stall_import_what_one_does(
         timed_run(tmp_path / "whole", site)
 
         def begin() -> ImportProcess:
-            return stack.enter_context(ImportProcess(tmp_path, site, server.url, place, LEASE))
+            return stack.enter_context(ImportProcess(tmp_path, site, server.url, postgres_url, LEASE))
 
         first = begin()
         first.begins()
@@ -44,7 +44,7 @@ def test_three_workers_that_die_and_stall_import_what_one_does(
         last = begin()
         last.begins()
         last.ends()
-        found = items(tmp_path, place)
+        found = items(tmp_path, postgres_url)
         assert all(item.result is not None for item in found)
         assert len({item.url for item in found}) == len(found)
         assert fates(found, site) == expected(site)

@@ -278,7 +278,7 @@ def test_nothing_to_retry_leaves_the_job_as_it_is(jobs: Jobs) -> None:
     assert jobs.job(job.id).finished_at == job.finished_at
 
 
-BROKEN = "Le cafÃ© de la forÃªt est fermÃ© le dimanche, aprÃ¨s le marchÃ©, et l\u2019Ã©tÃ© aussi. "
+BROKEN = "武汉长江大桥于一九五五年九月动工，一九五七年十月建成通车。".encode().decode("gb18030", "ignore")
 
 
 def held_job(jobs: Jobs, page_server: PageServer) -> str:
