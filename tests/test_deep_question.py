@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks import deep_question, report
 from rag.app import App, Question, RunOptions
 from rag.conversations.conversations import TurnHandle, TurnView
-from rag.evaluation.cases import CLASSIC, Setting
 from rag.evaluation.evidence import context_recall
 from rag.types import Answer
 from tests.support.deep_question import QUESTION, case, deep_app
@@ -102,16 +99,3 @@ def waiting(app: App, asked: TurnHandle) -> TurnView:
         assert time.monotonic() < until
         time.sleep(0.02)
     return turn
-
-
-def test_each_way_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(report, "OUT", tmp_path)
-    monkeypatch.setattr(deep_question, "WAYS", (CLASSIC, Setting("research")))
-    assert deep_question.main(["--json"]) == 0
-    rows = {row[""]: row for row in json.loads(capsys.readouterr().out)["rows"]}
-    assert len(rows) == 4
-    ahead, behind = rows["research, scripted model"], rows["classic, scripted model"]
-    for column in ("context_recall", "answer_correctness"):
-        assert float(ahead[column]) > float(behind[column])
