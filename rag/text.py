@@ -269,13 +269,15 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
 
 def _find_sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
     cased = _is_cased(text[start : min(stop, start + 20_000)])
+    heading = HEADING.match(text, start)  # of the line: "### 5. Prune hard" is one
     for match in _END.finditer(text, start, stop):
         at = match.end()
         if match["line"]:
+            heading = HEADING.match(text, at)
             if _ends_at_newline(text, start, match.start(), at, stop):
                 yield at
-        elif HEADING.match(text, text.rfind("\n", start, match.start()) + 1 or start):
-            continue  # a heading is one line: "5. Prune hard"
+        elif heading:
+            continue
         elif match["within"] is not None:
             yield from (ellipsis.end() for ellipsis in _ELLIPSIS.finditer(text, match.start(), at))
         elif match["zh"] or not _is_inner_period(text, start, match, cased):

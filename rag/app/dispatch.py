@@ -169,9 +169,8 @@ class Dispatcher:
             routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
         else:
             routed = await self._router.ask(question.text, model, attached=attached)
-        unusable = [route for route, can_read in _READERS.items() if not can_read(question.text)]
-        if routed.by == "classifier" and routed.route in unusable:
-            routed = self._router.route(question.text, attached=attached, without=unusable)
+        if routed.by == "classifier" and routed.route in _READERS:
+            routed = await asyncio.to_thread(self._leave_unusable, routed, question.text, attached)
         if routed.by != "classifier" or routed.route not in ("unknown", "small_talk"):
             return routed
         is_ask = bool(run.history) and routed.confidence < _MIN_CONFIDENCE
@@ -179,6 +178,11 @@ class Dispatcher:
             found = await asyncio.to_thread(self._searcher(question, run).search, question.text)
             is_ask = isinstance(found, CachedEvidence) or found.answerable >= SURE
         return replace(routed, route="ask") if is_ask else routed
+
+    def _leave_unusable(self, routed: Routed, text: str, attached: bool) -> Routed:
+        """Return the next likely route if the tool of this one can't read the text."""
+        unusable = [route for route, can_read in _READERS.items() if not can_read(text)]
+        return self._router.route(text, attached=attached, without=unusable) if routed.route in unusable else routed
 
     def _apply_wishes(self, question: Question, routed: Routed, wishes: InlineOptions) -> Question:
         """Return the question with its route, and with the wishes of the message."""

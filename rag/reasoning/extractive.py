@@ -114,9 +114,9 @@ class Sentence:
     beside: frozenset[int]
     in_page: str
 
-    @property
-    def marked_text(self) -> str:
-        return "\n\n".join(f"{line} [{self.passage + 1}]" for line in self.quoted.lines)
+    def cite(self, number: int) -> str:
+        """Return the lines of the quote, each with this citation mark."""
+        return "\n\n".join(f"{line} [{number}]" for line in self.quoted.lines)
 
     def line(self, passages: Sequence[Passage]) -> Line:
         """Return the sentence as input for the reader."""
@@ -179,7 +179,7 @@ class ExtractiveReasoner:
         """
         sentences, separator = self.select(question, passages), ""
         while (sentence := await asyncio.to_thread(next, sentences, None)) is not None:
-            yield separator + sentence.marked_text
+            yield separator + sentence.cite(sentence.passage + 1)
             separator = "\n\n"
 
     def distil(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
@@ -245,11 +245,7 @@ class ExtractiveReasoner:
             quote for quote in quotes if quote.quoted.text not in seen and any(map(is_statement, quote.quoted.lines))
         ]
         seen.update(quote.quoted.text for quote in new)
-        return [
-            (number, "\n\n".join(f"{line} [{number}]" for line in quote.quoted.lines))
-            for quote in new
-            for number in (numbers[quote.passage],)
-        ]
+        return [(numbers[quote.passage], quote.cite(numbers[quote.passage])) for quote in new]
 
     def _filter_near(self, question: str, sentences: list[Sentence]) -> list[Sentence]:
         if not question or self._meaning is None or not sentences:
