@@ -144,7 +144,7 @@ def test_what_cannot_be_worked_out(said: str, code: str) -> None:
 )
 def test_currencies_have_no_rates(text: str) -> None:
     assert can_calculate(text)
-    with pytest.raises(ToolError, match="no exchange rates"):
+    with pytest.raises(ToolError, match="No exchange rates"):
         TOOL.run(text, WORK)
 
 
