@@ -1,6 +1,6 @@
-"""The app: `streamlit run main.py` serves it, with the security headers, and draws it.
+"""The entry point: `streamlit run main.py` serves the app and draws its pages.
 
-Streamlit imports this file once to find `app` and runs it again for every tab.
+Streamlit imports this file once to find `app`, then runs it for every tab, again on each rerun.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rag.ui.shell import draw_shell, report_unexpected
 
 
 def settings() -> Settings:
-    """Return the settings, or the defaults if one is invalid; the page then says which."""
+    """Return the settings, or the defaults if a setting is invalid; the page then shows which."""
     with suppress(RagError):
         return load_settings()
     return Settings.model_construct()
@@ -37,14 +37,14 @@ def settings() -> Settings:
 
 @asynccontextmanager
 async def serving(_: st.App) -> AsyncIterator[None]:
-    """Load models early, as soon as the server starts."""
+    """Open the app in a background thread as soon as the server starts."""
     threading.Thread(target=open_early, name="opening", daemon=True).start()
     yield
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    # Else Streamlit uses the folder pages/ for its older navigation until the first visitor has drawn ours,
-    # and shows that visitor a page without its frame.
+    # Otherwise Streamlit builds its legacy navigation from pages/ until ours is drawn for the first time,
+    # and the first visitor sees a page without its frame.
     PagesManager.uses_pages_directory = False
     let_runs_end()
     begin_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,4 +1,4 @@
-"""Add pages: links, a whole site, files or the sample pages, and the import that follows."""
+"""Add pages: from links, a website, files, samples or a web search, with the progress of the import."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def draw() -> None:
         st.info(label("role_adds_nothing", language), icon=":material/visibility:")
         return
     job_id = st.query_params.get("job", "")
-    # Always drawn, or uploads in progress are lost when something above the uploader appears or goes.
+    # Always drawn: uploads in progress are lost if an element above the uploader appears or disappears.
     with st.container(key="job-area"):
         if job_id:
             _draw_job(app, library, job_id, language)
-    place = st.container()  # the tabs are drawn above the options that they need
+    place = st.container()  # filled last: the tabs need the options, but appear above them
     options = _draw_options(app, language)
     tabs = _TABS if app.imports.web_search else _TABS[:-1]
     names = [label(f"add_tab_{name}", language) for name in tabs]
-    # Sent to the server, or the choice is lost whenever an import above the tabs appears or goes.
+    # on_change keeps the selected tab on the server; otherwise an import that appears above resets it.
     links, site, files, samples, *web = place.tabs(names, key="add-tabs", on_change="rerun")
     with links:
         _draw_links(app, library, options, language)
@@ -84,7 +84,7 @@ def _draw_job(app: App, library: str, job_id: str, language: Language) -> None:
 
 
 def _ask(app: App, library: str, question: str) -> None:
-    """Ask in a new conversation, and open it."""
+    """Ask in a new conversation and open it."""
     if start(app, library, question, conversation=""):
         go("chat", conversation=session().conversation)
 
@@ -126,7 +126,7 @@ def _draw_links(app: App, library: str, options: _Options, language: Language) -
         )
         _start(job_id)
     with st.expander(label("bookmarklet", language), icon=":material/bookmark_add:", type="compact"):
-        # page.js makes a bookmark of this link, with the app's address in it.
+        # page.js turns this link into a bookmarklet with the app's URL.
         st.markdown(label("bookmarklet_lead", language, link=f"[{label('bookmarklet_name', language)}](#bookmarklet)"))
 
 
@@ -166,7 +166,7 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
 
 
 def _draw_stored_files(app: App, library: str, language: Language) -> None:
-    """Offer to read uploads again that gave no page when files were read in an older way."""
+    """Offer to read files again that gave no page, but that this version reads differently."""
     count = jobs_of(app).count_unread_files(library)
     if not count:
         return
@@ -183,12 +183,12 @@ def _draw_samples(app: App, library: str, options: _Options, language: Language)
 
 
 def _round() -> int:
-    """Return the number of imports started in this tab, part of widget keys so that box and uploader reset."""
+    """Return the number of imports started in this tab; as part of widget keys it resets the box and the uploader."""
     return int(st.session_state.get("add-round", 0))
 
 
 def _start(job_id: str | None) -> None:
-    """Show the import that was started, if there is one."""
+    """Show the import, if one was started, and reset the forms."""
     if job_id is None:
         return
     st.session_state["add-round"] = _round() + 1

@@ -30,10 +30,10 @@ def draw() -> None:
     if not conversation or not turns:
         draw_start(app, library, language)
         return
-    show_place(conversation.id, turns)  # before anything can be clicked: a click ends the scrolling
+    show_place(conversation.id, turns)  # before there is anything to click: a click stops the scrolling
     draw_head(app, conversation, turns, language)
     newest = draw_turns(app, library, turns, language)
-    running = newest if answer_of(app, library, newest) is None else None  # its own polls see it end
+    running = newest if answer_of(app, library, newest) is None else None  # polls for its own end
     if running is None:
         watch(app, newest)
     with st.bottom:

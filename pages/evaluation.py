@@ -1,4 +1,4 @@
-"""Evaluation: did a change help? Question sets, runs, comparisons, and one question under two settings."""
+"""Evaluation: question sets, runs, comparisons, judge labels, and one question under two settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Library: the pages of a library in a table, one of them in detail, and their maintenance."""
+"""Library: its pages as a table or map, the details of one page, and maintenance."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def draw() -> None:
 
 
 def _load_page(app: App, library: str) -> Page | None:
-    """Return the page in the address, with its text; an alias of its address counts as well."""
+    """Return the page selected in the URL, with its text; the hash of an alias selects it as well."""
     url_hash = st.query_params.get("page", "")
     if not url_hash:
         return None

@@ -49,7 +49,7 @@ def _draw_empty(language: Language) -> None:
 
 
 def _draw_box(language: Language) -> str:
-    """Draw the box with its button; return the query, which the address keeps."""
+    """Draw the search box and its button; return the query, which is kept in the URL."""
     if st.session_state.get("searched") != (find := st.query_params.get("find", "")):
         st.session_state["searched"] = st.session_state["search-text"] = find
     with (

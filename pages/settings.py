@@ -1,4 +1,4 @@
-"""Settings: components in use and how to change them, the chat model of this browser, tests."""
+"""Settings: the chat model of this browser, memory, prompts, and the components in use."""
 
 from __future__ import annotations
 
