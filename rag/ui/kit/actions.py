@@ -1,4 +1,4 @@
-"""Actions and checks whose failure shows as one sentence while the page stays, and deletions with their undo."""
+"""Actions and checks that show a failure as one sentence on the page, and deletions with undo."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNDO, _RESTORING = "removal", "restoring"
 
 
 def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
-    """Run `action`; its failure, or else `done`, is shown when the page is drawn next. Return whether it succeeded."""
+    """Run `action` and return whether it succeeded; the next draw of the page shows its error, or else `done`."""
     try:
         action()
     except RagError as error:
@@ -35,7 +35,7 @@ def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
 
 
 def attempt_here(action: Callable[[], object], language: Language) -> bool:
-    """Run `action` and show a failure in place, below the field that is wrong. Return whether it succeeded."""
+    """Run `action` and return whether it succeeded; an error is shown in place, such as below an invalid field."""
     try:
         action()
     except RagError as error:
@@ -45,12 +45,12 @@ def attempt_here(action: Callable[[], object], language: Language) -> bool:
 
 
 def draw_failure(notice: Notice, language: Language) -> None:
-    """Show the sentence of a failure in place."""
+    """Show an error's sentence in place."""
     st.error(escape_line(say(notice, language)), icon=":material/error:")
 
 
 def unless_away(ask: Callable[[], T]) -> T | None:
-    """Return the database's result; None while it is away, which the top of the page says."""
+    """Return the result of `ask`; None while the database is unreachable, which the top of the page shows."""
     try:
         return ask()
     except StoreAwayError:
@@ -58,7 +58,7 @@ def unless_away(ask: Callable[[], T]) -> T | None:
 
 
 def draw_notice(check: Callable[[], Notice], language: Language) -> bool:
-    """Run `check` and show its sentence. Return whether it succeeded."""
+    """Run `check`, show its notice or error, and return whether it succeeded."""
     try:
         notice = check()
     except RagError as error:
@@ -71,7 +71,7 @@ def draw_notice(check: Callable[[], Notice], language: Language) -> bool:
 def confirm_removal(
     app: App, library: str, pages: Sequence[Page], language: Language, key: str, after: Callable[[], object] = bool
 ) -> None:
-    """Draw a dialog with the pages and a button that deletes them; then `after` is called."""
+    """Draw a dialog that lists the pages and, once confirmed, deletes them and calls `after`."""
 
     @st.dialog(label_count("page_remove_title", "pages_remove_title", len(pages), language))
     def ask() -> None:
@@ -89,7 +89,7 @@ def confirm_removal(
 
 
 def draw_decision(words: str, key: str, language: Language, *, disabled: bool = False) -> bool:
-    """Draw Cancel and the red button of a dialog that deletes; return whether the latter was clicked."""
+    """Draw Cancel and the red button of a delete dialog; return whether the red one was clicked."""
     with st.container(horizontal=True, horizontal_alignment="right", key=f"danger-{key}", gap="small"):
         if st.button(label("dialog_cancel", language), key=f"cancel-{key}"):
             st.rerun()
@@ -97,7 +97,7 @@ def draw_decision(words: str, key: str, language: Language, *, disabled: bool = 
 
 
 def _delete_pages(app: App, library: str, url_hashes: Sequence[str]) -> None:
-    """Delete pages, and offer Undo when the page is drawn next."""
+    """Delete pages and offer Undo on the next draw of the page."""
     token = app.removals.remember(library, url_hashes)
     app.remove_pages(library, url_hashes)
     st.session_state[_UNDO] = (token, library, len(url_hashes))
@@ -122,12 +122,12 @@ def draw_undo(app: App, library: str, language: Language) -> None:
 
 
 def _restore(app: App, token: str) -> None:
-    """Import the deleted pages again, and follow the import. Raises StoreError."""
+    """Re-import the deleted pages and follow the import. Raises StoreError."""
     job_id = app.removals.undo(token, person_id())
     st.session_state[_RESTORING] = job_id
     set_param("job", job_id)
 
 
 def restores(job_id: str) -> bool:
-    """Return whether an import is the undo of this tab's last deletion."""
+    """Return whether an import undoes this tab's last deletion."""
     return bool(job_id) and st.session_state.get(_RESTORING) == job_id

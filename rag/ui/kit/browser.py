@@ -1,7 +1,7 @@
-"""The browser of a tab: its opaque random id in a session cookie, and its scripts.
+"""The browser behind a tab: its opaque random id in a session cookie, and the scripts that it runs.
 
-A script is a constant text: the Content-Security-Policy has its digest, and the browser runs no other. All code is sent
-once, with the page that is opened; it reads its input from the data of a script's element.
+Scripts are constants: the Content-Security-Policy has their digests, and the browser runs no others. All code is sent
+once, with the page; it reads its input from the data attributes of a script element.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def browser_id() -> str:
 
 
 class BrowserCookie:
-    """ASGI middleware that gives each browser its id with the page, before the page opens its socket.
+    """ASGI middleware that sets a browser's id cookie with the page, before the page opens its WebSocket.
 
-    Only pages carry it: scripts and styles may be in caches that several people share. `SecurityHeaders`, which runs
-    before it, adds Secure behind TLS.
+    Only pages set it, since scripts and styles may be in shared caches. `SecurityHeaders`, the outer middleware, adds
+    Secure behind TLS.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -76,12 +76,13 @@ def _valid(value: str) -> str:
 
 
 def tell_browser(key: str, **values: str) -> None:
-    """Send the browser labels and ids of the app's own; the same ones again have no effect.
+    """Send the app's labels and ids to the browser; sending the same values again has no effect.
 
-    `language` is that of the document, `skip` the label of the link past the sidebar to the newest answer, `upload`
-    that of the button which chooses files, `copied` the message after an answer was copied. `show` is the class of the
-    element to scroll to, or `end`; it stays in view while the page grows, until the person scrolls or types. `source`
-    is the open source, or empty, and `name` the label of its panel.
+    `language` is the document's language; `skip` labels the link past the sidebar to the newest answer, `upload` the
+    button that selects files; `copied` is the message after an answer was copied, `keys` the list of shortcuts.
+    `offline` and `page_unknown` replace dialogs of Streamlit. `show` is the class of the element to scroll to, or
+    `end`; it stays in view while the page grows, until the user scrolls or types. `source` is the id of the open
+    source, or empty, and `name` the label of its panel.
     """
     data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in values.items())
     with st.container(key=f"told-{key}"):

@@ -1,7 +1,4 @@
-"""An import: its progress, as a bar or a sentence, and the card that follows it.
-
-The card has the pages, a quoted sentence of each, and questions that they answer.
-"""
+"""The progress of an import, and the card after it: its pages, a quote from each, and questions they answer."""
 
 from __future__ import annotations
 
@@ -28,8 +25,8 @@ _STAGES: tuple[Stage, ...] = get_args(Stage)
 _STATUSES: tuple[IngestStatus, ...] = get_args(IngestStatus)
 _MAX_NAMES = 3
 _LONGEST_NAME = 60
-_CARD_PAGES: Final = 5  # pages; the others are collapsed
-_CARD_WISHES: Final = 3  # summaries, offered if no question is known
+_CARD_PAGES: Final = 5  # the others are collapsed
+_CARD_WISHES: Final = 3  # page summaries to offer if there are no questions
 _LONGEST_TITLE, _LONGEST_SENTENCE = 90, 260
 _POLL_SECONDS: Final = 0.5
 
@@ -45,12 +42,12 @@ def job_name(job: JobView, language: Language) -> str:
 
 
 def kind_key(job: Job) -> str:
-    """Return the key of the label that says what kind of import it is."""
+    """Return the label key of the kind of import."""
     return "job_kind_bulk" if job.bulk else f"job_kind_{job.kind}"
 
 
 def draw_progress(app: App, job: JobView, language: Language) -> None:
-    """Draw a bar with counts, pace and current sources; for a job that has ended, its summary."""
+    """Draw a progress bar with counts, rate and current sources, or the summary of a job that has ended."""
     if job.state in ("done", "cancelled"):
         st.markdown(label(f"job_{job.state}", language, summary=summary(job, language)))
         return
@@ -77,7 +74,7 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
 def _progress_words(job: JobView, language: Language) -> str:
     key = "job_progress_found" if job.kind != "pages" and job.state == "running" else "job_progress"
     key = "job_progress_bulk" if job.bulk else key
-    rows = job.pages.get("failed", 0) + job.pages.get("held", 0)  # single pages, besides those of batches
+    rows = job.pages.get("failed", 0) + job.pages.get("held", 0)  # items of single pages; a bulk job counts batches
     parts = [label(key, language, done=f"{job.done - rows:,}", count=f"{job.total - rows:,}")]
     if job.state == "paused":
         return " · ".join([*parts, label("job_paused", language)])
@@ -89,7 +86,7 @@ def _progress_words(job: JobView, language: Language) -> str:
 
 
 def time_left(seconds: float, language: Language) -> str:
-    """Return a text like "about 4 min left", no more exact than an estimate can be."""
+    """Return a text like "about 4 min left", rounded, since it is an estimate."""
     if seconds < 50:
         return label("job_left_seconds", language, count=max(5, 5 * round(seconds / 5)))
     if seconds < 3600:
@@ -98,7 +95,7 @@ def time_left(seconds: float, language: Language) -> str:
 
 
 def outcome_of(job: Job, status: str) -> str:
-    """Return the name of an outcome: a page that was already saved differs from a re-checked one."""
+    """Return an outcome's name for labels: an unchanged page is `here`, except in a re-check."""
     return "here" if status == "unchanged" and job.kind != "recheck" else status
 
 
@@ -120,7 +117,7 @@ def draw_import_card(
     key: str,
     samples: Sequence[str] = (),
 ) -> None:
-    """Draw the card of these pages, nothing if none is left; a click on a question calls `ask` with it.
+    """Draw the card of these pages, nothing if all are deleted; a click on a question calls `ask` with it.
 
     `samples` are questions that these pages are known to answer.
     """

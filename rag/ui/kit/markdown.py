@@ -1,12 +1,12 @@
-"""Text as Streamlit Markdown: plain text that shows exactly itself, and text that a model wrote.
+"""Streamlit Markdown from plain text, shown literally, and from text that a model wrote.
 
-Streamlit's Markdown is CommonMark and GFM with additions, some of which apply to the parsed text, where a backslash no
-longer protects: icon and emoji shortcodes, bare links, arrows. These get a word joiner (U+2060, no width, no line
-break) inside the pattern.
+Streamlit's Markdown is CommonMark and GFM with extensions. Some apply after parsing, where backslash escapes no longer
+protect: icon and emoji shortcodes, bare links, arrows. A word joiner (U+2060, zero width, no line break) inside the
+pattern disables these.
 
-A model's text is parsed as Markdown (always the whole text so far, so that half a construct never shows as something
-else) and written again from the parsed tree: images are dropped, raw HTML is text, links remain only if they lead to
-the answer's sources, everything else is escaped. No result needs `unsafe_allow_html`. Page text is rendered by
+A model's text is parsed as Markdown (always the whole text so far, so that an incomplete construct never shows as
+something else) and rendered from the syntax tree: images are dropped, raw HTML is text, links remain only if they lead
+to the answer's sources, everything else is escaped. No result needs `unsafe_allow_html`. Page text is rendered by
 `rag.ui.kit.passages`.
 """
 
@@ -44,13 +44,13 @@ _MARKUP = frozenset("[]()<>`_~\\|!")
 _FIRST_SIGN = 0xE000
 _MAX_SIGNS = 0x1000
 _SIGN = lazy_regex("[\ue000-\uefff]")
-# Others show as plain text, since Streamlit draws some of them, such as mermaid and math.
+# Code in other languages shows as plain text, since Streamlit draws some, such as mermaid and math.
 _CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
 _CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}
 
 
 def escape(text: str) -> str:
-    """Return Streamlit Markdown that shows `text` literally; line breaks stay line breaks of the source."""
+    """Return Streamlit Markdown that shows `text` literally; line breaks stay as in the source."""
     text = strip_controls(text)
     text = _SHORTCODE.sub(":" + JOINER, text)
     text = _BARE_LINK.sub(lambda match: match[1] + JOINER, text)
@@ -73,12 +73,12 @@ def code_block(code: str, language: str = "text") -> str:
 
 
 def escape_line(text: str) -> str:
-    """Escape a title, label or name as `escape` does, with every run of white space as one space."""
+    """Escape a title, label or name like `escape`, and collapse white space to single spaces."""
     return escape(" ".join(text.split()))
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return `text` in up to `limit` characters, with an ellipsis in the middle if it is shortened."""
+    """Shorten `text` to `limit` characters, with an ellipsis in the middle."""
     if len(text) <= limit:
         return text
     head = (limit - 1) * 2 // 3
@@ -86,7 +86,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def web_link(text: str, url: str) -> str:
-    """Return a Markdown link that shows `text`, or only the text if `url` is no plain web address."""
+    """Return a Markdown link that shows `text`, or only the text if `url` is not a plain web URL."""
     caption = escape_line(text)
     if not _WEB_URL.fullmatch(url):
         return caption
@@ -101,7 +101,7 @@ def is_web_url(url: str) -> bool:
 class Doubtful:
     """A statement `text[start:end]` that is not fully supported, with a word to show after it and a tooltip.
 
-    A `partly` supported one keeps its marks.
+    `partly` selects the target, and so the style, of the word's link.
     """
 
     start: int
@@ -133,10 +133,10 @@ def answer_markdown(
 ) -> str:
     """Return a model's answer as Streamlit Markdown.
 
-    `urls` are its sources' addresses, `marks` the numbers of its citations, or a mapping of these to tooltips, fit for
-    a title of Markdown. A mark `[n]` becomes a link to the element `{anchor}-{n}` of the page. With `pending`, for an
-    answer in progress whose marks may change, each mark shows as a quiet badge. After each statement of `doubtful`, its
-    word links to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
+    `urls` are the URLs of its sources; `marks` are its citation numbers, or a mapping from these to tooltips that are
+    escaped for a Markdown title. A mark `[n]` becomes a link to the page's element `{anchor}-{n}`. With `pending`, for
+    an answer in progress whose marks may change, marks show as grey badges. After each `doubtful` statement, its word
+    links to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
     """
     tips = marks if isinstance(marks, Mapping) else dict.fromkeys(marks, "")
     rules = _Rules(frozenset(map(_key, urls)), tips, anchor, pending, tuple(doubtful))
@@ -144,21 +144,21 @@ def answer_markdown(
 
 
 def _insert_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
-    """Insert a sign of the private use area after each statement; Markdown leaves it in its place."""
+    """Insert a private-use character after each statement; the Markdown parser leaves it in place."""
     text = _SIGN.sub(" ", text)
     for place, doubt in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MAX_SIGNS]:
         marks = _MARKS.match(text, doubt.end)
         at = marks.end() if marks else doubt.end
-        if not marks:  # inside emphasis, whose end must not precede a letter, and inside a table's last cell
+        if not marks:  # stay inside emphasis, whose end must not precede a letter, and inside a table's last cell
             at = len(text[:at].rstrip("*_~| "))
         text = text[:at] + chr(_FIRST_SIGN + place) + text[at:]
     return text
 
 
 def _repair_bold(text: str) -> str:
-    """Move punctuation out of bold that touches a letter, or else CommonMark takes its stars for text.
+    """Move punctuation out of bold text next to a letter, where CommonMark would show the asterisks.
 
-    `**注意：**请看` becomes `**注意**：请看`; Chinese has no space between words.
+    `**注意：**请看` becomes `**注意**：请看`; Chinese has no spaces between words.
     """
     return "".join(part if place % 2 else _BOLD.sub(_move_out, part) for place, part in enumerate(_CODE.split(text)))
 
@@ -183,7 +183,7 @@ def _punctuation(text: str) -> str:
 
 
 def _parse(text: str) -> Sequence[SyntaxTreeNode]:
-    from markdown_it.tree import SyntaxTreeNode  # a tenth of a second, which the server's start does not need
+    from markdown_it.tree import SyntaxTreeNode  # takes 0.1 s, which would delay the server's start
 
     return SyntaxTreeNode(_parser().parse(text)).children
 
@@ -302,7 +302,7 @@ def _text(content: str, rules: _Rules) -> str:
 
 
 def _doubt(place: int, rules: _Rules) -> str:
-    """Return the word after a statement, in brackets, so that it is clear without its colour."""
+    """Return the word after a statement as a link, which has a border so as not to rely on colour."""
     if place >= len(rules.doubtful):
         return ""
     doubt = rules.doubtful[place]
@@ -312,7 +312,7 @@ def _doubt(place: int, rules: _Rules) -> str:
 
 def _link_marks(content: str, rules: _Rules) -> str:
     parts = _MARK.split(content)
-    # split alternates text and mark numbers; no space separates a mark from its statement.
+    # split alternates text and mark numbers; spaces before a mark are removed.
     last = len(parts) - 1
     return "".join(
         _mark(int(part), rules) if place % 2 else escape(part if place == last else part.rstrip(" "))

@@ -1,6 +1,6 @@
-"""The pages, their order, and links between them; the language of the screens.
+"""The pages, their order, navigation between them, and the UI language.
 
-The language is that of the switch, else of the address, else of the browser.
+The language is that of the switch, else of the URL, else of the browser.
 """
 
 from __future__ import annotations
@@ -69,24 +69,24 @@ def draw_manage(language: Language) -> None:
 
 
 def shared_links() -> str:
-    """Return the links that a bookmarklet or a share menu put into the address; they are shown, not added."""
+    """Return the links that a bookmarklet or a share menu put into the URL; they are shown, not added."""
     return " ".join(filter(None, (st.query_params.get(name, "") for name in SHARE_PARAMS)))[:_MAX_SHARED]
 
 
 def go(name: PageName, **params: str) -> None:
-    """Switch to another page. Does nothing where a page runs alone."""
+    """Switch to another page; do nothing if the page runs without the navigation."""
     params = {param: st.query_params[param] for param in ("library", "lang") if param in st.query_params} | params
     with contextlib.suppress(StreamlitAPIException):
         st.switch_page(_PAGES[name].file, query_params=params)
 
 
 def _browser_language() -> Language:
-    """Return the language that the browser asks for, English if it names none."""
+    """Return the browser's preferred language, English by default."""
     return choose_language(st.context.locale or "")
 
 
 def current_language() -> Language:
-    """Return the language to draw in, kept in the address if it differs from the browser's."""
+    """Return the UI language, kept in the URL if it differs from the browser's."""
     state = session()
     tag = state.language or st.query_params.get("lang", "")
     language = tag if tag in LANGUAGES else _browser_language()
@@ -96,7 +96,7 @@ def current_language() -> Language:
 
 
 def draw_language_switch(key: str) -> None:
-    """Draw the switch, which takes effect before anything else is drawn."""
+    """Draw the language switch; its callback takes effect before anything else is drawn."""
     language = current_language()
     st.session_state[key] = language
     st.segmented_control(

@@ -1,4 +1,4 @@
-"""Small parts drawn on several pages: page heads, empty states, SVG, times, names of languages and of strategies."""
+"""Small parts shared by several pages: page heads, empty states, tables, SVG, times and display names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLE = (
 
 
 def draw_page_head(title: str, lead: str) -> None:
-    """Draw a page's title and the sentence below it; both are labels, not external text."""
+    """Draw a page's title and lead; both must be labels, since they are not escaped."""
     with st.container(key="page-head", gap="xsmall"):
         st.markdown(f"# {title}", anchors=False)
         with st.container(key="page-lead"):
@@ -35,7 +35,7 @@ def draw_page_head(title: str, lead: str) -> None:
 
 
 def empty_state(title: str, lead: str) -> DeltaGenerator:
-    """Draw the title of an empty page; return the container for its content, which suggests the next step."""
+    """Draw the title and lead of an empty page; return the container, for the next steps."""
     middle = st.container(key="empty", horizontal_alignment="center")
     middle.markdown(f"# {title}", anchors=False)
     middle.markdown(lead)
@@ -43,7 +43,7 @@ def empty_state(title: str, lead: str) -> DeltaGenerator:
 
 
 def close(key: str) -> None:
-    """Close the popover `key`, which has `on_change`; only in callbacks, since these run before it is drawn."""
+    """Close the popover `key`, which must have `on_change`. Call it before the popover is drawn, as in a callback."""
     st.session_state[key] = False
 
 
@@ -54,18 +54,18 @@ def duration(ms: float, language: Language) -> str:
 
 
 def moment(iso: str) -> str:
-    """Return an ISO 8601 time as `2024-03-05 14:30` in the reader's time zone; empty stays empty."""
+    """Return an ISO 8601 time as `2024-03-05 14:30` in the browser's time zone; empty stays empty."""
     return to_local(datetime.fromisoformat(iso)).strftime("%Y-%m-%d %H:%M") if iso else ""
 
 
 def to_local(time: datetime) -> datetime:
-    """Return a time in the reader's time zone, if the browser sent it."""
+    """Return `time` in the browser's time zone; unchanged if that is unknown."""
     offset = st.context.timezone_offset
     return time if offset is None else time.astimezone(timezone(timedelta(minutes=-offset)))
 
 
 def language_name(tag: str, language: Language) -> str:
-    """Return `en` as "English" or “英文”; a tag without a name stays."""
+    """Return `en` as "English" or “英文”; other tags stay as they are."""
     if tag in ("en", "zh"):
         return label(f"language_{tag}", language)
     return tag or label("language_unknown", language)
@@ -80,9 +80,9 @@ def page_count(count: int, language: Language) -> str:
 
 
 def data_table(rows: Sequence[Mapping[str, Any]], **options: Any) -> Any:
-    """Draw `st.dataframe`; in the file that its button writes, no cell begins like a formula.
+    """Draw `st.dataframe` so that no cell of its CSV download starts a formula.
 
-    A word joiner before such a text is invisible, and makes a spreadsheet take it for text. Numbers stay.
+    An invisible word joiner before such text makes a spreadsheet treat it as text. Numbers stay unchanged.
     """
     safe = [{name: _defuse(value) for name, value in row.items()} for row in rows]
     return st.dataframe(safe, **options)
@@ -94,7 +94,7 @@ def _defuse(value: Any) -> Any:
 
 
 def short_source(source: str) -> str:
-    """Return a URL without its scheme and percent-encoding, or a file's name, as a reader recognises it."""
+    """Return a readable name: a URL without scheme and percent-encoding, or a file's name."""
     if source.startswith("file://"):
         return unquote(split_url(source).path).rpartition("/")[2]
     parts = split_url(source)
@@ -104,12 +104,12 @@ def short_source(source: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """Return the host of a web address, or the short name of any other source."""
+    """Return the host of a web URL, or the short name of any other source."""
     return (split_url(url).netloc if is_web_url(url) else "") or short_source(url)
 
 
 def strategy_name(name: str, language: Language, *, reranks: bool = True) -> str:
-    """Return the strategy's name; that of `rerank` says so if no reranker runs."""
+    """Return the strategy's display name; that of `rerank` says if no reranker runs."""
     key = f"strategy_{name}" if reranks or name != "rerank" else "strategy_rerank_off"
     return label(key, language) if key in sentences("en") else escape_line(name)
 
@@ -121,12 +121,12 @@ def metric_name(name: str, language: Language) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Return `text` as HTML that shows it literally, without control and direction marks."""
+    """Return `text` as HTML that shows it literally, without control characters and bidi marks."""
     return html.escape(_UNWANTED.sub("", text))
 
 
 def svg(width: int, height: int, title: str, content: str) -> str:
-    """Return a complete SVG, light or dark like the screen: `currentColor` is its ink, and `boxes` are inverted."""
+    """Return a complete SVG that adapts to dark mode: `currentColor` changes, and class `boxes` is inverted."""
     name = escape_html(title)
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{name}"'

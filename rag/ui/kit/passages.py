@@ -1,7 +1,7 @@
-"""The renderer for page text, with spans of it highlighted, and the spans of a question's words.
+"""The renderer of page text with highlighted spans, and the search for a question's words in it.
 
-Of the Markdown that extraction leaves, headings are bold, list items have bullets, and tables and code keep their form,
-so that a passage reads as it does in its page. Nothing else is read as Markdown.
+Of the Markdown that extraction leaves, headings become bold, list items get bullets, and tables and code keep their
+form, so that a passage looks as it does in its page. Everything else is escaped.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _COMMON = frozenset(
 _COMMON_HAN = frozenset("的了是在和与或吗呢吧啊几多少什么哪怎样如何为谁其应该可以能会要有个最被把就都而也请问")
 _ENDINGS = r"(?:s|es|ed|d|ing|ly)?"
 _ALONE = r"(?<![^\W_\u4e00-\u9fff])(?<!\d[.,:]){}(?![.,:]?\d)(?![^\W_\u4e00-\u9fff])"
-"""A number that is no part of another one, such as 6.20 or 1,600; a Chinese word may touch it."""
+"""The pattern of a number that is not part of another one, such as 6.20 or 1,600; it may touch Chinese words."""
 _NUMBER = lazy_regex(_ALONE.format(r"\d+(?:[.,:]\d+)*+"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A piece of text with the parts of it to highlight, as (start, end) in order, none empty."""
+    """Text with the non-empty spans to highlight, as (start, end) in order."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
 
     def cut(self, left: int, right: int) -> _Span:
-        """Return the piece from `left` to `right`, without the white space at its ends."""
+        """Return the part from `left` to `right`, stripped of white space."""
         text = self.text[left:right]
         left += len(text) - len(text.lstrip())
         return _Span(text.strip(), _clip(self.marks, left, left + len(text.strip())))
@@ -85,12 +85,12 @@ def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
 
 
 def text_height(text: str, pixels: int, characters: int, lines: int) -> int | Literal["content"]:
-    """Return the height of a text: short ones take the room they need, long ones scroll."""
+    """Return the height of a text's container: `content` for short text, else `pixels`, with scrolling."""
     return pixels if len(text) > characters or text.count("\n") > lines else "content"
 
 
 def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
-    """Yield `text`, `row` of a table, `code`, or `fence` around code, for each line; a text may start within code."""
+    """Yield `text`, `row` (of a table), `code` or `fence` for each line; the text may start inside a code block."""
     fences = [fence for line in lines if (fence := _FENCE.fullmatch(line.text))]
     opened = "```" if len(fences) % 2 and lines[0].text.startswith("…") and not fences[0][2].strip() else ""
     for line in lines:
@@ -123,7 +123,7 @@ def _line(line: _Span) -> str:
 
 
 def _code(lines: list[_Span]) -> str:
-    """Return a code block; if part of it is highlighted, which a block cannot show, its lines as text."""
+    """Return a code block, or plain lines if part of it is highlighted, which a code block cannot show."""
     if any(line.has_marks for line in lines):
         return "\\\n".join(filter(None, (line.cut(0, len(line.text)).markdown() for line in lines)))
     text = "\n".join(line.text for line in lines)
@@ -131,9 +131,9 @@ def _code(lines: list[_Span]) -> str:
 
 
 def _table(rows: list[_Span]) -> str:
-    """Return a Markdown table; rows without the rule under a header, as in a later part of a long table, as lines.
+    """Return a Markdown table, or plain lines without a delimiter row, as in a later part of a long table.
 
-    Only one of the first two rows can be the rule: a later row of dashes has empty cells.
+    Only one of the first two rows can be the delimiter row: a later row of dashes has empty cells.
     """
     rules = [place for place, row in enumerate(rows[:2]) if RULE.fullmatch(row.text)]
     rule = rules[-1] if rules else None
@@ -150,9 +150,9 @@ def _table(rows: list[_Span]) -> str:
 
 
 def term_spans(question: str, text: str) -> list[Span]:
-    """Return the spans of `text` with a content word of `question`, in order, none touching another.
+    """Return the spans of `text` that match content words of `question`, in order, merged if they touch.
 
-    Latin words match with their common endings, Chinese by pairs of characters, and numbers as a whole.
+    Latin words match with common endings, Chinese text by pairs of characters, and numbers as a whole.
     """
     texts = [term for term in dict.fromkeys(terms(question)) if not term.isdecimal() and not _is_common(term)]
     numbers = dict.fromkeys(_NUMBER.findall(question))
@@ -181,8 +181,10 @@ def _term_pattern(term: str) -> str:
 
 
 def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
-    """Return about `size` characters of `text` with the most of `spans`: its beginning, else from the latest sentence
-    on that keeps them."""
+    """Return the span of about `size` characters of `text` that has most of the words in `spans`.
+
+    It starts at the beginning of `text` or, if a later start has more, at the latest sentence that keeps them.
+    """
     if len(text) <= size:
         return 0, len(text)
     starts = [0, *(start for start, _ in split_sentences(text))]

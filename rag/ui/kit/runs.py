@@ -1,4 +1,4 @@
-"""Runs on the screen: one in progress, folded from its events; the steps of any, its usage, controls and notes."""
+"""Runs on the screen: the state of one in progress, built from its events, and steps, usage, controls and notes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-# Nodes that set up or store the state, without a decision that a reader would want to know.
+# Nodes that only set up or store state, without a decision worth showing.
 _HIDDEN = frozenset({"enter", "close"})
 
 
@@ -29,9 +29,9 @@ _HIDDEN = frozenset({"enter", "close"})
 class LiveRun:
     """The state of a run before event number `next_seq`.
 
-    `current` is the active node, or empty. `standalone` is a follow-up as understood. `plan` has the steps of a mode
-    that plans, `tree` the rows of Explore mode, `used` and `most` the usage and its limits, `waits` the requests to a
-    person, `route` the route of the message. `answer` is set once the run has ended.
+    `current` is the active node, or empty. `standalone` is the follow-up as a standalone question. `plan` has the steps
+    of a planned run, `tree` the rows of Explore mode, `used` and `most` the usage and its limits, `waits` the requests
+    to the user, `route` the route of the message. `answer` is set once the run has ended.
     """
 
     next_seq: int = 0
@@ -48,9 +48,9 @@ class LiveRun:
     answer: Answer | None = None
 
     def absorb(self, events: Iterable[Event]) -> None:
-        """Apply `events` in order; those that were applied before are skipped.
+        """Apply `events` in order, skipping those already applied.
 
-        Text of a nested graph is not part of the answer; its steps are shown.
+        Of a nested graph only steps are applied: its text is not part of the answer.
         """
         for event in events:
             if event.seq >= self.next_seq:
@@ -112,7 +112,7 @@ def draw_steps(answer: Answer, settings: Mapping[str, Any], language: Language, 
 
 
 def _parameters(settings: Mapping[str, Any]) -> str:
-    """Return `qwen-plus · temperature 0.7 · seed 3`: the model and the parameters that were chosen."""
+    """Return the model and the chosen parameters, e.g. `qwen-plus · temperature 0.7 · seed 3`."""
     parts = [f"{name} {settings[name]}" for name in ("temperature", *SAMPLING) if name in settings]
     return " · ".join([str(settings["model"]), *parts] if settings.get("model") else parts)
 

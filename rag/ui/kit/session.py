@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from rag.ui.kit.sources import Source
 
 _KEY = "pagelight"
-CONVERSATION = "conversation"  # its parameter in the address
+CONVERSATION = "conversation"  # its query parameter
 MODES: Final[tuple[RunMode, ...]] = ("fast", "deep", "research", "judge")
-"""Modes that a person chooses from; the others come from the route of a message."""
+"""Modes that a user can choose; the others follow from the route of a message."""
 NEED_MODEL: Final[tuple[RunMode, ...]] = ("deep", "judge")
-"""Modes that do little more than the first without a chat model."""
+"""Modes that add little to Fast without a chat model."""
 _WIDE = ("strategy", "libraries", "weights")
 
 
@@ -59,7 +59,7 @@ class Choices:
     stop: tuple[str, ...] = ()
 
     def options(self) -> dict[str, Any]:
-        """Return the chosen options as arguments of `RunOptions`."""
+        """Return the options that differ from the defaults, as arguments of `RunOptions`."""
         standard = Choices()
         return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}
 
@@ -72,9 +72,9 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The chosen scope; empty fields don't limit it. `pages` are url_hashes, dates the reader's days.
+    """The scope of a search; empty fields don't limit it. `pages` are url_hashes, dates days in the user's time zone.
 
-    `libraries` are searched besides the open one; `weights` are those of all libraries, 1 by default.
+    `libraries` are searched in addition to the open one; `weights` are those of all libraries, 1 by default.
     """
 
     pages: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Scope:
         return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name not in _WIDE)
 
     def without(self, name: str, value: str = "") -> Scope:
-        """Return this scope without one filter, or without one of its several values."""
+        """Return this scope without one filter, or without one of that filter's values."""
         current: Any = getattr(self, name)
         remaining: Any = getattr(Scope(), name)
         if isinstance(current, tuple) and value:
@@ -105,17 +105,17 @@ class Scope:
         return Scope(strategy=self.strategy, libraries=self.libraries, weights=self.weights)
 
     def filters_only(self) -> Scope:
-        """Return this scope's filters alone."""
+        """Return only this scope's filters."""
         return replace(self, strategy="", libraries=(), weights={})
 
     def plain(self) -> dict[str, Any]:
-        """Return the chosen scope as JSON values."""
+        """Return the non-empty fields as JSON values."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name)}
         return {name: value.isoformat() if isinstance(value, date) else value for name, value in values.items()}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Scope:
-        """Return the scope that `plain` returned, also after JSON."""
+        """Return the scope from the result of `plain`, also after a JSON round trip."""
         values: dict[str, Any] = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
         for name, value in values.items():
             if name in ("since", "until"):
@@ -125,7 +125,7 @@ class Scope:
         return cls(**values)
 
     def filters(self, minutes_behind: int = 0) -> Filters | None:
-        """Return a search's filters, None for none. `minutes_behind` is how far the reader's clock is behind UTC."""
+        """Return the filters of a search, if any. `minutes_behind` is how far the user's clock is behind UTC."""
         if not self.filter_count:
             return None
         return Filters(
@@ -138,7 +138,7 @@ class Scope:
         )
 
     def options(self, minutes_behind: int = 0) -> dict[str, Any]:
-        """Return the arguments for `App.search`; those not chosen are left to their defaults."""
+        """Return the arguments for `App.search`, without those left at their defaults."""
         weights = dict(self.weights) if self.libraries else {}
         arguments = {
             "strategy": self.strategy,
@@ -150,7 +150,7 @@ class Scope:
 
 
 def _moment(day: date | None, at: time, minutes_behind: int) -> str:
-    """Return the time `at` on the reader's `day`, in ISO 8601 with its offset; empty for no day."""
+    """Return the time `at` on the user's `day`, in ISO 8601 with its offset; empty for no day."""
     if day is None:
         return ""
     return datetime.combine(day, at, timezone(timedelta(minutes=-minutes_behind))).isoformat()
@@ -158,7 +158,7 @@ def _moment(day: date | None, at: time, minutes_behind: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search and its result, kept so that a redraw does not repeat it."""
+    """A search and its result, cached so that a redraw does not repeat it."""
 
     library: str
     question: str
@@ -168,16 +168,16 @@ class Search:
 
 @dataclass(slots=True)
 class Session:
-    """The state of one tab. Empty strings stand for "not chosen": the default applies.
+    """The state of one tab. An empty string means "not chosen": the default applies.
 
-    `made` is the title of a library that was just created, `conversation` the open one's id. `live` are the runs that
-    this tab follows, by turn; `stopping` those it asked to stop. `asked` is the turn that was just asked, `address` the
-    parameters last set, `left` those at the start of this run or the one before. `clicked` is true in a run after a
-    click, `page` is the current page, and `shown` the conversation that the chat has shown since it was opened. `id` is
-    a secret of this tab; `chat` the browser's chat model, see `recall_chat`. `admitted` is true once the person has
-    access; `by_itself` if the page is redrawn without the person, who may be away, `finished` if a report arrived
-    meanwhile. `absent` is the notice about a library that was requested on this page and does not exist; `counted` has
-    the last page counts of libraries. `sources` are those that the page offers, by the prefix of their links.
+    `made` is the title of the library just created, `conversation` the id of the open conversation. `live` has the runs
+    that this tab follows, by turn or run id; `stopping` has the turns it asked to stop. `asked` is the turn just asked.
+    `address` has the query parameters last set, `left` those at the start of the latest run. `clicked` is true in a run
+    after a click, `page` is the current page, `shown` the conversation on display. `id` is a secret of this tab; `chat`
+    the browser's chat model, see `recall_chat`. `admitted` is true once the user has access; `by_itself` if the page
+    is redrawn automatically, perhaps while the user is away; `finished` if a report arrived meanwhile. `absent` is the
+    notice about a library requested on this page that does not exist; `counted` has the last page counts by library.
+    `sources` has the page's sources by the prefix of their links.
     """
 
     language: str = ""
@@ -223,28 +223,28 @@ def session() -> Session:
 
 
 def is_admitted(session_id: str) -> bool:
-    """Return whether the open tab with this id has access. May be called on any thread."""
+    """Return whether the open tab with this id has access. May be called from any thread."""
     tab = Runtime.instance().get_app_session(session_id)
     return tab is not None and _KEY in tab.session_state and bool(tab.session_state[_KEY].admitted)
 
 
 def browser() -> str:
-    """Return the key for a connected chat model: the browser, or this tab if cookies are off."""
+    """Return the key of a connected chat model: the browser's id, or this tab's if cookies are off."""
     return browser_id() or session().id
 
 
 def person_id() -> str:
-    """Return the id to count answers and imports by: the signed-in person's, else a digest of the browser's id."""
+    """Return the id for imports, notes and answer limits: the signed-in user's, else a digest of the browser's id."""
     return session().owner or hashlib.sha256(browser().encode()).hexdigest()[:32]
 
 
 def evaluation_of(app: App) -> Evaluation:
-    """Return the sets, runs and labels of the signed-in person; without sign-in, everybody's."""
+    """Return the sets, runs and labels of the signed-in user; without sign-in, everyone's."""
     return app.evaluation.of(session().owner)
 
 
 def jobs_of(app: App) -> Jobs:
-    """Return the imports of the signed-in person; without sign-in, everybody's."""
+    """Return the imports of the signed-in user; without sign-in, everyone's."""
     return app.imports.jobs.of(session().owner or None)
 
 
@@ -264,13 +264,13 @@ def keep_chat(app: App, chat: ChatOptions) -> None:
 
 
 def forget_chat(app: App) -> None:
-    """Disconnect this browser's chat model; its tabs are without it when they are drawn next."""
+    """Disconnect this browser's chat model; its tabs lose it when they are drawn next."""
     app.chats.connected.forget(browser())
 
 
 def build_app() -> App:
-    """Build the application from the settings. Raises RagError if a setting or the store is at fault."""
-    from rag.app import App  # takes a second, in which the server already answers
+    """Build and start the application. Raises RagError if a setting is invalid or the store fails."""
+    from rag.app import App  # takes a second, in which the server already responds
 
     app = App(load_settings())
     app.start()
@@ -279,12 +279,12 @@ def build_app() -> App:
 
 @st.cache_resource(show_spinner=False)
 def get_app() -> App:
-    """Return the application, one for all tabs; a failure is not cached, so the next run tries again."""
+    """Return the application, shared by all tabs; a failure is not cached, so the next run tries again."""
     return build_app()
 
 
 def set_param(name: str, value: str) -> None:
-    """Keep `value` in the page's address, which survives a reload; an empty one removes it."""
+    """Set a query parameter of the URL, which survives a reload; an empty `value` removes it."""
     if not value:
         if name in st.query_params:
             del st.query_params[name]
@@ -294,7 +294,7 @@ def set_param(name: str, value: str) -> None:
 
 
 def stay() -> None:
-    """In a button's callback, mark the run as a click, so that its address does not count as a visit."""
+    """In a button's callback, mark the run as a click, so that its URL does not count as a navigation."""
     session().clicked = True
 
 
@@ -305,11 +305,11 @@ def show(conversation_id: str) -> None:
 
 
 def check_arrival() -> bool:
-    """Return, once, whether the address came from a link, Back, Forward or a reload, not from this tab."""
+    """Return whether the URL came from a link, Back, Forward or a reload, not from this tab. Call it once per run."""
     state, address = session(), st.query_params.to_dict()
     clicked, state.clicked = state.clicked, False
     if clicked and address == state.left != state.address:
-        # The browser sent this click before it received its present address.
+        # The browser sent this click before it received its current URL.
         st.query_params.from_dict(state.address or {})
         return False
     previous, state.address, state.left = state.address, address, address
@@ -317,14 +317,14 @@ def check_arrival() -> bool:
 
 
 def current_library(app: App) -> str:
-    """Return this tab's library: the one chosen here, in the address, or in the settings."""
+    """Return this tab's library: the one chosen here, in the URL, or in the settings."""
     state = session()
     state.library = state.library or st.query_params.get("library", "") or app.settings.rag_library
     return state.library
 
 
 def count_pages(app: App, library: str) -> int:
-    """Return the number of pages in `library`; while the database is away, the last number seen."""
+    """Return the number of pages in `library`; while the database is unreachable, the last known number."""
     counts = session().counted
     with suppress(StoreAwayError):
         counts[library] = app.library(library).page_count()

@@ -1,6 +1,6 @@
-"""A turn's answer with its sources: chips in a line, one per page, cards of passages, and the panel that they open.
+"""A turn's answer with its sources: a line of chips, one per page, passage cards, and the panel that they open.
 
-The panel stands next to the answer: the page's text with the place marked, its version, and the other sources.
+The panel next to the answer has the page's text with the source highlighted, its version, and Previous and Next.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AROUND = 8_000
 
 
 def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
-    """Return the turn's answer, None during its run. A stored one gets the texts of its passages from the library."""
+    """Return the turn's answer, with passage texts from the library; None during its run."""
     if turn.run_id:
         with suppress(RagError):
             current = app.answer(turn.run_id, session().owner)
@@ -53,10 +53,10 @@ def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
 
 
 def _with_texts(app: App, library: str, answer: Answer) -> Answer:
-    """Return a stored answer with the texts of its passages; without those of changed pages.
+    """Return a stored answer with the texts of its passages, without passages of changed pages.
 
-    A passage may have been merged with its neighbours, so its span is cut out of the page; a stored passage with its id
-    shows that the page has the same text.
+    A passage may have been merged with its neighbours, so its text is sliced from the page; if a passage with its id is
+    still stored, the page has not changed.
     """
     empty = [passage for passage in answer.passages if not passage.text]
     if not empty:
@@ -73,7 +73,7 @@ def _with_texts(app: App, library: str, answer: Answer) -> Answer:
 
 
 def home_of(app: App, library: str, source: Citation | Passage) -> str:
-    """Return the library that a source is from, if it exists, else the conversation's only one."""
+    """Return the source's library if it still exists, else `library`."""
     return source.library if source.library and app.libraries.has(source.library) else library
 
 
@@ -84,7 +84,7 @@ def libraries_of(app: App, library: str, turn: TurnView) -> list[str]:
 
 
 def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
-    """Return the changed states of the pages that the turn cites, by url_hash."""
+    """Return the states of cited pages that have changed since the turn, by url_hash."""
     if not turn.stamps:
         return {}
     pages = unless_away(lambda: app.reading(libraries_of(app, library, turn)).stored_pages(list(turn.stamps)))
@@ -98,7 +98,7 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in a page, shown next to the answer that cites it; `n` is its mark, `passage` where it was read."""
+    """A span of a page, shown next to the answer that cites it; `n` is its mark, `passage` the passage around it."""
 
     n: int
     home: str
@@ -112,7 +112,7 @@ class Source:
 
 
 def anchor_of(run_id: str) -> str:
-    """Return the prefix of the ids to which one answer's marks link; letters and digits only."""
+    """Return the id prefix of an answer's sources, as in its links: letters, digits and a hyphen only."""
     return f"source-{''.join(sign for sign in run_id if sign.isalnum())[-12:]}"
 
 
@@ -133,7 +133,7 @@ def draw_line(
 ) -> None:
     """Draw a line below an answer: the Markdown parts of `lead`, and a chip for each cited page; many are collapsed.
 
-    `states` are the pages, by url_hash, that differ from the text behind the answer.
+    `states` are those of pages that have changed since the answer, by url_hash.
     """
     now = states or {}
     sources = [
@@ -169,7 +169,7 @@ def _chip(anchor: str, sources: list[Source], language: Language) -> str:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Return `1–4 7` for 1, 2, 3, 4, 7, which are in order."""
+    """Return sorted numbers as ranges: `1–4 7` for 1, 2, 3, 4, 7."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -180,14 +180,14 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def tip(text: str) -> str:
-    """Return the plain tooltip of a text for the title of a Markdown link."""
+    """Return `text`, shortened and escaped, for the title of a Markdown link."""
     return escape_line(shorten(text, _LONGEST_QUOTE)).replace('"', "'")
 
 
 def draw_passage(
     app: App, library: str, passage: Passage, question: str, language: Language, *, key: str, place: int = 0
 ) -> None:
-    """Draw a card for a passage, the words of `question` highlighted; `place` is its number, if it has one."""
+    """Draw a card for a passage with the words of `question` highlighted; `place` is its number, 0 for none."""
     with st.container(border=True, key=f"source-{key}"):
         badge = f":green-badge[{place}] " if place else ""
         st.markdown(f"{badge}**{web_link(passage.title or passage.url, passage.url)}**")
@@ -213,7 +213,7 @@ def _location(url: str, section: tuple[str, ...], library: str = "") -> str:
 
 
 def excerpt(text: str, question: str) -> str:
-    """Return the part of a passage with the most of the question's words, which are highlighted."""
+    """Return the part of a passage with most of the question's words, highlighted."""
     left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _EXCERPT))
     part = text[left:right].strip()
     head, tail = ("…\n" if part.startswith(("|", "#")) else "…"), ("\n…" if part.endswith("|") else "…")
@@ -222,14 +222,14 @@ def excerpt(text: str, question: str) -> str:
 
 
 def _whole_rows(text: str, left: int, right: int) -> tuple[int, int]:
-    """Return the span without a table row that is cut."""
+    """Return the span, extended to whole table rows."""
     first, last, end = (text.rfind("\n", 0, left) + 1, text.rfind("\n", 0, right) + 1, text.find("\n", right))
     left = first if text.startswith("|", first) else left
     return left, (end if end >= 0 else len(text)) if text.startswith("|", last) else right
 
 
 def live_address(citation: Citation, page: Page | None, passage: Passage | None) -> str:
-    """Return the address that opens the live page at the sentence, made unambiguous by the known text of the page."""
+    """Return the URL that opens the live page at the citation; the known page text makes the fragment unambiguous."""
     if page is not None and page.text[citation.start : citation.end] == citation.quote:
         return text_fragment(citation.url, page.text, citation.start, citation.end)
     if passage is not None:
@@ -239,7 +239,7 @@ def live_address(citation: Citation, page: Page | None, passage: Passage | None)
 
 
 def _passage_of(answer: Answer, citation: Citation) -> Passage | None:
-    """Return the passage that contains the quote, checked letter for letter."""
+    """Return the passage that has the quote, verbatim, at the citation's offset."""
     for passage in answer.passages:
         start = citation.start - passage.start
         same_page = passage.url_hash == citation.url_hash and start >= 0
@@ -249,7 +249,7 @@ def _passage_of(answer: Answer, citation: Citation) -> Passage | None:
 
 
 def draw_panel(app: App, language: Language) -> None:
-    """Draw the panel, which opens and closes without a redraw of the page; page.js writes the source into its box."""
+    """Draw the panel, which opens without redrawing the page: page.js writes a source's id into its text field."""
     st.fragment(_draw_panel)(app, language)
 
 
@@ -311,7 +311,7 @@ def _draw_source(app: App, source: Source, source_id: str, language: Language) -
         live = web_link(label("source_live", language), live_address(place, page, source.passage))
         lines.append(f":material/my_location: {live}")
     st.caption("  \n".join(lines))
-    # An id of letters, digits and hyphens only, by which page.js sees that this source is drawn.
+    # page.js sees by this id, of letters, digits and hyphens only, that the source is drawn.
     with st.container(key="source-text"):
         st.html(f'<span class="place" id="open-{source_id}"></span>')
         st.markdown(passage_markdown(*_crop(excerpt)))
@@ -323,7 +323,7 @@ def _draw_source(app: App, source: Source, source_id: str, language: Language) -
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A page's text as it was when cited, or what is left of it; `text[slice(*span)]` is the place."""
+    """A page's text as cited, or the part that is still known; `text[slice(*span)]` is the source."""
 
     text: str
     span: tuple[int, int]
@@ -331,7 +331,7 @@ class Reading:
 
 
 def read_source(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion]) -> Reading:
-    """Return the newest of the page's texts with the quote in its place; else the passage; else the quote alone."""
+    """Return the newest version of the page with the quote at its offset, else the passage, else only the quote."""
     place, quote = source.place, source.quote
     for version in reversed(versions):
         if version.text[place.start : place.end] == quote:
@@ -343,7 +343,7 @@ def read_source(source: Source, versions: tuple[PageVersion, ...] | list[PageVer
 
 
 def _crop(excerpt: Reading) -> tuple[str, tuple[int, int]]:
-    """Return whole lines of the text around the place, and the place in them."""
+    """Return whole lines of the text around the source, and its span in them."""
     text, (start, end) = excerpt.text, excerpt.span
     left = text.rfind("\n", 0, max(0, start - _AROUND)) + 1 if start > _AROUND else 0
     right = text.find("\n", end + _AROUND)
@@ -354,7 +354,7 @@ def _crop(excerpt: Reading) -> tuple[str, tuple[int, int]]:
 
 
 def version_line(source: Source, page: Page | None, excerpt: Reading, language: Language) -> str:
-    """Return the version of the text, and what has happened to the page since."""
+    """Return a line with the version of the text, and any change of the page since."""
     parts = []
     if excerpt.version is not None:
         key = "source_version_past" if excerpt.version.until else "source_version"
