@@ -110,14 +110,14 @@ def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language:
 
 
 def _draw_doubts(answer: Answer, turn_id: str, language: Language) -> None:
-    """Draw the targets of the words at doubtful statements: static markup, ids of letters and digits only."""
+    """Draw the link targets for words after doubtful statements: static markup, ids of letters, digits and hyphens."""
     if doubtful(answer, language):
         kinds = ("unsupported", "partly")
         st.html("".join(f'<span class="place" id="{anchor_of(turn_id)}-{kind}"></span>' for kind in kinds))
 
 
 def _is_cut_off(turn: TurnView, answer: Answer) -> bool:
-    """Return whether the answer ended before it was written and checked; it then has no badge."""
+    """Return whether the run ended before the answer was written and checked; its badge then is “unfinished”."""
     return turn.state == "interrupted" or _notice_code(answer) in _CUT_OFF
 
 
@@ -143,7 +143,7 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
     lines = []
     for use in answer.tools:
         icon, line = "error" if use.failed else "build", describe_use(use, language, answer.text)
-        if not line.endswith(f": {text.strip()}"):  # else it only repeats the answer
+        if not line.endswith(f": {text.strip()}"):  # otherwise it only repeats the answer
             lines.append(f":material/{icon}: {escape_line(line)}")
     if answer.notice and not _is_notice(answer):
         lines.append(escape_line(say(answer.notice, language)))
@@ -194,7 +194,7 @@ def _draw_near(app: App, library: str, turn: TurnView, answer: Answer, language:
 
 
 def _display_text(turn: TurnView, answer: Answer, language: Language) -> str:
-    """Return the text of an answer; messages of the app itself are in the language of the screen."""
+    """Return the text of an answer; messages from the app are in the UI language."""
     if answer.mode == "save" and answer.outcome == "conversation":
         return say(saving_notice(turn.route.get("saved")), language)
     if answer.mode == "remove" and answer.outcome == "conversation":
@@ -224,10 +224,10 @@ def _draw_connect_hint(language: Language) -> None:
 def _draw_how(
     app: App, library: str, turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language
 ) -> None:
-    """Draw one line under an answer; clicks inside it redraw nothing else of the page."""
+    """Draw the panel on how an answer was made, in a fragment: clicks inside it redraw nothing else."""
     st.fragment(_draw_how_panel)(app, library, turn, answer, language)
     if "tree" in answer.trail:
-        # Static markup with an id made of letters and digits only.
+        # Static markup, with an id of letters, digits and hyphens only.
         st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
         st.fragment(draw_comparison)(turn, answer, related_turns(turn, turns), language)
 
@@ -265,13 +265,13 @@ def _how_views(
 
 
 def count_verdicts(statements: Sequence[Statement]) -> tuple[int, int, int]:
-    """Count the supported, partly supported and all statements."""
+    """Return the numbers of supported, partly supported and all statements."""
     by_verdict = Counter(statement.verdict for statement in statements)
     return by_verdict["supported"], by_verdict["partly"], len(statements)
 
 
 def checker(statements: Sequence[Statement]) -> CheckedBy:
-    """Return the checker of the statements that are not verbatim."""
+    """Return the strongest checker among the statements that are not verbatim."""
     judges = {statement.by for statement in statements if statement.reason != "verbatim"}
     return "model" if "model" in judges else "local" if "local" in judges else "rules"
 
@@ -290,7 +290,7 @@ def head_line(answer: Answer, language: Language) -> str:
 
 
 def doubtful(answer: Answer, language: Language) -> list[Doubtful]:
-    """Return the statements that are not fully supported, or off-topic, with their marks."""
+    """Return the statements that are not fully supported or are off-topic, with word and tooltip."""
     return [
         Doubtful(statement.start, statement.end, *_doubt_words(statement, language), statement.verdict != "unsupported")
         for statement in answer.statements
@@ -314,7 +314,7 @@ def _nearest_passages(answer: Answer) -> list[Passage]:
 
 
 def _queries_of(answer: Answer) -> list[str]:
-    """Return the distinct queries of the searches or, without these, of the steps; none if all are the question."""
+    """Return the distinct queries of the searches or, without these, of the steps; none if all equal the question."""
     queries = [search.question for search in answer.searches]
     queries = queries or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
     distinct = list(dict.fromkeys(queries))

@@ -47,9 +47,9 @@ def start(
 ) -> bool:
     """Start answering `question` in the open conversation or in `conversation`; an empty id starts a new one.
 
-    `standalone` is the meaning of a follow-up as corrected by the person; `options` are `RunOptions` for this question
-    only, and so is `mode`, without which it is the chosen one. `files` (name, content) are attachments. Return whether
-    it started; an error becomes a notice.
+    `standalone` is the meaning of a follow-up as corrected by the user. `mode`, by default that of the tab, and
+    `options`, which are `RunOptions`, apply to this question only. `files` are attachments as (name, content). Return
+    whether it started; an error becomes a notice.
     """
     state = session()
     conversation_id = state.conversation if conversation is None else conversation
@@ -93,7 +93,7 @@ def _build_question(text: str, library: str, mode: RunMode, standalone: str, ext
 
 
 def branch(app: App, library: str, conversation_id: str, turn_id: str, question: str, *, first: bool) -> None:
-    """Ask `question` instead of a turn's, in a branch that keeps the earlier turns."""
+    """Ask `question` instead of a turn's, in a branch with the earlier turns; the first turn has none."""
     owner = session().owner
     target = ""
     if not first:

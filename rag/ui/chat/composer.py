@@ -70,7 +70,7 @@ def draw_composer(app: App, library: str, language: Language, running: TurnView 
 
 
 def _draw_modes(app: App, language: Language) -> None:
-    """Draw one line per mode, with a note on modes that do little without a chat model; the last line connects one."""
+    """Draw the modes as a menu, with a note on those that do little without a chat model, and a link to connect one."""
     without_model = chat_in_use(app) is None
     selected = session().mode if session().mode in MODES else MODES[0]
 
@@ -97,7 +97,7 @@ def _draw_modes(app: App, language: Language) -> None:
 def _choose_mode() -> None:
     mode = st.session_state[_MODE]
     if mode == _CONNECT:
-        st.session_state[_CONNECT] = True  # a callback cannot leave the page
+        st.session_state[_CONNECT] = True  # a callback cannot switch pages
     elif mode:
         session().mode = mode
 
@@ -130,7 +130,7 @@ def _draw_models(app: App, language: Language) -> None:
 
 
 def _draw_pace(pace: Pace, language: Language) -> None:
-    """Draw the context window and speed of the model, as far as its calls have shown them."""
+    """Draw the context window and speed of the model, as far as known from its calls."""
     parts = []
     if pace.window:
         parts.append(label("model_window", language, count=f"{pace.window:,}"))

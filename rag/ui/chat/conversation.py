@@ -1,4 +1,4 @@
-"""A conversation: its head with usage and exports, its turns and running answers, and what readers with a link see."""
+"""A conversation: its header with usage and exports, its turns and running answers, and the view of a shared link."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
-_SHARE = 0.02  # seconds between polls per running question, so that polling does not fill a core
+_SHARE = 0.02  # seconds between polls per running question, so that polling does not saturate a core
 _CLICK_SECONDS = 0.3  # seconds until a click takes effect while an answer is followed
 _STORED_SECONDS = 5.0
-_QUICK_SECONDS = 1.0  # seconds within which quoted answers arrive; they are drawn without another poll
+_QUICK_SECONDS = 1.0  # seconds to wait for quick, quoted answers, which then need no poll
 _ELSEWHERE_SECONDS = 2.0
 _LONGEST_QUESTION, _LONGEST_TITLE = 10_000, 40
 _EDITING, _BRANCH = "question-edited", ":material/call_split:"
 _MENU, _LONGEST = "talk-menu", 60
 _KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}
 LINK: Final = "shared"
-"""The address parameter of a link."""
+"""The query parameter of a shared link."""
 
 
 def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
@@ -65,7 +65,7 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
 
 
 def _draw_origin(app: App, conversation: Conversation, language: Language) -> None:
-    """Draw a link to the conversation that this one branched from, while it exists."""
+    """Draw a link to the conversation that this one branched from, if it still exists."""
     owner = session().owner
     with suppress(RagError):
         source = app.conversations.conversation(
@@ -99,7 +99,7 @@ def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], 
 
 
 def _draw_link(app: App, conversation: Conversation, language: Language) -> None:
-    """Draw the link for readers of the library, and the button that creates or withdraws it."""
+    """Draw the link for readers of the library, and the button that creates or revokes it."""
     owner = session().owner
     st.caption(label("talk_link_hint" if conversation.link else "talk_link_none", language))
     if conversation.link:
@@ -127,10 +127,7 @@ def _draw_export(
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
-    """Draw all turns, the newest with next steps; its question is drawn before the other turns.
-
-    Return the newest turn as drawn.
-    """
+    """Draw all turns, sending the newest question to the browser first; return the newest turn as drawn."""
     *earlier, newest = [(turn, st.container()) for turn in turns]
     branches: dict[str, list[Conversation]] = {}
     for item in app.conversations.branches(turns[0].conversation_id, session().owner):
@@ -202,7 +199,7 @@ def _check_newest(app: App, seen: TurnView) -> None:
 
 
 def _follow_briefly(app: App, turn: TurnView, language: Language) -> TurnView:
-    """Follow a turn that was just asked here for up to _QUICK_SECONDS; return it as stored if it ends by then."""
+    """Follow a turn just asked in this tab for up to _QUICK_SECONDS; if it ends by then, return it as stored."""
     state, until = session(), time.monotonic() + _QUICK_SECONDS
     if state.asked != turn.id:
         return turn
@@ -229,7 +226,7 @@ def _follow_briefly(app: App, turn: TurnView, language: Language) -> TurnView:
 
 
 def _draw_running(app: App, library: str, turn: TurnView, language: Language, polls: Iterator[int]) -> None:
-    """Draw the state of a run. From the second of `looks` on, which blocks nothing else, follow it to its end."""
+    """Draw the state of a run. From the second of `polls` on, which blocks nothing else, follow it to its end."""
     live, follows = session().live.setdefault(turn.id, LiveRun()), next(polls) > 0
     above = st.container()
     with st.container(key=f"steps-{turn.id}"):
@@ -258,7 +255,7 @@ def _draw_running(app: App, library: str, turn: TurnView, language: Language, po
         if not followup:
             followup = followup_line(turn.question, live.standalone, live.steps, language)
             above.caption(followup) if followup else None
-        steps.markdown(live_lines(live, language))  # even if unchanged: here a click ends this run
+        steps.markdown(live_lines(live, language))  # even if unchanged: a click can end this run here
         if not follows:
             return
         time.sleep(_poll_interval(app))
@@ -269,7 +266,7 @@ def _poll_interval(app: App) -> float:
 
 
 def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, language: Language) -> None:
-    """Draw the parts that can be changed during a run; these widgets are drawn once per poll."""
+    """Draw the parts that the user can change during a run, once per poll."""
     if live.route:
         draw_route(app, library, turn, live.route, language)
     if line := followup_line(turn.question, live.standalone, live.steps, language):
@@ -294,7 +291,7 @@ def draw_stop(app: App, turn: TurnView, language: Language) -> None:
 
 
 def _end(app: App, turn: TurnView) -> None:
-    """Wait until the finished answer is stored, since only then the next question can be asked; then redraw."""
+    """Redraw once the finished answer is stored, since only then can the next question be asked."""
     with suppress(RagError, TimeoutError):
         app.wait(turn.run_id, _STORED_SECONDS, session().owner)
     session().live.pop(turn.id, None)
@@ -304,7 +301,7 @@ def _end(app: App, turn: TurnView) -> None:
 
 
 def _draw_elsewhere(app: App, turn: TurnView, language: Language) -> None:
-    """Draw a run that has not started yet or runs on another server, by its stored state."""
+    """Draw the stored state of a run that has not started yet or runs on another server."""
     with suppress(RagError):
         now = app.conversations.turn(turn.id, session().owner)
         if now.waits:
@@ -331,11 +328,11 @@ def _draw_question(
     first: bool,
     branches: Sequence[Conversation] = (),
 ) -> None:
-    """Draw the question and below it the `branches` from here. `first`: no question precedes it."""
+    """Draw the question and, below it, the `branches` from it. `first`: no question precedes it."""
     if st.session_state.get(_EDITING) == turn.id:
         _draw_edit_form(app, library, turn, language, first=first)
         return
-    if turn.pinned:  # static markup with an id made of letters and digits only
+    if turn.pinned:  # static markup, with an id of letters, digits and hyphens only
         st.html(f'<span class="place" id="{_pin_of(turn.id)}"></span>')
     with st.container(key=f"question-{turn.id}"):
         st.markdown(escape(turn.question))
@@ -348,7 +345,7 @@ def _draw_question(
 
 
 def _pin_of(turn_id: str) -> str:
-    """Return the anchor of a pinned answer in its page."""
+    """Return the element id to which the link of a pinned answer leads."""
     return f"pinned-{turn_id}"
 
 

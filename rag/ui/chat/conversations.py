@@ -31,9 +31,9 @@ _DOING = "talk-doing"
 
 
 def apply_address(app: App, *, moved: bool) -> None:
-    """Open the library and the conversation in the address; an unknown conversation becomes a notice and is dropped.
+    """Open the library and the conversation in the URL; an unknown conversation becomes a notice and is dropped.
 
-    `moved`: another page is drawn than before. A navigation link has no parameters; the tab's state then stays.
+    `moved` means that the user switched pages: navigation links have no parameters, so the tab's state then stays.
     """
     state = session()
     params = set(st.query_params) - {"lang"}
@@ -62,7 +62,7 @@ def _open(app: App, conversation_id: str) -> None:
 
 
 def _restore_choices(app: App, conversation_id: str) -> None:
-    """Restore the options of the last question, as after a reload."""
+    """Restore the options of the last question, e.g. after a reload."""
     state = session()
     turns = app.conversations.turns(conversation_id, state.owner)
     settings = turns[-1].settings if turns else {}
@@ -82,7 +82,7 @@ def _restore_memory(app: App, conversation_id: str) -> None:
 
 
 def current_conversation(app: App) -> Conversation | None:
-    """Return the open conversation, and put it into the address so that a reload finds it."""
+    """Return the open conversation, and keep it in the URL for reloads."""
     state = session()
     conversation = None
     if state.conversation:
@@ -103,7 +103,7 @@ def open_conversation(app: App, conversation_id: str) -> None:
 def draw_list(app: App, library: str, language: Language, unread: Sequence[str] = ()) -> None:
     """Draw a button for a new conversation, then the library's latest ones or those that match the search.
 
-    `unread` ones have a mark.
+    `unread` conversations are marked.
     """
     state = session()
     if st.button(label("talk_new", language), icon=":material/edit_square:", key="talk-new", width="stretch"):
@@ -132,7 +132,7 @@ def draw_list(app: App, library: str, language: Language, unread: Sequence[str] 
 
 
 def group_of(conversation: Conversation, today: date) -> str:
-    """Return the label of a conversation's heading."""
+    """Return the label key of the heading above a conversation."""
     if conversation.pinned:
         return "talk_pinned"
     age = (today - to_local(datetime.fromisoformat(conversation.updated_at)).date()).days

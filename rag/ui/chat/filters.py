@@ -1,4 +1,4 @@
-"""Limits of the next questions: filters, strategy, libraries, and pages selected next to the chat."""
+"""The scope of the next questions: filters, strategy, libraries, and the page picker next to the chat."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST_TITLE: Final = 80
 
 
 class Chip(NamedTuple):
-    """An active choice: its field of Scope, its value if there are several, and its text."""
+    """An active choice: its `Scope` field, its value if the field has several, and its text."""
 
     name: str
     value: str
@@ -44,7 +44,7 @@ def search_options() -> dict[str, Any]:
 
 
 def draw_filters(app: App, library: str, language: Language) -> None:
-    """Draw the button that opens the choices; their options are read only while it is open."""
+    """Draw the button that opens the filters, whose options are loaded only while they are open."""
     scope = session().scope
     choices = st.popover(
         label("filters", language),
@@ -92,7 +92,7 @@ def _existing_libraries(app: App, scope: Scope) -> list[str]:
 
 
 def _draw_libraries(app: App, library: str, scope: Scope, language: Language) -> None:
-    """Draw the choice of more libraries to search and, once some are selected, their weights."""
+    """Draw the choice of additional libraries to search and, once some are selected, their weights."""
     titles = {info.name: info.display_name for info in app.libraries.infos()}
     others = [name for name in titles if name != library]
     if not others:
@@ -168,7 +168,7 @@ def _strategy_names(standard: str) -> list[str]:
 
 
 def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
-    """Return a short description of the strategy, or nothing."""
+    """Return a short description of the strategy; empty if there is none."""
     key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
     model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
     return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""
@@ -180,7 +180,7 @@ def _strategy_option(name: str, standard: str, language: Language, *, reranks: b
 
 
 def _set_widget(name: str, value: object) -> None:
-    """Set a widget's value, which Streamlit forgets while the choices are closed."""
+    """Set a widget's value, which Streamlit drops while the filters are closed."""
     st.session_state[f"filter-{name}"] = value
 
 
@@ -252,7 +252,7 @@ def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
 
 
 def draw_picker_button(app: App, library: str, language: Language) -> None:
-    """Draw the button that opens and closes the panel, with the number of selected pages, and the open panel."""
+    """Draw the page picker, if open, and the button that toggles it, with the number of selected pages."""
     count = count_pages(app, library)
     if not count:
         return
@@ -306,7 +306,7 @@ def _draw_picker(pages: list[Page], language: Language) -> None:
 
 
 def _filter_pages(pages: list[Page], words: str, selected: tuple[str, ...]) -> list[Page]:
-    """Return the pages whose title or address contains all `words`, those of `selected` first."""
+    """Return the pages whose title or URL contains all `words`, those of `selected` first."""
     terms = words.casefold().split()
     matches = [page for page in pages if all(word in f"{page.title} {page.url}".casefold() for word in terms)]
     return sorted(matches, key=lambda page: page.url_hash not in selected)

@@ -34,7 +34,7 @@ OPTIONS, _WISH, _PROBLEM, _SERVED = "options", "option-wish", "option-problem", 
 def draw_options(app: App, language: Language) -> None:
     """Draw the button that opens the choices, and the number of changed ones."""
     choices = st.popover(
-        label("options", language),  # another label would close it
+        label("options", language),  # constant: a new label would close it
         icon=":material/tune:",
         key=OPTIONS,
         on_change="rerun",
@@ -82,7 +82,7 @@ def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
 
 
 def _draw_sampling(language: Language) -> None:
-    """Draw the model's other parameters, named as in its service; empty ones have the service's default."""
+    """Draw the model's other parameters under their API names; empty ones use the service's defaults."""
     with st.expander(label("option_sampling", language), icon=":material/tune:", type="compact"):
         st.caption(label("option_sampling_hint", language))
         columns = st.columns(2)
@@ -140,7 +140,7 @@ def request_model(chat: ChatOptions) -> None:
 
 
 def try_model(app: App, language: Language) -> bool:
-    """Test a model that was just chosen with a short call and use it if it answers; else store the reason."""
+    """Test a requested model with a short call. If it answers, use it and return True; else store the reason."""
     wish = st.session_state.pop(_WISH, None)
     if wish is None:
         return False
@@ -200,7 +200,7 @@ def _draw_memory(language: Language) -> None:
 
 
 def _draw_research(language: Language) -> None:
-    """Draw the choice to approve the plan first."""
+    """Draw the toggle for approving a plan before it starts."""
     st.session_state["option-approve"] = session().choices.approve
     st.toggle(label("option_approve", language), key="option-approve", on_change=_store, args=("approve",))
 

@@ -1,8 +1,8 @@
-"""Pictures of runs.
+"""Diagrams of plans and search trees.
 
-A plan is the question, its steps in the order in which they could start, and the report. A search tree is a box per
-question and a column per depth; on a narrow screen a stack of boxes. It is an image, since Streamlit allows no SVG in a
-page; an image map makes each box a link.
+A plan has the question, its steps in the order in which they could start, and the report. A search tree has a box per
+question and a column per depth; on a narrow screen the boxes are stacked. Diagrams are images, since Streamlit allows
+no inline SVG; an image map makes each box of a tree a link.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def plan_picture(question: str, steps: Sequence[Mapping[str, Any]], language: La
 
 
 def _plan_columns(steps: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Group steps by the round in which they began; those that never did come last."""
+    """Group steps by the round in which they started; those that never started are last."""
     rounds = sorted({step.get("round", _NO_ROUND) for step in steps})
     return [[step for step in steps if step.get("round", _NO_ROUND) == number] for number in rounds]
 
@@ -120,7 +120,7 @@ def _plan_box(text: str, place: tuple[int, int], status: str) -> str:
 
 
 def scrollable(picture: str, description: str) -> str:
-    """Return a picture in its own size, which a narrow screen scrolls, also by keyboard, with a description."""
+    """Return HTML of a full-size picture with a description; on a narrow screen it scrolls, also by keyboard."""
     source, name = b64encode(picture.encode()).decode(), escape_html(description)
     image = f'<img alt="{name}" src="data:image/svg+xml;base64,{source}">'
     return f'<div class="tree-picture" tabindex="0" role="group" aria-label="{name}">{image}</div>'
@@ -128,7 +128,7 @@ def scrollable(picture: str, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout in pixels: box width, distance of a child from its parent, and whether each box has a separate row."""
+    """A layout in pixels: box width, distance of a child from its parent, and whether each box has a separate row."""
 
     width: int
     step: int
@@ -170,9 +170,9 @@ def tree_picture(nodes: Sequence[TreeNode], language: Language, layout: Layout =
 
 
 def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:
-    """Return HTML with a picture per layout, under the class of that name, whose boxes link to `{anchor}-{number}`.
+    """Return HTML with a picture per layout, in a class of that name.
 
-    Without an anchor there are no links.
+    Boxes link to `{anchor}-{number}`, unless `anchor` is empty.
     """
     return "".join(_linked_picture(nodes, language, anchor, name, layout) for name, layout in layouts.items())
 
@@ -246,16 +246,16 @@ def _node_box(node: TreeNode, place: _Place, layout: Layout, language: Language)
 
 
 def _score(score: int, x: int, y: int) -> str:
-    """Return the SVG of a verdict: a full disc for 2, a ring for 1, the bare figure for 0."""
+    """Return the SVG of a verdict: a full disc for 2, a ring for 1, the number alone for 0."""
     ground, ink = _SCORES[score]
     ring = f'<circle cx="{x}" cy="{y}" r="8" fill="{ground}" stroke="{_SCORES[score][1 - score // 2]}"/>' * (score > 0)
     return f'{ring}<text x="{x}" y="{y + 4}" font-size="11" text-anchor="middle" fill="{ink}">{score}</text>'
 
 
 def _break_lines(text: str, room: float, size: float, most: int) -> list[str]:
-    """Break `text` into up to `most` lines of `room` pixels in a font of `size` pixels; … ends a text that is cut off.
+    """Break `text` into up to `most` lines of `room` pixels at a font size of `size` pixels; … ends truncated text.
 
-    Widths are those of a wide font, since the browser's font is not known here.
+    A wide font is assumed, since the browser's is unknown.
     """
     lines, line = list[str](), ""
     for word in _words(" ".join(text.split())):
@@ -272,7 +272,7 @@ def _break_lines(text: str, room: float, size: float, most: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return words with the space after them, and wide characters one by one; long words in pieces."""
+    """Split `text` into words with their trailing space, pieces of long words, and single wide characters."""
     return re.findall(r"[\u2e80-\U0003ffff]|[^\s\u2e80-\U0003ffff]{1,12} ?| ", text)
 
 

@@ -1,4 +1,4 @@
-"""A plan during its run, the changes a person makes, and the parts below its report."""
+"""A plan during its run, the user's changes to it, and the sections below its report."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _details(step: Mapping[str, Any], language: Language) -> str:
 
 
 def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: Language) -> None:
-    """Draw controls that skip or edit a step that has not started."""
+    """Draw the controls to skip or edit a step that has not started."""
     key = f"{turn.id}-{step['id']}"
     with st.container(horizontal=True, key=f"change-{key}", gap="small"):
         skip = Change("step_skip", {"id": step["id"]})
@@ -126,7 +126,7 @@ def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
 
 
 def _draw_permission(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
-    """Draw the first web searches of a run, with a request to send them out of the machine."""
+    """Draw the first web queries of a run, and ask for permission to send them to the search service."""
     service = app.imports.web_search.name if app.imports.web_search else ""
     with st.container(border=True, key=f"leave-{turn.id}"):
         lead = label("research_leave_lead", language, service=service)
@@ -200,7 +200,7 @@ def _resume(app: App, turn: TurnView) -> None:
 
 
 def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
-    """Draw below a report its gaps, its removed sentences, and its web pages."""
+    """Draw the gaps, removed sentences and web pages of a report."""
     if answer.trail and "tree" not in answer.trail:
         _draw_missing(answer.trail, language)
         _draw_web(app, library, answer.trail, language, key=key)

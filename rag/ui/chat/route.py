@@ -1,4 +1,4 @@
-"""The route of a message: its reason, applied wishes, added sources, and other routes to choose."""
+"""The route of a message: its reason, applied instructions, saved sources, and other routes to choose."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STOP_SECONDS = 2.0
 
 
 def draw_route(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
-    """Draw chips for the route and the wishes and a menu of other routes, then the results of saving."""
+    """Draw chips for the route and applied instructions, a menu of other routes, and the results of saving."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"way-{turn.id}", gap="xsmall"):
         if (route := data["route"]) != "ask":
             st.button(
@@ -126,7 +126,7 @@ def _draw_confirm(app: App, library: str, turn: TurnView, data: Mapping[str, Any
 
 
 def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """Draw a button for each page to remove, or for each nearest page; a dialog asks for confirmation."""
+    """Draw a button for each page to remove or, if none matches, each nearest page; a dialog asks for confirmation."""
     rows = turn.route.get("remove") or turn.route.get("near") or ()
     for place, row in enumerate(rows):
         home = row["library"] or library
@@ -179,7 +179,7 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
 
 
 def _choose(app: App, library: str, turn: TurnView, data: Mapping[str, Any], route: str) -> None:
-    """Use another route for this message, and for similar ones."""
+    """Use another route for this message and, from now on, for similar ones."""
     if attempt(lambda: app.overrule(library, turn.question, route, session().owner)):
         _resend(app, library, turn, route=route, **_attachments(data))
 

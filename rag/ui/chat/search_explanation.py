@@ -1,7 +1,7 @@
-"""“Why these passages”: the search, its legs, and the outcome for every candidate.
+"""The explanation of a search (“Why these passages”): its legs, and the outcome for every candidate.
 
-On a narrow screen each row of the table becomes a card; its scores then show their column's name, which is in italics
-and hidden otherwise.
+On a narrow screen each table row becomes a card; its scores then show their column's name, in italics, which is hidden
+otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST_TAB = 28
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """An answer's grades and citation marks of passages, by id."""
+    """An answer's grades of passages and its citation numbers, by passage id."""
 
     relevant: Mapping[str, bool] = field(default_factory=dict)
     cited: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ def leg_name(leg: str, language: Language) -> str:
 
 
 def format_score(value: float) -> str:
-    """Return a score with two decimals, one from 10 on, so that scores compare at a glance."""
+    """Return a score with two decimals, or with one from 10 on."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 

@@ -1,4 +1,4 @@
-"""The start screen: a box for a question, starter questions, and the newest and most cited pages."""
+"""The start screen: the question box, starter questions, and the newest and most cited pages."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _draw_add_buttons(app: App, library: str, language: Language) -> None:
 
 
 def _draw_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
-    """Draw the newest pages, and those that answers cited most."""
+    """Draw the newest and the most cited pages."""
     most_cited = app.conversations.most_cited(library, session().owner)
     pages = unless_away(lambda: app.library(library).stored_pages(most_cited)) or {}
     left, right = st.columns(2)
@@ -110,7 +110,7 @@ def _draw_pages(name: str, pages: Sequence[Page], language: Language) -> None:
 
 
 def _newest_and_questions(app: App, library: str, language: Language) -> tuple[list[Page], list[str]]:
-    """Return the newest pages and questions about them, computed again only when the library has changed."""
+    """Return the newest pages and questions about them, cached until the page count changes."""
     key = (library, count_pages(app, library), language)
     cached: Any = st.session_state.get("start-at-hand")
     if cached is None or cached[0] != key:
@@ -156,7 +156,7 @@ def _pick_examples(examples: list[_Example], language: Language) -> list[str]:
 
 
 def _spread_pages(examples: list[_Example]) -> list[_Example]:
-    """Put questions about different pages first, so that the few that are drawn differ."""
+    """Put questions about different pages first, so that the few shown differ."""
     first = list({example.page: example for example in reversed(examples)}.values())[::-1]
     return [*first, *(example for example in examples if example not in first)]
 

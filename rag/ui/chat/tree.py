@@ -1,6 +1,6 @@
-"""A search tree: during its run, below its answer, and continued from one of its questions.
+"""A search tree during its run and below its answer, drawn as a picture and as an expandable list.
 
-It is drawn as a picture and as an expandable list. A person may continue it with changes and compare the results.
+The user can continue it from one of its questions, with changes, and compare the results.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def _head(node: TreeNode, language: Language) -> str:
 
 
 def _draw_node(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
-    """Draw a list entry, to which the picture's box links; its content is read when it is opened."""
+    """Draw the list entry that a node's box links to; its content is loaded when it is opened."""
     key = f"{turn.id}-{node.number}"
     with st.container(key=f"node-{node.depth}-{key}", gap=None):
-        # Static markup with an id made of letters and digits only.
+        # Static markup, with an id of letters, digits and hyphens only.
         st.html(f'<span class="place" id="{tree_anchor(turn.id)}-{node.number}"></span>')
         entry = st.expander(_head(node, language), key=f"entry-{key}", type="compact", on_change="rerun")
         if entry.open:
@@ -192,7 +192,7 @@ def _draw_continue(app: App, library: str, turn: TurnView, answer: Answer, node:
 
 
 def _draw_verdict_choice(row: Mapping[str, Any], key: str, language: Language) -> None:
-    """Draw a passage with its verdict and, for a 1, what it lacks."""
+    """Draw fields for a passage's verdict and, if that is 1, for what the passage lacks."""
     verdicts: list[Verdict] = [2, 1, 0, _EXCLUDED]
     left, right = st.columns(2)
     left.selectbox(
@@ -226,7 +226,7 @@ def _draw_branch_settings(app: App, key: str, language: Language) -> None:
 
 
 def _read_changes(node: TreeNode, key: str) -> dict[str, Any]:
-    """Return the form's changes against the tree and the options."""
+    """Return the form's changes relative to the tree and the tab's options."""
     state, choices = st.session_state, session().choices
     change: dict[str, Any] = {"node": node.row["node"]}
     text = " ".join(str(state[f"tree-text-{key}"] or "").split())
@@ -254,7 +254,7 @@ def _read_verdict(key: str) -> tuple[Verdict, str]:
 
 
 def draw_origin(answer: Answer, language: Language) -> None:
-    """Draw, above an answer that continues another tree, a link to it, the question, and the changes."""
+    """Draw a link to the tree that an answer continues, with the question and the changes."""
     if branch := answer.trail.get("branch"):
         link = f"[{label('tree_earlier', language)}](#{tree_anchor(branch['turn'])})" if branch.get("turn") else ""
         text = label(

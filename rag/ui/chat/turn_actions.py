@@ -181,7 +181,7 @@ def draw_suggestions(app: App, library: str, turn: TurnView, language: Language)
 
 
 def _draw_regenerate(app: App, turn: TurnView, language: Language) -> None:
-    """Draw a menu; the service's models are requested when it opens."""
+    """Draw the menu of modes and models; the service's models are requested when it opens."""
     name, key = label("regenerate", language), f"regenerate-{turn.id}"
     menu = st.popover(name, icon=":material/replay:", type="tertiary", key=key, on_change="rerun")
     if not menu.open:
@@ -218,14 +218,14 @@ def _regenerate(app: App, turn: TurnView, **options: str) -> None:
 
 
 def _other_models(app: App, chat: ChatOptions | None, language: Language) -> list[str]:
-    """Return the other models of the service, if a person may choose one."""
+    """Return the other models of the service, if users may choose one."""
     if chat is None or not app.chats.own_allowed:
         return []
     return [name for name in list_models(app, chat, language) if name != chat.model][:_MAX_MODELS]
 
 
 def followup_line(question: str, standalone: str, steps: Sequence[Step], language: Language) -> str:
-    """Return the earlier questions that the search included; empty if there are none."""
+    """Return a line on how a follow-up was searched: rewritten or with earlier questions; empty for other questions."""
     if standalone:
         return label("understood", language, question=escape_line(standalone)) if standalone != question else ""
     previous = reversed(find_earlier_questions(steps))
@@ -234,7 +234,7 @@ def followup_line(question: str, standalone: str, steps: Sequence[Step], languag
 
 
 def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    """Draw a menu above the answer with the searched question and its correction; nothing for a complete question."""
+    """Draw a popover with the follow-up as searched and a form that corrects it; nothing for a complete question."""
     line = followup_line(turn.question, answer.standalone, answer.steps, language)
     if not line:
         return
