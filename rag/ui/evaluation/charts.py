@@ -20,7 +20,7 @@ _TEXT: Final = "currentColor"
 
 
 def chart_differences(comparisons: Sequence[MetricDifference], language: Language) -> str:
-    """Return a row per metric in units of its widest interval; intervals that contain zero show no difference."""
+    """Return a chart with a row per metric, each on its own scale; an interval with zero shows no difference."""
     middle = _LEFT + _WIDTH // 2
     rows = []
     for at, comparison in enumerate(comparisons):
@@ -35,7 +35,7 @@ def chart_differences(comparisons: Sequence[MetricDifference], language: Languag
 
 
 def chart_runs(metric: str, estimates: Sequence[tuple[str, Estimate]]) -> str:
-    """Return the interval of a metric (its display name) for each run, on one scale."""
+    """Return a chart of the intervals of runs on one scale; `metric` is a display name."""
     low, high = min(estimate.low for _, estimate in estimates), max(estimate.high for _, estimate in estimates)
     wide = (high - low) or 1.0
     rows = []
@@ -46,7 +46,7 @@ def chart_runs(metric: str, estimates: Sequence[tuple[str, Estimate]]) -> str:
 
 
 def chart_points(title: str, points: Sequence[tuple[float, float, str]], *, unit_square: bool = False) -> str:
-    """Return named points (x, y): cost against quality, or quality over time; a unit square has its diagonal."""
+    """Return a chart of named points (x, y); `unit_square` sets both axes to 0–1 and draws the diagonal."""
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
     left, bottom, wide, tall = (0.0, 0.0, 1.0, 1.0) if unit_square else _frame(xs, ys)
     marks = []
@@ -65,7 +65,7 @@ def chart_points(title: str, points: Sequence[tuple[float, float, str]], *, unit
 
 
 def chart_calibration(bins: Sequence[Bin], language: Language) -> str:
-    """Return the share of answered questions by predicted probability; a perfect search is on the diagonal."""
+    """Return a chart of the share of answerable questions by predicted probability; the diagonal is ideal."""
     points = [((bucket.low + bucket.high) / 2, bucket.answerable, f"n = {bucket.n}") for bucket in bins]
     return chart_points(label("chart_calibration", language), points, unit_square=True)
 

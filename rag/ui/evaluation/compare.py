@@ -1,4 +1,4 @@
-"""Comparisons: two to four runs, with differences, certainty and limits; and one question under two settings."""
+"""Comparisons of two to four runs, with intervals and limits, and of one question under two settings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _compare(
     ids: tuple[str, ...] | None,
     state: tuple[int, bool],  # noqa: ARG001 - part of the cache key
 ) -> list[list[MetricDifference]]:
-    """Compare, cached until there are new answers: thousands of samples are drawn, and each click redraws the page."""
+    """Compare runs, cached until new answers arrive: bootstrapping is slow, and each click redraws the page."""
     return evaluation_of(_app).compare(sides, ids)
 
 
@@ -158,7 +158,7 @@ def _row(item: MetricDifference, language: Language) -> dict[str, Any]:
 
 
 def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
-    """Draw the limits and whether the changes from the first run to the last keep them."""
+    """Draw the limits, and whether the last run stays within them relative to the first."""
     with st.expander(label("compare_gate", language), icon=":material/rule:", type="compact"):
         st.caption(label("compare_gate_lead", language))
         limits = st.text_input(
@@ -245,7 +245,7 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
 
 
 def _draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
-    """Draw the answers in columns."""
+    """Draw the answers side by side."""
     st.markdown(f"**{escape_line(case.question)}**")
     if case.answers:
         st.caption(label("beside_expected", language, answers=escape_line(" · ".join(case.answers))))

@@ -1,4 +1,4 @@
-"""Judged statements for a person to judge too, and the agreement between the two."""
+"""Human labels for judged statements, and the agreement between judge and people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def draw_judge(app: App, library: str, language: Language) -> None:
 
 
 def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Language) -> None:
-    """Draw the agreement of each judge, and how many labels are missing before the model's figures are shown."""
+    """Draw the agreement of each judge, and the number of labels needed before the model's scores are shown."""
     model = agreements.get("model")
     if model is None or not model.enough:
         st.caption(label("judge_few", language, count=model.n if model else 0, enough=ENOUGH))
@@ -58,7 +58,7 @@ def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Languag
 
 
 def _format(value: float) -> str:
-    """Return a figure as text; a judge that always gives one verdict has none."""
+    """Return a value as text; it is NaN, shown as a dash, if a judge always gives the same verdict."""
     return "–" if isnan(value) else f"{value:.2f}"
 
 
@@ -75,7 +75,7 @@ def _draw_queue(app: App, library: str, language: Language) -> None:
 
 
 def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:
-    """Draw a statement with its passages; the judge's verdict is hidden until the person's is saved."""
+    """Draw a statement with its passages; the judge's verdict is not shown, so as not to bias the label."""
     item = waiting[0]
     st.caption(label("judge_waiting", language, count=len(waiting)))
     with st.container(border=True, key=f"label-{item.id}"):

@@ -1,4 +1,4 @@
-"""Runs: question sets asked under one or more settings, with progress and results."""
+"""Evaluation runs: question sets answered under one or more settings, with progress and results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def draw_runs(app: App, library: str, language: Language) -> None:
 
 
 def _draw_over_time(app: App, library: str, language: Language) -> None:
-    """Draw the faithfulness of people's answers over time, if they are scored."""
+    """Draw the faithfulness of the user's scored answers over time."""
     points_in_time = [(when, scores.get("faithfulness")) for when, scores in evaluation_of(app).over_time(library)]
     points = [(float(at), value, "") for at, (_, value) in enumerate(points_in_time) if value is not None]
     if len(points) > 1:
@@ -162,7 +162,7 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
 
 
 def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
-    """Say which scores are hidden until the judge agrees with people."""
+    """Say if scores are hidden until the judge agrees with people."""
     if evaluation_of(app).withheld_metrics(sides):
         st.caption(label("judge_withheld", language))
 
@@ -176,7 +176,7 @@ def setting_name(name: str, language: Language) -> str:
 
 
 def draw_setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:
-    """Draw a mode, including Classic, and a strategy for one side of a comparison."""
+    """Draw the choice of a mode, including Classic, and of a strategy; return the setting."""
     modes = (*MODES, CLASSIC.name)
     selected = st.selectbox(
         label("run_mode", language),

@@ -1,4 +1,4 @@
-"""Question sets: imported, written, taken from feedback, approved, exported."""
+"""Question sets: import, editing, generation, questions from feedback, approval and export."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAGE_SIZE = 200  # questions drawn at first, and added by each click
 
 
 def draw_sets(app: App, library: str, language: Language) -> None:
-    """Draw the set in the address with its questions, and ways to create one."""
+    """Draw the set in the URL with its questions, and a form that creates one."""
     sets = evaluation_of(app).sets.sets(library)
     question_set = choose_set(sets, language)
     if question_set is None:
@@ -41,7 +41,7 @@ def draw_sets(app: App, library: str, language: Language) -> None:
 
 
 def choose_set(sets: list[SetView], language: Language) -> SetView | None:
-    """Draw the choice of a set, kept in the address, and return the set; None if there are none."""
+    """Draw the choice of a set, kept in the URL, and return the set; None if there are none."""
     if not sets:
         return None
     by_id = {one.id: one for one in sets}
@@ -125,7 +125,7 @@ def _draw_set_actions(app: App, question_set: SetView, cases: list[Case], langua
 
 
 def _run(work: Callable[[], int], code: str) -> None:
-    """Run `work` and note its result for the next drawing of the page."""
+    """Run `work` and redraw the page with a notice of its count or error."""
     count: list[int] = []
     if attempt(lambda: count.append(work())):
         session().notes.append(Notice(code, {"count": count[0]}))
@@ -133,7 +133,7 @@ def _run(work: Callable[[], int], code: str) -> None:
 
 
 def _write(app: App, question_set: SetView, language: Language) -> None:
-    """Let the model write questions page by page; what it wrote before an error is kept."""
+    """Let the model write questions page by page; questions written before an error are kept."""
     count = 0
     drafts = evaluation_of(app).write(question_set.id, _MAX_DRAFTS, chat=session().chat, person=person_id())
     try:
