@@ -1,1 +1,1 @@
-"""The library: its pages as a list, one page with its texts, schedules, and actions on whole libraries."""
+"""The library: its pages as a table or map, page details, access, schedules, and actions on whole libraries."""

@@ -1,4 +1,4 @@
-"""Roles in a library, as its owners see and change them."""
+"""Roles in a library, for its owners to view and change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def draw_access(app: App, library: str, language: Language) -> None:
-    """Draw the button of the roles; nothing without sign-in, or for people who don't own the library."""
+    """Draw the button that opens the roles; nothing without sign-in, or if the user doesn't own the library."""
     if session().person is None or not app.roles.has(library, "owner"):
         return
     with st.popover(label("access", language), icon=":material/group:", key=f"access-{library}"):

@@ -26,11 +26,11 @@ _POLL_SECONDS = 0.7
 _SUFFIX = "pagelight"
 _TYPES = (f".{_SUFFIX}", ".zip")
 _BROWSER_BYTES = 400_000_000
-"""A browser gets its file from memory; for a larger one the page shows its path."""
+"""Downloads are served from memory; for a larger file the page shows its path."""
 
 
 def settle_library(app: App, language: Language) -> None:
-    """Select a library that exists: if the tab's one does not, say so and take the first."""
+    """Select a library that exists: if the tab's does not, say so and switch to the default, or else the first."""
     state = session()
     try:
         app.libraries.check(current_library(app))
@@ -46,7 +46,7 @@ def settle_library(app: App, language: Language) -> None:
 
 
 def _use_library(name: str) -> None:
-    """Switch this tab to another library, and reset what it showed of the one before."""
+    """Switch this tab to another library, and reset its state of the previous one."""
     _select(session(), name)
     show("")
     for param in ("job", "find", "page"):
@@ -61,8 +61,8 @@ def draw_picker(app: App, language: Language) -> None:
     """Draw the choice of libraries, and the button that creates one."""
     current = current_library(app)
     titles = {info.name: info.display_name for info in app.libraries.infos()}
-    titles.setdefault(current, current)  # not listed while the engine is away
-    # Each library has separate fields, so that a late click changes nothing in another one.
+    titles.setdefault(current, current)  # not listed while the database is unreachable
+    # Widget keys contain the library, so that a late click changes nothing in another one.
     picker = f"library-picker-{current}"
     st.selectbox(
         label("library", language),
@@ -97,7 +97,7 @@ def _draw_title_field(key: str, language: Language, title: str = "") -> str:
 def _create(app: App, title: str, language: Language) -> None:
     """Create a library and switch to it, only once if the form is sent twice.
 
-    Streamlit ends this run for the next click wherever its state is read, but not between the two.
+    Streamlit may end this run for the next click wherever session state is read, but not before `made` is set.
     """
     state = session()
     try:
@@ -121,7 +121,7 @@ def draw_rename(app: App, library: str, language: Language) -> None:
 
 
 def draw_removal(app: App, library: str, language: Language) -> None:
-    """Draw the button that deletes a library; the one that opens first stays and has none."""
+    """Draw the button that deletes a library; the default library has none."""
     if library == app.settings.rag_library:
         return
     text, icon = label("library_remove", language), ":material/delete:"
@@ -168,18 +168,18 @@ def draw_exchange(app: App, library: str, language: Language) -> None:
 
 
 def _round() -> int:
-    """Return the number of transfers started in this tab, part of widget keys so that forms reset."""
+    """Return the number of transfers started in this tab; as part of widget keys it resets the forms."""
     return int(st.session_state.get("exchange-round", 0))
 
 
 def _follow(transfer_id: str) -> None:
-    """Show the transfer's progress below the popover, which closes."""
+    """Close the popover and show the transfer's progress on the page."""
     st.session_state["exchange-round"] = _round() + 1
     set_param("transfer", transfer_id)
 
 
 def draw_import(app: App, language: Language) -> None:
-    """Draw fields for a file and the title of the library to make from it."""
+    """Draw the fields for a file and for the title of the library to create from it."""
     st.markdown(f"**{label('import_title', language)}**")
     st.caption(label("import_lead", language))
     form_number = _round()
@@ -206,7 +206,7 @@ def _begin_import(app: App, file: UploadedFile, title: str) -> None:
 
 
 def follow_transfer(app: App, language: Language) -> None:
-    """Draw the progress of the transfer in the address, then its file or its library."""
+    """Draw the progress of the transfer in the URL, then its download or a link to its library."""
     transfer_id = st.query_params.get("transfer", "")
     if not transfer_id:
         return

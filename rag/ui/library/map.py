@@ -1,4 +1,4 @@
-"""A library's map: a dot per page, near similar pages, which opens it; colours show topic, site or age."""
+"""A map of a library: a dot per page, placed near similar pages; colours show topic, site or age."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _COLOURS: Final = 11
 """Sites beyond these share one colour."""
 _EDGE: Final = 4.0  # per cent
 _LONGEST_NAME: Final = 28
-_RIGHT: Final = 0.7  # beyond it a name is on the left of its dot
+_RIGHT: Final = 0.7  # beyond it a name is left of its dot
 _MAX_NAMES: Final = 60
 """Maps of more pages show a name only on hover."""
 _POLL_SECONDS: Final = 1.0
 
 
 def draw_view(language: Language) -> Scheme | None:
-    """Draw the choice of table or map, kept in the address; return the map's colouring, or None for the table."""
+    """Draw the choice of table or map, kept in the URL; return the map's colouring, or None for the table."""
     st.session_state["library-view"] = "map" if st.query_params.get("view") == "map" else "table"
     view = _choose("library-view", ("table", "map"), "view_", language, on_change=_store_view)
     return _choose("map-colours", get_args(Scheme), "map_by_", language, default="subject") if view == "map" else None
@@ -59,7 +59,7 @@ def _store_view() -> None:
 
 
 def map_of(app: App, library: str, pages: Sequence[Page], language: Language) -> PageMap | None:
-    """Return the map of all the library's pages; while it is computed, a line says so, and then the page is redrawn."""
+    """Return the map of all pages; while it is computed, draw a status and return the previous map, if any."""
     future = app.page_maps.of(library, pages)
     if not future.done():
         st.fragment(_wait, run_every=_POLL_SECONDS)(app, library, pages, language)
@@ -145,14 +145,14 @@ def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, 
 
 
 def _subject(layout: PageMap, number: int, name: str) -> str:
-    """Return a topic's name at the middle of its pages, which screen readers read too."""
+    """Return a topic's name at the median position of its pages; screen readers read it too."""
     places = [layout.places[url_hash] for url_hash, subject in layout.subject_of.items() if subject == number]
     middle = (median(x for x, _ in places), median(y for _, y in places))
     return f"<span {_style('subject', number, middle)}>{escape_html(name)}</span>"
 
 
 def _style(kind: str, rank: int | None, place: tuple[float, float] | None = None) -> str:
-    """Return class and style: the colour by its number, grey for None, and the place in per cent."""
+    """Return the class and style attributes: the colour by `rank`, grey for None, and the position in per cent."""
     colour = "" if rank is None else f"--n:{rank};"
     x, y = (_EDGE + (100 - 2 * _EDGE) * value for value in place) if place else (0.0, 0.0)
     across = f"clamp(4.5rem,{x:.2f}%,100% - 4.5rem)" if kind == "subject" else f"{x:.2f}%"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _TEXT_HEIGHT = 560, 1500, 24
-"""Pixels; characters and lines of a short text."""
+"""Height in pixels; maximum characters and lines of a short text."""
 _PART = 60_000
 """Characters of a text sent to the browser at a time."""
 _HEADING = lazy_regex(r"(?m)^#{1,6}[ \t]+(\S.*)$")
@@ -41,7 +41,7 @@ _RULES: Final = "extractive"
 
 
 def draw_page(app: App, library: str, page: Page, language: Language) -> None:
-    """Draw the details of `page`, which comes with its text."""
+    """Draw the details of `page`, which must include its text."""
     excluded = app.library(library).left_out()
     if st.button(label("page_all", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
         set_param("page", "")
@@ -153,7 +153,7 @@ def text_html(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A stretch of a page that the same chunks cover; `chunks` are their positions in the list, in order."""
+    """A span of text that is covered by the same chunks; `chunks` are their indexes, in order."""
 
     start: int
     end: int
@@ -161,7 +161,7 @@ class _Segment:
 
 
 def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[_Segment]:
-    """Yield the stretches of a text between the borders of its chunks, in order and without gaps."""
+    """Yield the segments between the chunk boundaries of a text, in order and without gaps."""
     borders = sorted({0, length, *(place for span in spans for place in span if 0 <= place <= length)})
     for start, end in pairwise(borders):
         covering = [n for n, (first, last) in enumerate(spans) if first <= start and end <= last]
@@ -169,10 +169,9 @@ def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[_Segm
 
 
 def chunks_html(text: str, chunks: Sequence[Passage], language: Language, *, first: int = 1, offset: int = 0) -> str:
-    """Return the text with its chunks shaded in turn, each with its number and span at its start.
+    """Return the text as HTML with chunks in alternating shades, each preceded by its number and span.
 
-    Overlaps of two chunks have a separate shade. `text` begins at `offset` of its page, and `first` is the number of
-    the first of `chunks`.
+    Overlaps have a third shade. `text` begins at `offset` of its page; `first` is the number of the first chunk.
     """
     spans = [(chunk.start - offset, chunk.end - offset) for chunk in chunks]
     parts: list[str] = []
@@ -196,7 +195,7 @@ def _chunk_mark(chunk: Passage, number: int, language: Language) -> str:
 
 
 def _choose_part(page: Page, view: str) -> tuple[int, int]:
-    """Return the selected part of a long text, cut at a line's end, and draw the pagination."""
+    """Draw the pagination of a long text, and return the span of the selected part."""
     borders = parts_of(page.text)
     if len(borders) <= 2:
         return 0, len(page.text)
@@ -205,7 +204,7 @@ def _choose_part(page: Page, view: str) -> tuple[int, int]:
 
 
 def parts_of(text: str, size: int = _PART) -> list[int]:
-    """Return the borders of a text's parts: 0, …, its length."""
+    """Return the boundaries of the parts of `text`, cut at line ends where possible: 0, …, its length."""
     borders = [0]
     while len(text) - borders[-1] > size:
         line = text.rfind("\n", borders[-1] + size // 2, borders[-1] + size)
@@ -214,7 +213,7 @@ def parts_of(text: str, size: int = _PART) -> list[int]:
 
 
 def _draw_cited(app: App, library: str, page: Page, language: Language) -> None:
-    """Draw this person's questions that cite the page, newest first, each opening its conversation."""
+    """Draw the user's questions whose answers cite the page, newest first, as links to their conversations."""
     turns = app.conversations.find_citing_turns(library, page.url_hash, session().owner)
     if not turns:
         st.info(label("cited_none", language), icon=":material/format_quote:")
@@ -283,7 +282,7 @@ def _draw_running_summary(app: App, page: Page, run_id: str, language: Language)
 
 
 def _end_summary(page: Page, run_id: str, answer: Answer | None) -> None:
-    """Redraw the page with the current summary; the reason for a missing one becomes a notice."""
+    """Redraw the page with the saved summary; if there is none, the reason becomes a notice."""
     session().live.pop(run_id, None)
     st.session_state.pop(_summary_key(page), None)
     if answer is not None and answer.notice and answer.outcome != "answered":

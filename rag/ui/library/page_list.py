@@ -36,7 +36,7 @@ _ROW, _HEIGHT = 35, 530
 
 @dataclass(frozen=True, slots=True)
 class PageFilter:
-    """The chosen filters; an empty string is no filter. With `in_text`, `words` are searched in the texts."""
+    """The selected filters; an empty string is no filter. With `in_text`, `words` are searched in the page texts."""
 
     words: str = ""
     in_text: bool = False
@@ -55,7 +55,7 @@ class PageFilter:
 
 @dataclass(frozen=True, slots=True)
 class FilteredPages:
-    """The pages to list, in order, and the number of pages in each state among those that match all else."""
+    """The pages to list, in order, and the number of matching pages per state, before the filter by state."""
 
     pages: list[Page]
     counts: Mapping[State, int]
@@ -85,7 +85,7 @@ def arrange(
 ) -> FilteredPages:
     """Filter and sort pages.
 
-    `matches` has the hashes that a search of the texts found, best first; `within` those of the selected topic.
+    `matches` are the url_hashes that a full-text search found, best first; `within` those of the selected topic.
     """
     at = now or datetime.now(UTC)
     places = {url_hash: place for place, url_hash in enumerate(matches)}
@@ -132,7 +132,7 @@ def _fits(page: Page, criteria: PageFilter, now: datetime) -> bool:
 
 
 def age_of(page: Page, now: datetime) -> Age:
-    """Return the narrowest age that the page fits."""
+    """Return the narrowest age range that includes the page."""
     return next((age for age in AGES if age in (*_WITHIN, "older") and _fits(page, PageFilter(age=age), now)), "older")
 
 
@@ -216,7 +216,7 @@ def _draw_choice(name: str, options: Sequence[str], name_of: Callable[[str], str
 
 
 def draw_states(counts: Mapping[State, int], language: Language) -> None:
-    """Draw the status filter: all pages, recently changed, gone, excluded, each with its number."""
+    """Draw the status filter: all pages, recently changed, gone, excluded, each with its count."""
     criteria = current_filter()
     states = [state for state in _STATES if counts[state] or state in ("all", criteria.state)]
     if states == ["all"]:
@@ -252,14 +252,14 @@ def draw_subjects(subjects: Sequence[str], language: Language) -> None:
 
 
 def apply_subject() -> None:
-    """Select the topic in the address, and remove it from there."""
+    """Select the topic in the URL and remove it from there."""
     if subject := st.query_params.get("subject", ""):
         _set_filter(PageFilter(subject=subject))
         set_param("subject", "")
 
 
 def search_texts(app: App, library: str, words: str, language: Language) -> list[str]:
-    """Return hashes of the pages whose texts the keyword search finds, best first; cached until the words change."""
+    """Return the url_hashes of pages that a keyword search finds, best first; cached until words or pages change."""
     key = (library, words, app.library(library).page_count())
     cached: Any = st.session_state.get("shelf-found")
     if cached is None or cached[0] != key:
@@ -272,9 +272,9 @@ def search_texts(app: App, library: str, words: str, language: Language) -> list
 
 
 def _set_widget(name: str, value: object) -> None:
-    """Set a widget's value, which Streamlit forgets while another page is shown.
+    """Set a widget's value, which Streamlit drops while another page is shown.
 
-    A value that is set is sent to the browser, where it would replace what is being typed.
+    Only a changed value is set, since setting it sends it to the browser, where it would replace what is being typed.
     """
     key = f"library-{name}"
     if key not in st.session_state or st.session_state[key] != value:
@@ -302,7 +302,7 @@ class _Selection(NamedTuple):
 
 
 def draw_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> _Selection:
-    """Draw the table; each list has another `identity` and so another table, since rows are selected by position."""
+    """Draw the table; `identity` must differ between lists of pages, since rows are selected by position."""
     rows = _rows_of(pages, excluded, language)
     state = data_table(
         rows,
@@ -379,7 +379,7 @@ def draw_bulk(app: App, library: str, selected: Sequence[Page], excluded: Collec
 def draw_page_actions(
     app: App, library: str, pages: Sequence[Page], excluded: Collection[str], language: Language, *, key: str
 ) -> None:
-    """Draw the buttons for these pages into the open row: re-check, exclude or include, delete."""
+    """Draw the buttons for these pages into the current container: re-check, exclude or include, delete."""
     hashes = [page.url_hash for page in pages]
     web = [page.url_hash for page in pages if page.source == "web"]
     text = label("page_recheck", language)

@@ -1,4 +1,4 @@
-"""Upkeep of a library: regular re-checks, and the move to another embedding model."""
+"""Maintenance of a library: scheduled re-checks, and the move to another embedding model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _POLL_SECONDS = 0.7
 
 
 def draw_schedules(app: App, library: str, pages: Sequence[Page], language: Language) -> None:
-    """Draw the button that opens the schedules of a library and the form for another one."""
+    """Draw the button that opens the schedules of a library and a form that adds one."""
     views = app.imports.schedules.schedules(library)
     text = label("schedules", language) + (f" ({len(views)})" if views else "")
     with st.popover(text, icon=":material/schedule:", key="schedules"), st.container(key="schedule-list"):
@@ -144,7 +144,7 @@ def _describe_schedule(view: ScheduleView, language: Language) -> list[str]:
 
 
 def draw_move_buttons(app: App, library: str, language: Language) -> None:
-    """Draw the buttons; none while the library moves, or if it has the app's model and no earlier one."""
+    """Draw the buttons that move the library to the app's model or back to its previous one; none during a move."""
     info = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
     move = app.moves.move(library)
     if info is None or (move and move.is_running):

@@ -1,7 +1,7 @@
-"""The versions of a page's text, and the changes from one to the next.
+"""The versions of a page's text, and the diff between consecutive ones.
 
-A difference is HTML: the Markdown of both texts is parsed (what extraction leaves: headings, lists, tables), words are
-struck through and underlined, and every character of the texts is escaped.
+A diff is HTML: the Markdown that extraction leaves (headings, lists, tables) is rendered, removed words are struck
+through, added words underlined, and all text is escaped.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 Pieces = Sequence[tuple[str, str]]
 """(kind, text) in order, the kind `same`, `added` or `removed`."""
 _MIN_FOLDED = 240
-"""Unchanged blocks between changes stay visible if they have fewer characters than this."""
+"""Unchanged blocks with fewer characters than this are not collapsed."""
 _TAGS = {"same": ("", ""), "added": ("<ins>", "</ins>"), "removed": ("<del>", "</del>")}
 _LONGEST = 200_000
 
 
 def diff_html(pieces: Pieces, language: Language) -> str:
-    """Return removed, added and unchanged blocks; unchanged ones far from changes are collapsed."""
+    """Return the diff as HTML; unchanged blocks that are not next to a change are collapsed."""
     blocks = list(_blocks(pieces))
     changed = [
         number for number, block in enumerate(blocks) if any(kind != "same" for line in block for kind, _ in line)
@@ -53,7 +53,7 @@ def _fold(html: str, size: int, language: Language) -> str:
 
 
 def _blocks(pieces: Pieces) -> Iterator[list[Pieces]]:
-    """Yield the lines without empty ones, those of a table together."""
+    """Yield the non-empty lines, with the rows of a table grouped."""
     lines = (line for line in _lines(pieces) if _text(line).strip())
     for is_table, group in groupby(lines, lambda line: ROW.fullmatch(_text(line)) is not None):
         if is_table:
@@ -162,7 +162,7 @@ def _amount(pieces: Sequence[DiffPiece], language: Language) -> str:
 
 
 def _first_pieces(pieces: Sequence[DiffPiece], limit: int) -> list[DiffPiece]:
-    """Return the first pieces, until they have more than `limit` characters."""
+    """Return the first pieces, up to the one that reaches `limit` characters."""
     first: list[DiffPiece] = []
     for piece in pieces:
         if limit <= 0:
