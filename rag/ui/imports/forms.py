@@ -27,7 +27,7 @@ _WEB_HITS = "web-found"
 
 
 def draw_site_form(app: App, library: str, chunker: str, force: bool, language: Language) -> str | None:
-    """Draw the form; return the id of the import that it starts."""
+    """Draw the form; return the id of the import if it is submitted, else None."""
     form_number = int(st.session_state.get("add-round", 0))
     address = st.text_input(
         label("site_start", language), key=f"site-start-{form_number}", placeholder="https://docs.example.org/guide/"
@@ -56,7 +56,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
 
 
 def _site_address(text: str) -> str:
-    """Return the typed web address, with `https://` added if missing; empty for none."""
+    """Return the URL in `text`, with `https://` added if missing; empty if it is not a single URL."""
     text = text.strip()
     for candidate in (text, f"https://{text}" if "." in text else ""):
         urls, _ = find_urls(candidate)

@@ -1,4 +1,4 @@
-"""Imports: the open one with its progress, pace, actions and rows; earlier ones; one in a line on the library page."""
+"""Imports: the open one with progress, actions and rows, earlier ones, and a compact view for the library page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _POLL_SECONDS = 1.0
 _MAX_SCOPE_PAGES = 1_000  # pages that questions can be limited to
 _CARD_STATUSES = sorted(SAVED - {"duplicate"})  # outcomes of the pages on the card
 Samples = Callable[[Sequence[str]], Sequence[str]]
-"""Returns sample questions that the pages with these hashes answer."""
+"""A function that returns sample questions about the pages with these url_hashes."""
 _MORE_JOBS = 10
 _STATE_ICONS = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
 _ICONS: dict[Decision, str] = {
@@ -36,10 +36,10 @@ _ICONS: dict[Decision, str] = {
     "skip": "do_not_disturb_on",
 }
 _PREVIEW_HEIGHT = 260, 400, 6
-"""Pixels; characters and lines of a short text."""
+"""Height in pixels; maximum characters and lines of a short text."""
 _ORDER: tuple[Decision, ...] = ("retry", "add_anyway", "refresh", "keep_both", "skip")
 ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
-"""The outcomes in display order; "" is none yet."""
+"""The outcomes in display order; "" means none yet."""
 PAGE = 12
 _STAGES: tuple[Stage, ...] = get_args(Stage)
 _CHIPS: dict[IngestStatus, tuple[str, str]] = {
@@ -56,9 +56,9 @@ _LONGEST_NAME = 90
 
 
 def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], object], samples: Samples) -> None:
-    """Draw the import `job_id`, updated until it ends; then the page is redrawn. Raises StoreError.
+    """Draw the import `job_id`, polling until it ends and then redrawing the page. Raises StoreError.
 
-    `ask` asks a question from the card, which is drawn once the import has ended.
+    Once it has ended, a card is drawn whose questions are passed to `ask` on a click.
     """
     live = _is_live(jobs_of(app).job(job_id))
     if live:
@@ -95,7 +95,7 @@ def _draw_state(app: App, job: JobView, language: Language) -> None:
 
 
 def _pages_on_card(app: App, job: JobView) -> list[str]:
-    """Return the pages that an import saved, as many as one overview has; none for a re-check or before its end."""
+    """Return the hashes of the saved pages, limited in number; none for re-checks, bulk imports or before the end."""
     if job.kind == "recheck" or job.bulk or job.state not in ("done", "cancelled"):
         return []
     items = jobs_of(app).items(job.id, 0, _MAX_SCOPE_PAGES, _CARD_STATUSES)
@@ -113,7 +113,7 @@ def _draw_head(job: JobView, language: Language) -> None:
 
 
 def _ask_about(app: App, job: JobView) -> None:
-    """Start a conversation limited to the pages of this import."""
+    """Start a conversation limited to the pages of this import, unless there are too many."""
     hashes = [_page_of(item.result) for item in jobs_of(app).items(job.id, limit=_MAX_SCOPE_PAGES + 1) if item.result]
     state, pages = session(), tuple(dict.fromkeys(filter(None, hashes)))
     state.library, state.scope = job.library, Scope(pages=pages if len(hashes) <= _MAX_SCOPE_PAGES else ())
@@ -150,7 +150,7 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
 
 
 def draw_history(app: App, library: str, current: str, language: Language) -> None:
-    """Draw the imports, newest first, each with buttons to open and to delete it."""
+    """Draw earlier imports, newest first, each with buttons to open and to delete it."""
     limit = int(st.session_state.get("history-length", _MORE_JOBS))
     jobs = jobs_of(app).jobs(library, limit + 1)
     others = [job for job in jobs[:limit] if job.id != current]
@@ -182,7 +182,7 @@ def _draw_earlier(app: App, job: JobView, language: Language) -> None:
 
 
 def follow_job(app: App, language: Language) -> None:
-    """Draw the job in the address until it has ended and is closed; an unknown one is dropped."""
+    """Draw the job in the URL until the user closes it after its end; an unknown id is removed from the URL."""
     job_id = st.query_params.get("job", "")
     if not job_id:
         return
@@ -255,7 +255,7 @@ def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, l
 
 
 def _draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] = ()) -> None:
-    """Draw one page of rows, reading only these. Rows with an outcome in `aside` are collapsed."""
+    """Draw one page of rows, loading only these. Rows with an outcome in `aside` are collapsed."""
     if not job.total:
         return
     first = [status for status in ORDER if status not in aside]
@@ -291,7 +291,7 @@ def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
 def slices(
     counts: Mapping[str, int], statuses: Sequence[str], offset: int, limit: int
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows `offset` to `offset + limit` as (status, offset, limit), with statuses in sequence."""
+    """Yield (status, offset, limit) slices for rows `offset` to `offset + limit` in the order of `statuses`."""
     for status in statuses:
         count = counts.get(status, 0)
         size = min(limit, count - offset)
@@ -351,7 +351,7 @@ def row_markdown(job: JobView, item: JobItem, title: str, language: Language) ->
 
 
 def _page_of(result: IngestResult) -> str:
-    """Return the hash of the page with a source's text; empty if there is none."""
+    """Return the url_hash of the page that has the source's text; empty if there is none."""
     if result.status not in SAVED:
         return ""
     return str(result.params.get("url_hash") or result.url_hash) if result.status == "duplicate" else result.url_hash
@@ -367,6 +367,6 @@ def _stage_markdown(stage: Stage, ended: bool, language: Language) -> str:
 
 
 def _sentence(result: IngestResult, language: Language) -> str:
-    if result.reason == "page_added":  # its chip says the rest
+    if result.reason == "page_added":  # the chip says the rest
         return chunk_count(result.chunks, language)
     return escape_line(say(Notice(result.reason, result.params), language))
