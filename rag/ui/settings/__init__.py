@@ -1,1 +1,1 @@
-"""The settings: components in use, a person's chat model, prompts, and access."""
+"""The settings: components in use, the user's chat model, prompts, memory, and sign-in."""

@@ -1,4 +1,4 @@
-"""The form for a chat model of this browser only."""
+"""The form that connects a chat model for this browser only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MODELS = "chat-served"
 
 
 def draw_chat_form(app: App, language: Language) -> None:
-    """Draw fields for address, model and key, tested before they are saved for this browser; nothing if that is off."""
+    """Draw the form for URL, model and key, tested before they are saved for this browser; a note if that is off."""
     if not app.chats.own_allowed:
         st.markdown(label("settings_chat_off", language))
         return
@@ -55,7 +55,7 @@ def draw_chat_form(app: App, language: Language) -> None:
 
 
 def _fill(key: str, value: str) -> None:
-    """Set a field's initial value in the session, because other choices fill it too."""
+    """Set a field's initial value through the session state, since other choices fill the field too."""
     st.session_state.setdefault(key, value)
 
 
@@ -138,7 +138,7 @@ def _say(error: RagError, language: Language) -> None:
 
 
 def _draw_models(language: Language) -> None:
-    """Draw the models that the service listed, to fill the form with."""
+    """Draw the models that the service listed; a selected one fills the form."""
     if names := st.session_state.get(_MODELS):
         st.selectbox(
             label("chat_served", language, count=len(names)),
@@ -156,12 +156,12 @@ def _fill_model() -> None:
 
 
 def _round() -> int:
-    """Return a part of the key field's key that empties the field once a key is saved: it is never shown again."""
+    """Return a counter for the widget key of the API key field, to empty it once a key is saved."""
     return int(st.session_state.get("chat-round", 0))
 
 
 def _add_saved_key(options: ChatOptions) -> ChatOptions:
-    """Add the saved key of the same service to options without a key: the key field is never filled in."""
+    """Add the saved API key of the same service to options without one: the key field is never prefilled."""
     current = session().chat
     if options.api_key or current is None or current.service != options.service:
         return options

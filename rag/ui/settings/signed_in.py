@@ -1,6 +1,6 @@
-"""Sign-in, if `.streamlit/secrets.toml` has an [auth] section: the person, their access, and signing out.
+"""Sign-in, if `.streamlit/secrets.toml` has an [auth] section: the user, their access, and signing out.
 
-Without one the app is open to all who can reach it, unless AUTH_ALLOW shows that it should be closed.
+Without it the app is open to everyone who can reach it, unless AUTH_ALLOW is set: then it is closed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def claims() -> Mapping[str, Any] | None:
-    """Return the person's attributes, at least `is_logged_in`; None if sign-in is not set up."""
+    """Return the user's claims, at least `is_logged_in`; None if sign-in is not set up."""
     attributes: Mapping[str, Any] = st.user.to_dict()
     return attributes if "is_logged_in" in attributes else None
 
@@ -33,7 +33,7 @@ def is_outside() -> bool:
 
 
 def is_administrator(app: App) -> bool:
-    """Return whether the person may change settings for everyone; without sign-in, everyone may."""
+    """Return whether the user may change settings for everyone; without sign-in, everyone may."""
     attributes, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
     return attributes is None or (
         bool(attributes.get("is_logged_in")) and not find_refusal(attributes, admins, issuers)
@@ -41,14 +41,14 @@ def is_administrator(app: App) -> bool:
 
 
 def providers() -> list[str]:
-    """Return the names of the identity providers to choose from; one empty name for the only one."""
+    """Return the names of the identity providers to choose from; one empty name if there is only one."""
     section: Mapping[str, Any] = st.secrets.get("auth", {})
     names = [name for name, value in section.items() if isinstance(value, Mapping) and "client_id" in value]
     return [""] if "client_id" in section or not names else names
 
 
 def admit(app: App, language: Language) -> None:
-    """Admit people who have access; for others the page ends here, with the reason."""
+    """Admit users who have access; for others draw the reason and stop the run."""
     attributes, allowed, issuers = claims(), app.settings.auth_allow, app.settings.auth_verified_issuers
     if attributes is None:
         session().person = None
@@ -111,7 +111,7 @@ def _leave(language: Language, key: str) -> None:
 
 
 def draw_person(language: Language) -> None:
-    """Draw the signed-in person with Sign out, or the note that conversations are shared."""
+    """Draw the signed-in user with Sign out, or the note that conversations are shared."""
     person = session().person
     if person is None:
         st.caption(f":material/group: {label('shared_by_all', language)}")

@@ -33,7 +33,7 @@ _PACKAGES = (
 
 
 def draw_in_use(app: App, library: str, language: Language) -> None:
-    """Draw cards in two columns, one on a narrow screen."""
+    """Draw a card for each component in use and, below, how to change them."""
     settings = app.settings
     server, builtin = escape_line(settings.qdrant_url), settings.embedding_model == BUILTIN
     database = label("use_database_server" if server else "use_database_embedded", language, url=server)
@@ -59,7 +59,7 @@ def draw_in_use(app: App, library: str, language: Language) -> None:
 
 
 def _draw_cards(cards: Sequence[tuple[str, str]], language: Language) -> None:
-    """Draw cards of name and escaped value, two in a row if there is room."""
+    """Draw cards of name and escaped value, two in a row or, on a narrow screen, one."""
     for at in range(0, len(cards), 2):
         for column, (name, value) in zip(st.columns(2), cards[at : at + 2], strict=False):
             with column, st.container(border=True, key=f"use-{name}", height="stretch"):
@@ -108,10 +108,7 @@ def _version(package: str) -> str:
 
 
 def draw_reranker(app: App, library: str, language: Language) -> None:
-    """Draw the last comparison, a button that compares, and one that turns the reranker on or off.
-
-    Nothing if no reranker is set.
-    """
+    """Draw the reranker's last comparison, and buttons to compare it and turn it on or off; nothing without one."""
     reranking = app.models.reranking
     if reranking.offered is None:
         return
@@ -146,7 +143,7 @@ def _draw_figures(comparison: Mapping[str, Any], language: Language) -> None:
 
 
 def draw_prompts(app: App, language: Language) -> None:
-    """Draw one prompt at a time, with its placeholders, for those who may change it."""
+    """Draw one prompt at a time, with its placeholders, for administrators."""
     st.markdown(f"## {label('settings_prompts', language)}", anchors=False)
     st.markdown(label("settings_prompts_lead", language))
     _draw_choice(app, language)
@@ -199,7 +196,7 @@ def _draw_text(app: App, text: PromptText, language: Language) -> None:
 
 
 def draw_memory(app: App, language: Language) -> None:
-    """Draw all of this person's notes, each in a separate form."""
+    """Draw the user's notes, each with a field and buttons to save or delete it."""
     st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
     st.markdown(label("settings_remembered_lead", language))
     notes = app.remembered.notes(person_id())
