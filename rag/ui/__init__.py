@@ -1,5 +1,5 @@
 """The user interface: the only code besides `main.py` and `pages/` that uses Streamlit.
 
-`kit` has what every screen shares; each screen has its own package, which imports no other screen.
-Everything comes from `rag.app.App`; nothing about pages, chunks or answers is decided here.
+`kit` has the parts that all screens share; each screen is a package that imports no other screen.
+Data and decisions come from `rag.app.App`; this package only draws.
 """

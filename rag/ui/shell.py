@@ -1,4 +1,4 @@
-"""The frame of every page: title, style, navigation, sidebar and error handling."""
+"""The frame around every page: title, navigation, sidebar, notices and error handling."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ logger = logging.getLogger(__name__)
 
 def draw_shell() -> None:
     """Draw the frame, then the selected page."""
-    has_arrived = check_arrival()  # before the address is completed
+    has_arrived = check_arrival()  # before parameters are added to the URL
     language = current_language()
     st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
     st.logo(str(_LOGO), icon_image=str(_ICON), size="large")
     page = navigation(language, hidden=True) if is_outside() else navigation(language)
     app = open_app(language)
     admit(app, language)
-    app = open_app(language)  # for the person who was just admitted
+    app = open_app(language)  # for the user just admitted
     recall_chat(app)
     labels = {name: label(name, language) for name in ("skip", "upload", "copied", "offline", "page_unknown", "keys")}
     tell_browser("frame", language=label("language_tag", language), **labels)
@@ -55,7 +55,7 @@ def draw_shell() -> None:
     if moved := state.page != page.url_path:
         state.page, state.shown, state.absent, state.sources = page.url_path, "", None, {}
     head = st.container(key="away")
-    with show_errors(language), patience(SCREEN_SECONDS), suppress(StoreAwayError):  # the head shows it
+    with show_errors(language), patience(SCREEN_SECONDS), suppress(StoreAwayError):  # shown at the top
         if has_arrived or moved:
             apply_address(app, moved=moved)
         settle_library(app, language)
@@ -71,7 +71,7 @@ def draw_shell() -> None:
 
 
 def _wait_for_database(app: App, language: Language) -> None:
-    """Show that the database is away, and redraw the page once it is back."""
+    """Show that the database is unreachable, and redraw the page once it is back."""
     if (notice := app.away()) is None:
         st.rerun()
     text = f"{say(notice, language)} {label('away_looking', language)}"
@@ -84,8 +84,10 @@ def _title(app: App, page: str, language: Language, unread: Sequence[str]) -> st
 
 
 def _unread(app: App, *, in_chat: bool) -> list[str]:
-    """Return the conversations with an unread report. The open one counts as read; if its report arrived while nobody
-    did anything here, the title of the browser's tab says so until somebody does."""
+    """Return the conversations with an unread report, and mark the open one as read.
+
+    If its report arrived during an automatic redraw, the tab's title shows that until the user's next action.
+    """
     state, library = session(), current_library(app)
     unread = app.conversations.unread(library, state.owner)
     state.finished = state.finished and state.by_itself
@@ -98,14 +100,14 @@ def _unread(app: App, *, in_chat: bool) -> list[str]:
 
 
 def _check_reports(app: App, unread: Sequence[str]) -> None:
-    """Redraw the page once a report is finished, so that the tab and the list show it."""
+    """Redraw the page when a report is finished, to update the tab's title and the list."""
     if app.conversations.unread(current_library(app), session().owner) != unread:
         session().by_itself = True
         st.rerun()
 
 
 def open_app(language: Language) -> App:
-    """Return the application for the signed-in person; if it cannot be opened the page shows why and ends here."""
+    """Return the application for the signed-in user; if it cannot be opened, show why and stop the run."""
     try:
         with st.spinner(label("opening", language), show_time=False):
             return get_app().for_person(session().person)
@@ -118,7 +120,7 @@ def open_app(language: Language) -> App:
 
 @contextmanager
 def show_errors(language: Language) -> Iterator[None]:
-    """Show an expected failure inside the block as one sentence, in place of the rest of the block."""
+    """Show a RagError raised in the block as one sentence, in place of the rest of the block."""
     try:
         yield
     except RagError as error:
@@ -133,7 +135,7 @@ def report_unexpected(error: Exception) -> bool:
 
 
 def _show_notes(language: Language) -> None:
-    """Show the notices since the page was last drawn as toasts."""
+    """Show the pending notices as toasts."""
     notes = session().notes
     while notes:
         st.toast(escape_line(say(notes.pop(0), language)))
@@ -155,7 +157,7 @@ def _draw_sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
 
 
 def _draw_phone_button(app: App, language: Language) -> None:
-    """Draw a button for a new conversation in the header of narrow screens, whose sidebar is closed."""
+    """Draw a button for a new conversation in the header of narrow screens, where the sidebar is closed."""
     with st.container(key="phone-new"):
         if st.button(label("talk_new", language), icon=":material/edit_square:", type="tertiary", key="phone-talk-new"):
             open_conversation(app, "")
@@ -190,6 +192,6 @@ def _draw_in_use(app: App, language: Language, models: Literal["ready", "loading
 
 
 def _draw_status(words: str) -> None:
-    """Draw a link to Settings, which has the details."""
+    """Draw the status as a link to Settings, which has the details."""
     if st.button(words, type="tertiary", key="status", width="stretch"):
         go("settings")

@@ -1,1 +1,1 @@
-"""Serving the app: host checks, headers, uploads and hidden endpoints. Nothing is drawn here."""
+"""The server side: startup, host checks, headers, upload limits and blocked endpoints. It draws nothing."""

@@ -1,9 +1,9 @@
-"""The first load: the app's style, skeleton and script are part of the page, text is compressed, and icons are few.
+"""A faster first load: style, skeleton and script inlined into the page, gzip, and a small icon font.
 
-Streamlit sends them with the first drawing of the page, when a browser has painted without them, and leaves its own
-scripts as they are, since it would compress them again for everybody. Here each is compressed once. Of its font of
-4,000 icons only those in use are sent (`scripts/icons.py`). The page links to the manifest, with which a phone's share
-menu passes links to the app.
+Streamlit would send style and script after the browser has painted without them, and serves its own scripts
+uncompressed, since it would compress them for each request; here each is compressed once. Of the 4,000 icons in
+Streamlit's font only those in use are sent (`scripts/icons.py`). The page links to the web app manifest, through which
+a phone's share menu passes links to the app.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _SKELETON = (
     '<div id="skeleton" aria-hidden="true"><div><i></i><i></i><i></i></div><div><b></b><i></i><u></u></div></div>'
 )
 _FIRST = ("Html", "Selectbox", "Button", "ButtonGroup", "MenuButton", "TextInput", "ChatInput")
-"""The elements of the first page for which Streamlit loads separate scripts; a renamed one loads later."""
+"""Elements of the first page whose scripts Streamlit loads lazily; one that it renames is no longer preloaded."""
 _IMPORT = lazy_regex(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
 _PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
 _PAGE = "text/html"
 _COMPRESSIBLE = (_PAGE, "text/css", "text/javascript", "application/javascript")
 _CACHE_SIZE = 256
-_AN_HOUR = {"cache-control": "public, max-age=3600"}  # the file name is Streamlit's, and stays when icons are added
+_AN_HOUR = {"cache-control": "public, max-age=3600"}  # not longer: the file name stays the same when icons are added
 _NOT_FOR_PAGES = (b"if-none-match", b"if-modified-since", b"accept-encoding")
 _APP_ICON = Path(__file__).resolve().parents[1] / "static" / "icon.svg"
 
 
 class FirstLoad:
-    """ASGI middleware that adds style and script to pages, and compresses pages, scripts and styles with gzip."""
+    """ASGI middleware that adds style and script to pages, compresses text with gzip, and serves the icon font."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -59,13 +59,13 @@ class FirstLoad:
             await _icons()(scope, receive, send)
             return
         takes_gzip = "gzip" in Headers(scope=scope).get("accept-encoding", "")
-        if "/static/" not in scope["path"]:  # a cached page may have an old style, a compressed one cannot be changed
+        if "/static/" not in scope["path"]:  # a cached page may have an old style, a gzipped one cannot be edited
             scope = {**scope, "headers": [header for header in scope["headers"] if header[0] not in _NOT_FOR_PAGES]}
         await self._app(scope, receive, _Change(send, takes_gzip=takes_gzip).handle)
 
 
 class _Change:
-    """Forwards a response, or buffers all of it if it is to be changed."""
+    """A wrapper of `send` that buffers and rewrites some responses, and forwards the others."""
 
     def __init__(self, send: Send, *, takes_gzip: bool) -> None:
         self._send, self._takes_gzip = send, takes_gzip
@@ -103,7 +103,7 @@ class _Change:
 
 
 def _complete(page: bytes) -> bytes:
-    """Add style and scripts to a page; the style is last, to override Streamlit's rules of equal weight in the head."""
+    """Add style and scripts to a page; the style comes last, to override Streamlit's rules of equal specificity."""
     preloads = [_PRELOAD % name for name in _scripts() if name not in page]
     head = b"".join((b'<link rel="manifest" href="./manifest.webmanifest">', *preloads, b"</head>"))
     page = page.replace(b"</head>", head)
@@ -117,13 +117,13 @@ def _icons() -> Response:
 
 @cache
 def _scripts() -> tuple[bytes, ...]:
-    """Return the names of the scripts that draw `_FIRST`, and of all that these import.
+    """Return the script names of the `_FIRST` elements and of all their imports, to preload.
 
-    Otherwise a browser requests an element's script when it is to be drawn, and then the imports of that.
+    Otherwise a browser requests an element's script only to draw it, and its imports only after that.
     """
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
     names = [file.name.encode() for name in _FIRST for file in folder.glob(f"{name}.*.js")]
-    for name in names:  # the list grows meanwhile
+    for name in names:  # grows during the loop
         imports = dict.fromkeys(_IMPORT.findall((folder / name.decode()).read_bytes()))
         names += [script for script in imports if script not in names]
     return tuple(names)
@@ -140,7 +140,7 @@ def _compress(body: bytes) -> bytes:
 
 
 async def manifest(_: Request) -> JSONResponse:
-    """Return the manifest; a shared link opens the Add page with the link in its box, and is not added yet."""
+    """Return the web app manifest; sharing a link opens the Add page with the link filled in, but not yet added."""
     icon = base64.b64encode(_APP_ICON.read_bytes()).decode("ascii")
     content = {
         "name": "Pagelight",

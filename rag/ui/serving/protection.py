@@ -1,9 +1,9 @@
-"""Protection of the server: security headers, allowed hosts, hidden endpoints, and the secret that signs cookies.
+"""Protection of the server: security headers, allowed hosts, blocked endpoints, and a check of the cookie secret.
 
-The headers are the safety net below the safe renderer. A browser sends the name that it opened (Host) and the
-requesting page (Origin). A name that is not allowed is DNS rebinding; an Origin other than the requested name and port
-is another site, or another program on this machine. Starlette's TrustedHostMiddleware knows neither IPv6 nor Origin,
-and refuses without naming the setting.
+The headers are a second line of defence behind the safe renderer. A browser sends the host name that it opened (Host)
+and the origin of the requesting page (Origin). A Host that is not allowed indicates DNS rebinding; an Origin that
+differs from Host is another site, or another program on this machine. Starlette's TrustedHostMiddleware supports
+neither IPv6 nor Origin, and its error does not name the setting.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _SECRET_OPTION = "server.cookieSecret"
 
 
 def content_security_policy(scripts: Sequence[str]) -> str:
-    """Return the policy: everything from the app itself, and inline only these scripts.
+    """Return the policy: resources only from this origin, and no inline scripts except `scripts`.
 
-    WebAssembly may be compiled, since Streamlit reads its messages with it; text cannot become a script.
+    WebAssembly is allowed, since Streamlit decodes its messages with it; `eval` stays blocked.
     """
     return "; ".join(
         (
@@ -75,22 +75,22 @@ def _digest(script: str) -> str:
 
 
 def inline_scripts(page: str) -> list[str]:
-    """Return the scripts inside an HTML page."""
+    """Return the inline scripts of an HTML page."""
     return [script.text or "" for script in html.fromstring(page).iter("script") if "src" not in script.attrib]
 
 
 @cache
 def security_headers() -> tuple[tuple[bytes, bytes], ...]:
-    """Return the headers. The scripts that Streamlit needs are read from the one page that it serves."""
+    """Return the headers; Streamlit's inline scripts are read from its index.html."""
     page = Path(st.__file__).with_name("static") / "index.html"
     scripts = (*inline_scripts(page.read_text(encoding="utf-8")), *SCRIPTS)
     return ((b"content-security-policy", content_security_policy(scripts).encode("ascii")), *_FIXED_HEADERS)
 
 
 class SecurityHeaders:
-    """ASGI middleware that sets `security_headers` on each response, replacing any the app set.
+    """ASGI middleware that sets `security_headers` on each response, replacing the app's.
 
-    Behind TLS, every cookie becomes Secure.
+    Behind TLS it marks every cookie as Secure.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -116,7 +116,7 @@ class SecurityHeaders:
 def _is_encrypted(scope: Scope) -> bool:
     """Return whether the browser uses TLS, here or at a proxy in front of the app.
 
-    A false claim gains nothing but cookies that the client's own browser does not send back.
+    A forged header only makes the client's own cookies Secure, so that its browser does not send them back.
     """
     proxies = Headers(scope=scope).get("x-forwarded-proto", "")
     return "https" in (scope.get("scheme"), proxies.partition(",")[0].strip().lower())
@@ -130,10 +130,10 @@ def _add_secure(name: bytes, value: bytes) -> tuple[bytes, bytes]:
 
 
 class AllowedHosts:
-    """ASGI middleware that allows requests and sockets to the names of this machine and to `allowed` ones.
+    """ASGI middleware that accepts requests and WebSockets only to local names and to `allowed` hosts (ALLOWED_HOSTS).
 
-    `allowed` are names and addresses in lower case, without ports and brackets (ALLOWED_HOSTS). Others get status 403
-    and one sentence.
+    `allowed` has names and IP addresses in lower case, without ports and brackets. Other requests get status 403 and
+    one sentence.
     """
 
     def __init__(self, app: ASGIApp, allowed: Sequence[str] = ()) -> None:
@@ -153,8 +153,7 @@ class AllowedHosts:
 def refusal(hosts: Sequence[str], origins: Sequence[str], allowed: frozenset[str]) -> Refusal:
     """Return why a request with these Host and Origin headers is refused; empty if it is allowed.
 
-    Programs send no Origin, and browsers none when they open a page; if there is one, it must be the name and port of
-    Host.
+    Browsers send no Origin when they open a page, and other programs rarely do; if present, it must match Host.
     """
     match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
     if match is None:
@@ -167,7 +166,7 @@ def refusal(hosts: Sequence[str], origins: Sequence[str], allowed: frozenset[str
 
 
 def _is_local(name: str) -> bool:
-    """Return whether the name leads to no other machine, whatever a name server says (RFC 6761, section 6.3)."""
+    """Return whether `name` is a loopback name or address, whatever DNS says (RFC 6761, section 6.3)."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
@@ -183,9 +182,9 @@ def _sentence(reason: Refusal, headers: Headers) -> str:
 
 
 class NoDisclosure:
-    """ASGI middleware that blocks those paths, and removes versions from the message that opens a session.
+    """ASGI middleware that blocks Streamlit's diagnostic endpoints and removes versions from its new-session message.
 
-    A session opens before sign-in: the sign-in page runs in one.
+    That message precedes sign-in, since the sign-in page itself runs in a session.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -197,7 +196,7 @@ class NoDisclosure:
             return
 
         async def send_without_versions(message: Message) -> None:
-            # Almost no message has a version, and most are large: they are searched, not parsed.
+            # Few messages contain a version, and most are large: search before parsing.
             if message["type"] == "websocket.send" and _PYTHON_VERSION in (message.get("bytes") or b""):
                 message["bytes"] = _remove_versions(message["bytes"])
             await send(message)
@@ -206,9 +205,9 @@ class NoDisclosure:
 
 
 def _remove_versions(data: bytes) -> bytes:
-    """Return a message of Streamlit's without Python's version and the kind of system.
+    """Return a Streamlit message without the Python version and the operating system.
 
-    Streamlit's own version becomes a digest: a tab that is open across an upgrade must see the change, and reloads.
+    Streamlit's version becomes a digest, so that a tab left open across an upgrade still sees the change and reloads.
     """
     message = ForwardMsg.FromString(data)
     if message.WhichOneof("type") != "new_session":
@@ -222,9 +221,9 @@ def _remove_versions(data: bytes) -> bytes:
 
 
 def check_cookie_secret(settings: Settings) -> None:
-    """Raise ConfigError if several apps share a database and each would make up another secret.
+    """Raise ConfigError if replicas may share a database but no cookie secret is set.
 
-    A visitor who is signed in at one of them would be unknown to the others.
+    Each replica would generate its own, and a user signed in on one would be unknown to the others.
     """
     if settings.database_url.get_secret_value() and not (config.is_manually_set(_SECRET_OPTION) or _has_auth_secret()):
         raise ConfigError("cookie_secret_missing")

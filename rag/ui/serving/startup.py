@@ -1,9 +1,9 @@
-"""The start of the server: a patch of Streamlit, and work that the first visitor would wait for.
+"""Server startup: a patch of Streamlit, and preloading for the first visitor.
 
-Streamlit's session starts another runner when its current one takes no more requests, and from then on ignores the
-remaining messages of the first (`AppSession._handle_scriptrunner_event_on_event_loop`). On a busy server that is half
-of a page, or the result of a click: it is missing until somebody clicks again. `let_runs_end` delivers all that a
-script has drawn, even if a timer requests the next run at that moment.
+When a session's script runner accepts no more requests, Streamlit starts a new one and ignores the remaining messages
+of the old one (`AppSession._handle_scriptrunner_event_on_event_loop`). On a busy server half of a page, or the result
+of a click, is then missing until the next click. `let_runs_end` delivers everything that a script has drawn, even if a
+timer requests the next run at that moment.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _PAUSE: Final = 0.02  # seconds
 
 
 def open_early() -> None:
-    """Open the application and its library, and import what draws the first page; a page shows failures."""
+    """Open the application and its default library, and import the first page's modules; pages show any failure."""
     with _low_priority(), suppress(RagError):
         app = get_app()
         for module in _FIRST_MODULES:
             importlib.import_module(module)
-        inspect.stack()  # Streamlit calls it once, and Python then looks for the file of every module
+        inspect.stack()  # Streamlit calls it, and the first call looks up the file of every module
         app.library(app.settings.rag_library)
 
 
 @contextmanager
 def _low_priority() -> Iterator[None]:
-    """Let the server send its scripts meanwhile, and keep the imports out of every later garbage collection."""
+    """Switch threads more often, so that the server stays responsive, and exempt the imports from later collections."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(interval / 10)
     gc.disable()
@@ -52,7 +52,7 @@ def _low_priority() -> Iterator[None]:
 
 
 def let_runs_end() -> None:
-    """Patch `PATCHED_STREAMLIT`: a session starts a runner after the last message of the one before."""
+    """Patch Streamlit (`PATCHED_STREAMLIT`) so that a session starts a runner only after the previous one has ended."""
     begin = AppSession._create_scriptrunner
 
     def begin_after(session: Any, request: Any) -> None:

@@ -33,7 +33,7 @@ TOTAL_FILES: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Uploads of one tab, or of all: their number and bytes."""
+    """The number and total bytes of uploads, of one tab or of all."""
 
     files: int = 0
     size: int = 0
@@ -46,10 +46,10 @@ class Load:
 
 
 class Uploads:
-    """ASGI middleware that accepts uploads of admitted tabs only, up to `session_mb` per tab and `total_mb` in all.
+    """ASGI middleware that accepts uploads of admitted tabs only, up to `session_mb` per tab and `total_mb` in total.
 
-    An upload in progress counts at its announced size, which the server enforces. The limit for one file is Streamlit's
-    own setting (server.maxUploadSize).
+    An upload in progress counts at its announced size, which the server enforces. The limit per file is Streamlit's
+    setting server.maxUploadSize.
     """
 
     def __init__(self, app: ASGIApp, session_mb: int, total_mb: int) -> None:
@@ -96,7 +96,7 @@ class Uploads:
 
 
 def _announced_size(method: str, headers: Headers) -> int:
-    """Return the announced size in bytes, which the server enforces; -1 if there is none."""
+    """Return the announced bytes, which the server enforces: -1 if missing or invalid, 0 for methods other than PUT."""
     if method != "PUT":
         return 0
     length = headers.get("content-length", "")
@@ -118,7 +118,7 @@ def upload_limits(app: App, language: Language) -> str:
 
 
 def release(files: Iterable[UploadedFile]) -> None:
-    """Free uploads of this tab that were saved: Streamlit keeps them as long as the tab is open."""
+    """Free this tab's uploads after they were saved: Streamlit keeps them as long as the tab is open."""
     manager, tab = _manager(), get_script_run_ctx()
     if manager is not None and tab is not None:
         for file in files:
@@ -126,6 +126,6 @@ def release(files: Iterable[UploadedFile]) -> None:
 
 
 def _manager() -> MemoryUploadedFileManager | None:
-    """Return Streamlit's store of uploads; its test runner uses another."""
+    """Return Streamlit's upload store; None under its test runner, which uses another."""
     manager = Runtime.instance().uploaded_file_mgr if Runtime.exists() else None
     return manager if isinstance(manager, MemoryUploadedFileManager) else None
