@@ -1,1 +1,1 @@
-"""The modes of answering, each a LangGraph graph in its own module or folder. They don't depend on each other."""
+"""The answer modes: LangGraph graphs, each in a module or package, that don't depend on each other."""

@@ -1,4 +1,4 @@
-"""Shared steps of the graphs: restore a conversation, time steps, ask a model before the rules, and stream."""
+"""Helpers shared by the graphs: conversations, step tracing, fallback from a model to rules, and streaming."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ Result = tuple[dict[str, Any], dict[str, Any]]
 Said = TypeVar("Said")
 
 CALLS_RESERVED: Final = 2
-"""Model calls for the text, and for its repair or check, that the steps before it leave unused."""
+"""Model calls that earlier steps leave unused, for writing the text and for repairing or checking it."""
 
 
 class Conversing(TypedDict, total=False):
-    """The state that every mode has: the conversation, the standalone question, and the outcome."""
+    """The state common to all modes: the conversation, the standalone question, and the outcome."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     summary: str
@@ -86,15 +86,15 @@ def merge_by_id(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
 
 
 def question_of(state: Mapping[str, Any]) -> str:
-    """Return the question as it is searched for and answered."""
+    """Return the standalone question if there is one, else the original question."""
     return str(state.get("standalone") or state["question"])
 
 
 def trace_step(
     name: str, function: Callable[[Any, Any], Awaitable[Any]], *, stores: bool = False
 ) -> Callable[..., Awaitable[Any]]:
-    """Wrap a step so that it is a span with its decision, and is streamed; if it `stores`, also in the state, with the
-    tokens it used."""
+    """Wrap a step so that it is traced as a span and its start and end are streamed. If it `stores`, also count its
+    tokens and append it to `steps` in the state."""
 
     async def node(state: Any, runtime: Runtime[Any]) -> Any:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
@@ -115,7 +115,7 @@ def trace_step(
 async def model_or_rules(
     seconds: float, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
 ) -> tuple[Said, list[NoticeRecord]]:
-    """Return the model's result; or the rules', with a note if a model fails or exceeds `seconds`."""
+    """Return the model's result; or the rules' without a model or, with a note, if it fails or exceeds `seconds`."""
     if model is None:
         return await rules(), []
     try:
@@ -128,15 +128,15 @@ async def model_or_rules(
 
 
 def rules_notice(notes: Sequence[NoticeRecord]) -> Notice | None:
-    """Return a notice that rules replaced the model in some steps, if they did; skip notes about the web."""
+    """Return a notice that rules replaced the model in some steps, or None. Notes about the web don't count."""
     fallback = next((notice_of(note) for note in notes if not note["code"].startswith("research_web")), None)
     return Notice("partly_by_rules", because(fallback.code, **fallback.params)) if fallback else None
 
 
 async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: list[str]) -> None:
-    """Stream a text and collect its pieces, so that a failure loses nothing that came before it.
+    """Stream text and append it to `pieces`, so that it survives if the source fails.
 
-    While many texts are streaming, several pieces are sent as one.
+    While many runs are streaming, several pieces are sent as one.
     """
     buffer, sent_at = "", 0.0
     with PACE.text():
@@ -157,7 +157,7 @@ async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: lis
 
 
 def stream_piece(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
-    """Stream one piece of a text, which may be RESET."""
+    """Stream one piece of text or RESET, and update `pieces`."""
     if piece == RESET:
         pieces.clear()
         runtime.stream_writer({"reset": True})
@@ -169,9 +169,9 @@ def stream_piece(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
 async def write_or_quote(
     model: AsyncIterator[str] | None, rules: AsyncIterator[str], runtime: Runtime[Any]
 ) -> tuple[str, Notice | None]:
-    """Return the model's text, or the rules' text if there is no model or it fails; and the model's problem.
+    """Return the model's text, or the rules' text if there is no model or it fails; and the reason for the failure.
 
-    Text that the model wrote up to its own limit, or the run's, is used.
+    If the model hits a length or budget limit, its text so far is used.
     """
     pieces: list[str] = []
     problem: Notice | None = None
@@ -199,7 +199,7 @@ async def complete(
     memory: Memory,
     spare: int,
 ) -> str:
-    """Return a follow-up as the model completes it, or "" if none does; `spare` calls stay unused."""
+    """Return a follow-up as the model rewrites it to be standalone, or "" without one; leave `spare` calls unused."""
     if condenser is None or not (history or summary):
         return ""
     try:
@@ -218,9 +218,9 @@ async def complete(
 async def start_turn(
     update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], spare: int, *, aside: bool = False
 ) -> Result:
-    """Start a question with the fields `update`; of the earlier state only the conversation stays.
+    """Start a question with the fields `update`; only the conversation survives from the earlier `state`.
 
-    The conversation in `state` completes it, with `spare` calls left over. An `aside` doesn't ask about pages.
+    A follow-up is completed from it, leaving `spare` calls unused. An `aside` doesn't ask about pages.
     """
     context = runtime.context
     question = update["question"]
@@ -234,7 +234,7 @@ async def start_turn(
 
 
 def check_question(update: Mapping[str, Any]) -> Result | None:
-    """Return the end of a question that can't be asked, or None."""
+    """Return the result that rejects an invalid question, or None for a valid one."""
     if problem := question_problem(update["question"]):
         return {**update, **end_update("failed", problem)}, step_note("refused", reason=problem.code)
     return None
@@ -243,9 +243,9 @@ def check_question(update: Mapping[str, Any]) -> Result | None:
 async def _resolve_followup(
     question: str, correction: str, state: Mapping[str, Any], context: Any, spare: int
 ) -> tuple[str, dict[str, Any]]:
-    """Return the person's `correction` or the model's completion, and the update of the conversation.
+    """Return the user's `correction` or the model's completion, and the update of the conversation.
 
-    Without a model that completes it, nothing is summarised, and the oldest answers are shortened.
+    Without a model, the oldest answers are shortened instead of summarised.
     """
     condenser, memory, messages = context.condenser, context.options.memory_scope, state.get("messages", [])
     if condenser is None:
@@ -297,8 +297,7 @@ def summary_messages(state: Mapping[str, Any]) -> list[AnyMessage]:
 
 
 def initial_messages(run: Run, state: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the conversation as input: all of it for a graph without one, or instead of a summary if it is to be shown
-    verbatim; else nothing."""
+    """Return the conversation as input if the graph has none, or summarised one that must be verbatim; else {}."""
     if not state or not state.get("messages"):
         return {"messages": messages_of(run.history)}
     if not (state.get("summary") and run.question.options.memory_scope.verbatim):
@@ -314,7 +313,7 @@ async def prepare_graph(
 ) -> PreparedGraph:
     """Return the graph with its input: the question, its history and any `extra_input`.
 
-    A graph that resumes after its process was interrupted gets no input.
+    A run that resumes after its process was interrupted gets no input.
     """
     graph = graph_of(run.checkpointer())
     state = await saved_state(run, graph)
@@ -329,8 +328,8 @@ async def prepare_graph(
 
 
 async def check_text_so_far(run: Run) -> dict[str, Any]:
-    """Return the result of a run interrupted while writing: its text up to the last whole sentence, checked against its
-    passages; {} without such a sentence."""
+    """Return the result of a run interrupted while writing: its complete sentences, checked against its passages; {} if
+    there are none."""
     text = trim_to_sentences(run.text)
     if not text:
         return {}
@@ -340,7 +339,7 @@ async def check_text_so_far(run: Run) -> dict[str, Any]:
 
 
 async def check_quotes(quotes: AsyncIterator[str], passages: Sequence[Passage]) -> dict[str, Any]:
-    """Return the result of a run interrupted before it wrote: these quotes of the passages, checked."""
+    """Check quotes of the passages, and return them as the result of a run interrupted before it wrote."""
     text = "".join([piece async for piece in quotes])
     result = (await asyncio.to_thread(Check, text, passages)).result()
     records = [asdict(passage) for passage in passages]
@@ -348,7 +347,7 @@ async def check_quotes(quotes: AsyncIterator[str], passages: Sequence[Passage]) 
 
 
 def require_quoter(run: Run) -> ExtractiveReasoner:
-    """Return the run's quoter, which writes if there is no model or it fails."""
+    """Return the run's quoter, which answers if there is no model or it fails. Raises TypeError if the run has none."""
     quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else run.reasoner
     if not isinstance(quoter, ExtractiveReasoner):
         raise TypeError("this mode needs what quotes, beside what writes")
@@ -356,13 +355,13 @@ def require_quoter(run: Run) -> ExtractiveReasoner:
 
 
 def deadline(context: Any) -> float:
-    """Return the seconds of the run after which it only writes: at most three quarters of the person's time limit."""
+    """Return the working time in seconds after which a run only writes: up to three quarters of the user's limit."""
     limit: float = context.limits.seconds
     return min(limit, 0.75 * context.options.seconds) if context.options.seconds else limit
 
 
 def time_left(context: Any) -> float:
-    """Return the seconds in which steps may start and a model may answer them."""
+    """Return the seconds left for starting steps and for their model calls."""
     return deadline(context) - float(context.seconds())
 
 
@@ -377,12 +376,12 @@ def limit_reached(context: Any, searches_left: int) -> str:
 
 
 def usage(context: Any) -> dict[str, float]:
-    """Return what a run has used, for its state."""
+    """Return a run's usage for its state."""
     return asdict(context.budget.snapshot(context.seconds()))
 
 
 def usage_fields(context: Any, seconds: float) -> dict[str, Any]:
-    """Return what a run has used and its limits, for display."""
+    """Return a run's usage and limits for display."""
     budget = context.budget
     used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
     return {"used": used, "most": {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": seconds}}

@@ -1,6 +1,6 @@
-"""The modes of answering by name: their limits, and their answers.
+"""The answer modes by name, with their limits and the way they build answers.
 
-Nothing here imports LangGraph, which takes a second: a mode imports the module of its graph when it is first used.
+This module doesn't import LangGraph, which takes a second: each mode imports its graph on first use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rag.runs.serialization import citations_of, from_json, notice_of, statement
 from rag.text import question_language, trim_to_sentences
 from rag.types import SAVED, Answer, Notice, Outcome, Passage, ToolUse
 
-_COMPOSING: Final = 10  # calls for an answer composed passage by passage, from as many passages
+_COMPOSING: Final = 10  # additional calls for an answer composed passage by passage, one for each
 _SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
 
 
@@ -34,7 +34,7 @@ class LoopMode(GraphMode):
         self.max_calls = max_calls
 
     def calls(self, options: RunOptions, *, talks: bool) -> int:
-        """Return the mode's limit, plus one for a summary of the conversation, and those of a longer composition."""
+        """Return the mode's limit, plus one within a conversation, plus those for composing passage by passage."""
         return self.max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
 
     def warm(self, saver: Any) -> None:
@@ -44,7 +44,7 @@ class LoopMode(GraphMode):
         await self.graph_module.remember(run)
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        """Return the answer from the run's last state or, if it was interrupted, from what there is."""
+        """Return the answer from the run's final state or, if it was interrupted, from its text and passages so far."""
         passages = await self._passages(run, STOP_GRACE if broken else None)
         if broken is None:
             return await asyncio.to_thread(_complete_answer, run, passages)
@@ -63,7 +63,7 @@ class LoopMode(GraphMode):
 
 
 async def _quote_best(run: Run, passages: Sequence[Passage]) -> str:
-    """Return the best sentences of the passages, for a run out of time that had written nothing."""
+    """Return the best sentences of the passages, for a run that ran out of time before writing."""
     if run.quoter is None or not passages:
         return ""
     question = run.state.get("standalone") or run.question.text
@@ -80,9 +80,9 @@ def _complete_answer(run: Run, passages: list[Passage]) -> Answer:
 
 
 def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer:
-    """Return an answer with the text so far, which is usable only if the run did not fail.
+    """Return an answer with the text so far, which is usable unless the run failed.
 
-    Interrupted text was not checked as a whole, so it has no verdicts on its statements.
+    Only quotes have verdicts on their statements, since the model's text was not checked as a whole.
     """
     checked = check(trim_to_sentences(run.text) or run.text, passages)
     outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
@@ -91,7 +91,7 @@ def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer
 
 
 class TrailMode(GraphMode):
-    """A mode that stores with its answer how it was found."""
+    """A mode that stores a trail of its work with the answer."""
 
     keeps_history = True
 
@@ -138,7 +138,7 @@ class ToolMode(GraphMode):
     max_tokens = 40_000
 
     def calls(self, options: RunOptions, *, talks: bool) -> int:
-        """Return one call per tool call, one for the answer and one for its check; a follow-up needs two more."""
+        """Return one call per tool call, one for the answer and one for its check, and two more in a conversation."""
         return self.max_calls + 2 * talks
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
@@ -152,7 +152,7 @@ class _ReportState(TypedDict):
 
 
 class ReportMode(Mode):
-    """A mode whose answer is a report in one step, without a model."""
+    """A mode that answers with a report, in one step and without a model."""
 
     max_calls = 1
 
@@ -213,7 +213,7 @@ def saving_message(rows: Sequence[Mapping[str, Any]] | None, language: str) -> s
 
 
 def removal_notice(state: Mapping[str, Any]) -> Notice:
-    """Return a request to confirm, or that no page has the name; `state` has the pages to remove, or the nearest."""
+    """Return a request to confirm the removal of the pages in `state`, or a notice that no page has the name."""
     if state.get("remove"):
         return Notice("remove_asks", {"count": len(state["remove"])})
     return Notice("remove_near" if state.get("near") else "remove_none")

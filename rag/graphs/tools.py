@@ -1,4 +1,4 @@
-"""The tool mode: tools answer a message, called by a model or chosen by rules.
+"""The tool mode: answers a message with tools that a model or rules call.
 
 Each step returns a state update, and its decision for the trace.
 """
@@ -127,7 +127,7 @@ class Calls:
         await self.call(name or ("calculator" if expression_of(self.question) else "retrieve"), self.question)
 
     async def call_by_model(self, model: ChatReasoner, history: Sequence[AnyMessage]) -> str:
-        """Return the model's text on the results, after as many calls as it makes; "" if it calls nothing.
+        """Let the model call tools, and return its text on their results; "" if it calls none.
 
         Raises ModelError.
         """
@@ -147,7 +147,7 @@ class Calls:
                 messages.append(ToolMessage(result_text, tool_call_id=str(call["id"])))
 
     def _available_tools(self) -> list[Tool]:
-        """Return all usable tools: the web search if it is allowed, and code if it may run."""
+        """Return the tools, without the web search and code execution where these are not allowed."""
         unavailable = {"web_search"} if self._context.work.web is None else set()
         unavailable |= set() if self._context.work.code else {"python"}
         return [tool for name, tool in TOOLS.items() if name not in unavailable]
@@ -204,7 +204,7 @@ def _normalise_call(call: Any) -> Any:
 
 
 def _argument(args: Any) -> str:
-    """Return the only text of a call's arguments, whatever its name."""
+    """Return the first text or number among a call's arguments, whatever its name; "" if there is none."""
     if isinstance(args, str):
         try:
             args = json.loads(args)
@@ -215,7 +215,7 @@ def _argument(args: Any) -> str:
 
 
 async def enter(state: ToolState, runtime: Running) -> Result:
-    """Start a question; of the earlier state only the conversation stays."""
+    """Start a question; only the conversation survives from the earlier state."""
     update, route = _blank_state(state["question"].strip()), runtime.context.options.route
     if route != "unknown" and (end := check_question(update)):
         return end
@@ -252,9 +252,9 @@ async def _answer_small_talk(question: str, state: ToolState, context: ToolConte
 
 
 async def call(state: ToolState, runtime: Running) -> Result:
-    """Have the model call tools; use rules if there is none, it fails or calls nothing, or for arithmetic.
+    """Have the model call tools; use rules if there is no model, if it fails or calls none, and for arithmetic.
 
-    A model's text without a tool call is ignored, since it is based on no source.
+    A model's text without a tool call is ignored, since it has no source.
     """
     context, question = runtime.context, question_of(state)
     calls, drafted, problem = Calls(question, context), "", None
@@ -274,7 +274,7 @@ async def call(state: ToolState, runtime: Running) -> Result:
 
 
 async def write(state: ToolState, runtime: Running) -> Result:
-    """Write the answer in the model's words, or else in the tools', or with quotes of the passages."""
+    """Write the answer: the model's text, else quotes of the passages, else the results of the tools."""
     context, problem = runtime.context, state["problem"]
     passages = [passage_of(data) for data in state["passages"]]
     succeeded = [use for use in state["uses"] if not use["failed"]]
@@ -288,7 +288,7 @@ async def write(state: ToolState, runtime: Running) -> Result:
     if state["drafted"]:
         stream_piece(state["drafted"], runtime, pieces)
     elif passages and context.answerable() < REFUSE:
-        pass  # there is nothing to quote
+        pass  # the passages are unlikely to answer, so nothing is quoted
     elif passages:
         await collect(context.rules.answer(question_of(state), passages), runtime, pieces)
     else:

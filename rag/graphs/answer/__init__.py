@@ -1,1 +1,1 @@
-"""The answer loop: search, grade the passages, search again in other words, answer."""
+"""The answer loop: search, grade the passages, rewrite the query and search again, answer."""

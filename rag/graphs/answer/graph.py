@@ -1,4 +1,4 @@
-"""The graphs of the answer loop, fast and deep: their steps but the last, the search tool, and the context of a run.
+"""The fast and deep graphs of the answer loop: all steps but the last, the search tool, and the context of a run.
 
 Each step returns a state update, and its decision for the trace.
 """
@@ -66,7 +66,7 @@ _Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
 
 
 async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Start a question; of the earlier state only the conversation stays."""
+    """Start a question; only the conversation survives from the earlier state."""
     question = state["question"].strip()
     update = blank_state(question, state["run_mode"])
     if problem := question_problem(question):
@@ -80,9 +80,9 @@ async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Shorten the conversation if it is too long, and have a model complete the question if there is one.
+    """Summarise a long conversation, and have a model complete the question.
 
-    Without one the question is unchanged, and is searched for with those before it; only old answers are shortened.
+    Without a model, old answers are shortened, and earlier questions are searched for along with this one.
     """
     context, question, earlier = runtime.context, state["question"], state["messages"][:-1]
     budget, memory, condenser = context.budget, context.options.memory_scope, context.condenser
@@ -95,7 +95,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     history = exchanges_of(earlier[len(removed) :])
     standalone = await complete(question, history, summary, condenser, budget, memory=memory, spare=budget.end)
     if not standalone:
-        exchanges = history or exchanges_of(earlier)  # their words are a better search than a summary
+        exchanges = history or exchanges_of(earlier)  # their words make a better query than a summary
         before = questions_before(exchanges[memory.begins(exchanges) :])
         if has_subject(question) or not before:
             return {**update, "before": before}, step_note("followed", before=before)
@@ -108,7 +108,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Call the search, or answer from the conversation. A model decides only if the question is about the conversation,
-    or in a language from which the query is better translated."""
+    or in a language from which the query should be translated."""
     if query := state["query"]:
         return {"messages": [make_call([query])], "query": ""}, step_note("search_rewritten", queries=[query])
     if query := state["standalone"]:
@@ -129,7 +129,7 @@ async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def _choose(state: LoopState, context: LoopContext) -> tuple[_AgentDecision, str]:
-    """Ask the model, ask again if its call is invalid, and search for the question itself if it still is."""
+    """Ask the model, retry once if its call is invalid, and fall back to a search for the question itself."""
     question, history = state["question"], earlier_messages(state, context.options.memory_scope)
     fallback = _AgentDecision((question,))
     tools = [retrieve_tool()]
@@ -190,7 +190,7 @@ def _interleave(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
 async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Select the relevant passages among those that were not graded before.
 
-    If the model's verdicts can't be read, all are selected, as in a fast run.
+    If the model's verdicts are late or unreadable, all are selected, as in a fast run.
     """
     context = runtime.context
     if context.sure() and context.reasoner.kind == "chat" and not state["graded"]:
@@ -219,7 +219,7 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Rewrite the query, given the earlier ones; the search ends when one repeats."""
+    """Rewrite the query, given the earlier ones; the search ends if the reply is empty or repeats one."""
     context, attempt = runtime.context, state["loop_step"] + 1
     passages = await read_passages(state["passages"], context.passages_of)
     update: LoopState = {"loop_step": attempt}
@@ -256,7 +256,7 @@ def retrieve_tool() -> BaseTool:
 
 @cache
 def _tool_node() -> ToolNode:
-    """Make the node that runs the tool's calls; errors of the search pass through."""
+    """Make the node that runs the tool's calls; search errors propagate."""
     return ToolNode([retrieve_tool()])
 
 
@@ -270,7 +270,7 @@ class _AgentDecision:
 
 
 def read_decision(message: AIMessage) -> _AgentDecision:
-    """Read the model's decision. A call with a readable query is valid, whatever else is wrong."""
+    """Parse the model's decision. A call with a readable query is valid, whatever else is wrong."""
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     text = message.text.strip()
     if not calls and not _LOOKS_LIKE_A_CALL.search(text):
@@ -316,7 +316,7 @@ def build_fast(checkpointer: Any = None) -> _Graph:
 
 
 def build_deep(checkpointer: Any = None) -> _Graph:
-    """Build the fast graph with grading after the search, and up to three more searches in other words."""
+    """Build the fast graph with grading after the search, and up to three more searches with rewritten queries."""
     builder = _start_builder()
     _add_steps(builder, grade, rewrite)
     builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
@@ -347,7 +347,7 @@ def _compile(builder: _Builder, checkpointer: Any) -> _Graph:
 
 
 def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["condense", "agent", "__end__"]:
-    """Skip `condense` for a question that the person completed, the first one, and one about the conversation."""
+    """Skip `condense` for a first question or, in a short conversation, for a complete one or one about it."""
     if state["outcome"]:
         return "__end__"
     if len(state["messages"]) < 2:
@@ -373,7 +373,7 @@ def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__
 
 
 def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["generate", "rewrite", "__end__"]:
-    """Rewrite only while rewrites remain, and calls for the answer after it."""
+    """Rewrite only while rewrites remain, and calls for one and the answer after it."""
     if state["outcome"]:
         return "__end__"
     is_exhausted = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.remaining < 2
@@ -388,7 +388,7 @@ def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
 
 @cache
 def graph_of(mode: str, saver: Any = None) -> _Graph:
-    """Return the graph of `mode`, built on first use and shared by all runs; `saver` keeps its conversations."""
+    """Return the graph of `mode`, built on first use and shared by all runs; `saver` stores its conversations."""
     return (build_deep if mode == "deep" else build_fast)(saver)
 
 

@@ -1,6 +1,6 @@
 """State of a run of the answer loop: plain data only, so that saved states stay small and readable by later versions.
 
-The conversation is messages with their standalone wordings, after a summary of older ones.
+The conversation consists of a summary of older messages, and the recent ones with their standalone versions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_TURN = 2_000  # characters of one message in a request
 MAX_PASSAGES = 10
 UNGRADED = "ungraded"
 
-Change = Any  # values that langgraph takes for `messages`: messages, and removals, which its type omits
+Change = Any  # values that langgraph accepts for `messages`: messages, and removals, which its type omits
 Result = tuple["LoopState", dict[str, Any]]
 """A state update, and the step's decision for the trace."""
 
@@ -55,8 +55,8 @@ class LoopState(Conversing, total=False):
     `passages` are the passages for the answer, in context order; `found` are the results of all searches of this
     question, `graded` the ids of graded passages, `relevant` is how many the last grading passed; `query` is the next
     search of a rewrite; `exhausted` is whether no query is left; `broken` is why the model failed, after which it is
-    not called again. `standalone` is the complete question, if a model or the person gave one; else `before` are
-    earlier questions whose words are also searched for. `summary` covers what precedes the oldest message.
+    not called again. `standalone` is the complete question, if a model or the user provided one; else `before` are
+    earlier questions whose words are also searched for. `summary` covers everything before the oldest message.
     """
 
     before: list[str]
@@ -84,11 +84,11 @@ class LoopContext:
     passages_of: Callable[[Sequence[str]], Sequence[Passage]]
     budget: CallBudget
     answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
-    sure: Callable[[], bool] = lambda: False  # one of them surely found the answer
+    sure: Callable[[], bool] = lambda: False  # whether one of them surely found the answer
     fast: bool = False
     condenser: ChatReasoner | None = None
     quoter: ExtractiveReasoner | None = None
-    verifiers: Sequence[Verifier] = ()  # the best first; rules if none works
+    verifiers: Sequence[Verifier] = ()  # best first; rules apply if none works
     options: RunOptions = field(default_factory=RunOptions)
 
 
@@ -124,7 +124,7 @@ def reference(passage: Passage) -> PassageRef:
 async def read_passages(
     refs: Sequence[PassageRef], passages_of: Callable[[Sequence[str]], Sequence[Passage]]
 ) -> list[Passage]:
-    """Read the passages of `refs`, in their order and with their ranks, without those deleted since."""
+    """Read the passages of `refs`, in their order and with their ranks; skip passages deleted since."""
     passages = await asyncio.to_thread(passages_of, [ref["id"] for ref in refs]) if refs else ()
     by_id = {passage.id: passage for passage in passages}
     return [
@@ -135,7 +135,7 @@ async def read_passages(
 
 
 def removals(messages: Sequence[AnyMessage]) -> list[Change]:
-    """Return removals of messages that are no part of the conversation: tool calls and their results."""
+    """Return removals of messages that are not part of the conversation: tool calls and their results."""
     kept_ids = {message.id for turn in turns_of(messages) for message in turn.messages}
     return [RemoveMessage(id=message.id) for message in messages if message.id and message.id not in kept_ids]
 
@@ -143,7 +143,7 @@ def removals(messages: Sequence[AnyMessage]) -> list[Change]:
 def earlier_messages(state: LoopState, memory: Memory) -> list[AnyMessage]:
     """Return the conversation before the question: the summary, then messages, each shortened to MAX_TURN.
 
-    Questions without an answer are omitted, since many services require questions and answers in turns.
+    Questions without an answer are omitted, since many services require alternating questions and answers.
     """
     turns = turns_of(state["messages"][:-1])
     recent = turns[memory.begins([turn.exchange for turn in turns]) :]

@@ -40,11 +40,11 @@ from rag.types import Citation, Notice, Passage, because
 
 _Written = tuple[str, ModelError | None, Notice | None]
 _SHORTENED: Final = "answer_too_long"
-"""The model's own limit; text up to there is usable."""
+"""The code of a reply that hit the model's length limit; its text is usable."""
 
 
 async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Write the answer from the passages, or from the best of all searches if grading passed none."""
+    """Write the answer from the passages, or from the best of all searches if none passed grading."""
     is_unsure = state["run_mode"] == "deep" and not state["relevant"]
     refs = _select_best(state["found"]) if is_unsure else state["passages"]
     context, question = runtime.context, question_of(state)
@@ -57,7 +57,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     broken = notice_of(state["broken"])
     if likely < REFUSE and broken:
         return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
-    may_decline = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says if the answer is missing
+    may_decline = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says if there is no answer
     quote_odds = await _score_quotes(state, passages, context)
     is_missing = likely < REFUSE and not may_decline and (is_ungraded or not state["relevant"])
     if is_missing or combine_odds(quote_odds, likely) < IMPROBABLE:
@@ -91,9 +91,9 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 def _skip_quoted(passages: list[Passage], state: LoopState, context: LoopContext) -> list[Passage]:
-    """Return the passages that no earlier answer quotes, if a follow-up asks its question again; all if none are left.
+    """Return the passages that no earlier answer to the same question quotes, or all if none is left.
 
-    A chat model gets all of them.
+    A chat model always gets all of them.
     """
     again = state["standalone"] if context.reasoner.kind != "chat" else ""
     answers = [one.answer for one in exchanges_of(state["messages"]) if again and one.meant == again]
@@ -132,9 +132,9 @@ def _select_best(refs: Sequence[PassageRef]) -> list[PassageRef]:
 async def _verify(
     text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
 ) -> CheckedText:
-    """Check the statements of `text`. Without `ask`, or if no verifier works, rules give the verdicts.
+    """Check the statements of `text`: by rules without `ask`, or if no verifier works.
 
-    A fast answer is one call of the chat model, which then does not check.
+    The chat model does not check a fast answer, which takes only one call.
     """
     verifiers = [one for one in context.verifiers if ask and not (context.fast and one.checks_by == "model")]
     return (await check_with(text, passages, verifiers, question, context.options.context_tokens)).result()
@@ -143,7 +143,7 @@ async def _verify(
 async def _write(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
 ) -> _Written:
-    """Collect the answer in `pieces` as it is streamed, so that a failure loses nothing written before it.
+    """Stream the answer and collect it in `pieces`, so that the text so far survives a failure.
 
     Returns how it was composed, the error that interrupted it, and the caveat of an answer that was quoted instead.
     """
@@ -152,7 +152,7 @@ async def _write(
     calls = context.budget.remaining - bool(context.verifiers)  # one for the check
     tokens = context.options.context_tokens
     if isinstance(context.reasoner, ChatReasoner):
-        with suppress(ModelError):  # the call for the answer reports what is wrong
+        with suppress(ModelError):  # the call for the answer will report the error
             tokens = await context.reasoner.room(tokens)
     plan = choose_plan(passages, context.options.compose, tokens, calls, deep=deep)
     context_passages = await _distill(question, passages, plan, context)
@@ -169,9 +169,9 @@ async def _write(
 async def _quote_instead(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
 ) -> _Written | None:
-    """Return an answer of the passages' best sentences, in place of one that a model did not write or complete.
+    """Quote the passages' best sentences instead of an answer that a model failed to write or complete.
 
-    None if there are none, or the model's text is worth more: it ended at its own limit, or that of the budget.
+    Returns None if there are none, or if the model's text so far is better: it hit a length or budget limit.
     """
     is_over_budget = error.code in BUDGET_CODES
     if pieces and (is_over_budget or error.code == _SHORTENED):
@@ -186,7 +186,7 @@ async def _quote_instead(
 async def _quote(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
 ) -> bool:
-    """Replace `pieces` by the best sentences of the passages; return False if there are none."""
+    """Replace `pieces` with the best sentences of the passages; return False if there are none."""
     quoter = runtime.context.quoter
     if quoter is None:
         return False
@@ -197,8 +197,8 @@ async def _quote(
 
 
 def _doubt_notice(checked: CheckedText, passages: Sequence[Passage], likely: float) -> Notice | None:
-    """Return why quotes are better than the model's text: it has no support, only names pages or headings, or found
-    nothing although the search is sure of an answer."""
+    """Return a notice if quotes are better than the model's text: it is unsupported, only names pages or headings, or
+    says that nothing was found although the search is sure of an answer."""
     if checked.citations and not _has_only_names(checked.text, passages):
         return None
     if not checked.text.strip() or declines(checked.text):
@@ -212,7 +212,7 @@ def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
 
 
 async def _distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
-    """Return the passages, or only their relevant sentences if that was chosen or they do not fit."""
+    """Return the passages, reduced to their relevant sentences if that was requested or they do not fit."""
     choice, fits = context.options.distill, fitting_share(passages, plan.room)
     if context.quoter is None or context.reasoner.kind != "chat" or choice is False:
         return passages
@@ -236,7 +236,7 @@ def end_state(
     is_unsure: bool,
     likely: float,
 ) -> LoopState:
-    """Return the outcome, and why it is not simply "answered"."""
+    """Return the outcome, with a notice that explains it where necessary."""
     if error and not (error.code == _SHORTENED and text):
         return failure_state(error.notice)
     if not text.strip() or (not citations and (likely < DOUBT or declines(text))):

@@ -1,1 +1,1 @@
-"""The judge mode: passages are graded one by one, and their gaps lead to a tree of further questions."""
+"""The judge mode: grades passages one by one, and asks about their gaps in a tree of follow-up questions."""

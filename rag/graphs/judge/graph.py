@@ -1,4 +1,4 @@
-"""The graph of the judge mode: its steps, those of a level, the context of a run, and the result of an interrupted one.
+"""The judge graph: its steps and those of a level, the context of a run, and the recovery of an interrupted one.
 
 Each step returns a state update, and its decision for the trace.
 """
@@ -69,11 +69,11 @@ from rag.tracing import span
 from rag.types import Notice, Passage
 
 _SAME_QUESTION: Final = 0.97
-"""Minimum cosine of the vectors of two questions that ask the same. At .92, one in forty questions of MuSiQue reached
-it with a part of itself, as "when" and "where" of one thing do; from .97 on, none did."""
+"""Minimum cosine similarity of equivalent questions. At 0.92, one in forty MuSiQue questions matched one of its own
+sub-questions, as "when" and "where" about the same thing do; from 0.97, none did."""
 
 _CALLS_PER_JUDGEMENT: Final = 2
-"""A reply in the wrong format is requested a second time."""
+"""A reply in the wrong format is retried once."""
 _NS_END: Final = "|"
 
 _LIMIT_CODES: Final = frozenset(
@@ -85,7 +85,7 @@ Running = Runtime[TreeContext]
 
 
 async def enter(state: TreeState, runtime: Running) -> Result:
-    """Start a question, or continue an earlier tree; else only the conversation of the earlier state stays."""
+    """Start a question with only the conversation of the earlier state, or continue an earlier tree."""
     earlier = state.get("begun") or {}
     update = blank_state(state["question"].strip(), earlier)
     if end := check_question(update):
@@ -99,7 +99,7 @@ async def enter(state: TreeState, runtime: Running) -> Result:
 
 
 async def pick(state: TreeState, runtime: Running) -> Result:
-    """Ask for the gaps of passages, and choose the levels that start now; none if the question is answered."""
+    """Turn the gaps of passages into questions, and select the levels to start; none if the question is answered."""
     context = runtime.context
     changes = await asyncio.to_thread(context.changes)
     stop = _stop_reason(state, context, changes)
@@ -124,7 +124,7 @@ async def pick(state: TreeState, runtime: Running) -> Result:
 
 
 def _stop_reason(state: TreeState, context: TreeContext, changes: Sequence[Change]) -> str:
-    """Return why no more levels may start, or "". Verdicts of rules are too unsure to end the search."""
+    """Return why no more levels may start, or "". Verdicts by rules are too uncertain to end the search."""
     if context.model is not None and "n1" in find_answers(state["nodes"]):
         return "complete"
     if any(one.kind == "finish" for one in changes):
@@ -133,7 +133,7 @@ def _stop_reason(state: TreeState, context: TreeContext, changes: Sequence[Chang
 
 
 def _free_slots(state: TreeState, context: TreeContext) -> int:
-    """Return how many levels may start in parallel, so that the remaining calls are enough for each."""
+    """Return how many levels may start in parallel with the remaining searches and calls."""
     limit = min(context.limits.at_once, _searches_left(state, context))
     if context.model is None:
         return limit
@@ -155,7 +155,7 @@ def _find_same(context: TreeContext, question: str, others: Sequence[str]) -> in
     try:
         own = context.vector(question)
         cosines = [float(own @ context.vector(other)) for other in others]
-    except ModelError:  # its service is unavailable
+    except ModelError:  # the embedding service is unavailable
         return -1
     best = max(range(len(cosines)), key=cosines.__getitem__)
     return best if cosines[best] >= _SAME_QUESTION else -1
@@ -200,7 +200,7 @@ def _find(question: str, context: TreeContext) -> Sequence[Passage]:
 
 
 async def judge(state: JudgeInput, runtime: Running) -> Result:
-    """Judge the passages."""
+    """Judge the passages; rules do without a model or if it fails."""
     context, began = runtime.context, time.perf_counter()
     question, whole = state["node"]["question"], state["whole"]
     passages = [passage_of(data) for data in state["passages"]]
@@ -223,7 +223,7 @@ def _record(judgement: Judgement, passage: Passage, by: Literal["model", "rules"
 
 
 async def close(state: LevelState, _: Running) -> Result:
-    """Return the finished level: its verdicts in the order of its passages, and where its state is."""
+    """Return the finished level, with its verdicts in passage order and the namespace of its checkpoint."""
     node = state["node"]
     places = {key: place for place, key in enumerate(node.get("found", ()))}
     finished: NodeRecord = {
@@ -238,8 +238,8 @@ async def close(state: LevelState, _: Running) -> Result:
 
 
 def _passages_of_tree(state: TreeState, context: TreeContext) -> list[Passage]:
-    """Return the passages for the answer: first those that a model judged to answer the question, step by step; then
-    those of the levels, in turns, within a number of characters."""
+    """Return the passages for the answer: those on the path to it, if a model judged, then those of the levels,
+    interleaved, up to a number of characters."""
     ledger = {key: passage_of(data) for key, data in state["ledger"].items()}
     steps = find_answers(state["nodes"]).get("n1", []) if context.model else []
     path = [ledger[one["passage"]] for _, one in steps if one["passage"] in ledger]
@@ -250,7 +250,7 @@ def _passages_of_tree(state: TreeState, context: TreeContext) -> list[Passage]:
 
 
 async def write(state: TreeState, runtime: Running) -> Result:
-    """Write from the results so far, whatever ended the search."""
+    """Write the answer from the results so far, whatever ended the search."""
     context = runtime.context
     passages = await asyncio.to_thread(_passages_of_tree, state, context)
     update: dict[str, Any] = {"passages": [asdict(passage) for passage in passages]}
@@ -284,7 +284,7 @@ def _scores(state: TreeState) -> list[int]:
 
 
 def _stream_quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) -> AsyncIterator[str]:
-    """Return quotes for the question, and for its gaps if answers to them were found further down."""
+    """Return a stream of quotes: for each question on the path to the answer, or for the whole one without a path."""
     nodes = {node["id"]: node for node in state["nodes"]}
     ledger = {key: passage_of(cited) for key, cited in state["ledger"].items()}
     parts: dict[str, list[int]] = {}
@@ -300,7 +300,7 @@ def _stream_quotes(state: TreeState, passages: Sequence[Passage], context: TreeC
 def _end_state(
     state: TreeState, check: CheckedText, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
 ) -> dict[str, Any]:
-    """Return the outcome, and why it is not simply "answered"."""
+    """Return the outcome, with a notice unless it is "answered"."""
     text, stop = check.text, state["stop"]
     if not text.strip() or (not check.citations and declines(text)):
         return end_update("not_in_pages", Notice("not_in_pages"))
@@ -363,7 +363,7 @@ def _after_enter(state: TreeState) -> Literal["pick", "__end__"]:
 
 
 def _after_pick(state: TreeState, runtime: Running) -> list[Send] | Literal["write"]:
-    """Send each level its share of the remaining calls, so that none uses up those of others or of the answer."""
+    """Send each level a share of the remaining calls, so that it can't use up those of other levels or the answer."""
     running = [node for node in state["nodes"] if node["status"] == "running"]
     if not running or state["stop"]:
         return "write"
@@ -385,12 +385,12 @@ def _after_search(state: LevelState, runtime: Running) -> list[Send] | Literal["
 
 
 async def prepare(run: Run) -> PreparedGraph:
-    """Return the graph with its input. Raises RagError("tree_unknown") if the earlier tree is not stored any more."""
+    """Return the graph with its input. Raises RagError("tree_unknown") if the earlier tree is no longer stored."""
     return await prepare_graph(run, graph_of, _context, partial(_earlier_tree, run))
 
 
 async def _earlier_tree(run: Run, graph: Any) -> dict[str, Any]:
-    """Return the earlier tree with the person's changes, and its ledger, as `begun`; empty for none."""
+    """Return the earlier tree with the user's changes, and its ledger, as `begun`; empty without one."""
     change = run.question.options.branch
     if not change:
         return {"begun": {}}
@@ -428,7 +428,7 @@ async def rescue(run: Run) -> dict[str, Any]:
 
 
 def trail(run: Run) -> dict[str, Any]:
-    """Return the data stored with the answer: the tree as rows, why it ended, and where its state is."""
+    """Return the data stored with the answer: the tree as rows, why it ended, and the id of its checkpoint."""
     state = run.state
     rows = list(rows_of(run.id, state.get("nodes", ()), state.get("ledger", {})))
     fields = {key: state[key] for key in ("stop", "notes", "checkpoint") if state.get(key)}

@@ -1,7 +1,7 @@
-"""The tree of a run: its state as plain data, what answers a node, what is asked next, and a person's changes. No I/O.
+"""The question tree of a run: its state as plain data, its answers, its next questions, and the user's changes. No I/O.
 
-Reducers merge what parallel branches return, so that nothing is lost. Send passes three states: the tree, a level of
-it, and the judgement of a level's passages.
+Reducers merge the results of parallel branches. The graph has three states: the tree, a level of it, and a request to
+judge passages of a level.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Status = Literal["open", "running", "done", "failed", "linked", "refused", "cut"
 _Row = dict[str, Any]
 _ASKED_ELSEWHERE: Final = ("linked", "refused")
 _CURIOSITY: Final = 0.5
-"""Weight of exploring nodes with few searches nearby, against promising ones (the constant of UCB)."""
+"""Weight of exploration, of nodes with few searched siblings, against promise (the constant of UCB)."""
 
 _Same = Callable[[str, Sequence[str]], int]
-"""Returns the index, among questions, of one that asks the same as the first argument; -1 for none."""
+"""A function that returns the index of the question equivalent to the first argument, or -1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ LIMITS: Final = Limits()
 
 
 class JudgementRecord(TypedDict):
-    """A `Judgement` as plain data, of the passage with this key of the ledger; `by` is who made it."""
+    """A `Judgement` as plain data; `passage` is a key of the ledger, `by` is who judged."""
 
     passage: str
     score: Score
@@ -74,10 +74,10 @@ class JudgementRecord(TypedDict):
 
 
 class NodeRecord(TypedDict, total=False):
-    """A level: a question asked for the gap in `passage` of its parent, with its search results and judgements.
+    """A level: a question about the gap in its parent's `passage`, with its search results and judgements.
 
-    `same_as` is the node that already asked the same; `worth` is how promising it is; `found` are keys of the ledger,
-    best first. `expanded` is whether its gaps were asked for. `checkpoint` is the namespace of its state.
+    `same_as` is the node with an equivalent question; `worth` is how promising it is; `found` are keys of the ledger,
+    best first. `expanded` is whether its gaps have been followed up. `checkpoint` is the namespace of its state.
     """
 
     id: str
@@ -98,7 +98,7 @@ class NodeRecord(TypedDict, total=False):
 
 
 def _merge_ledgers(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Merge two ledgers; a passage that two searches found has all text read of it."""
+    """Merge two ledgers; a passage that two searches found has the text that both read."""
     both = dict(old)
     for key, passage in new.items():
         both[key] = asdict(merge_readings(passage_of(both[key]), passage_of(passage))) if key in both else passage
@@ -161,7 +161,7 @@ class TreeContext:
     """Runtime context of a run; never saved.
 
     `search` and `vector`, which returns the unit vector (d,) of a question, block and are called in threads. `seconds`
-    is the working time so far, `changes` are the person's changes meanwhile.
+    returns the working time so far, `changes` the user's changes since the start.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -198,9 +198,9 @@ def blank_state(question: str, earlier: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_answers(nodes: Sequence[NodeRecord]) -> dict[str, list[tuple[str, JudgementRecord]]]:
-    """Return what answers each answered node: its 2s, or its 1s whose gaps are filled, each followed by what fills it.
+    """Return the evidence for each answered node: its 2s, or its 1s with a filled gap, each followed by what fills it.
 
-    Each is a node's id and a judgement. A question that links to one above it fills no gap.
+    Evidence is pairs of a node id and a judgement. A question that links to an ancestor fills no gap.
     """
     answered: dict[str, list[tuple[str, JudgementRecord]]] = {}
     children = _children_by_parent(nodes)
@@ -236,9 +236,9 @@ def _children_by_parent(nodes: Sequence[NodeRecord]) -> dict[str, list[NodeRecor
 
 
 def grow(nodes: Sequence[NodeRecord], limits: Limits, same: _Same) -> list[NodeRecord]:
-    """Return the nodes with a child for each passage that has a gap, up to `width` a node and `nodes` in total.
+    """Return the nodes with a child for each passage that has a gap, up to `width` per node and `nodes` in total.
 
-    A question of an ancestor is refused; one of another node is linked to it, and not asked again.
+    A question that an ancestor asks is refused; one that another node asks is linked to it and not searched again.
     """
     tree = list(nodes)
     for at, node in enumerate(nodes):
@@ -292,7 +292,7 @@ def _ancestors(node: NodeRecord, tree: Sequence[NodeRecord]) -> set[str]:
 
 
 def next_levels(nodes: Sequence[NodeRecord], order: TreeOrder, limit: int) -> list[NodeRecord]:
-    """Return the open nodes to search now: all of the smallest depth, or the most promising."""
+    """Return up to `limit` open nodes to search now: those of the smallest depth, or the two most promising."""
     waiting = [node for node in nodes if node["status"] == "open"]
     if order == "best":
         return sorted(waiting, key=lambda node: -_confidence_bound(node, nodes))[: min(limit, 2)]
@@ -301,9 +301,10 @@ def next_levels(nodes: Sequence[NodeRecord], order: TreeOrder, limit: int) -> li
 
 
 def _confidence_bound(node: NodeRecord, nodes: Sequence[NodeRecord]) -> float:
-    """Return the upper confidence bound of a node (UCB1 of Auer et al. 2002, as in UCT): its promise and a bonus.
+    """Return the upper confidence bound of a node (UCB1 of Auer et al. 2002, as in UCT): its promise plus a bonus.
 
-    Its promise is the mean of its worth and of the best score below its parent; fewer searches give a larger bonus.
+    The promise is the mean of its worth and its searched siblings' best score; the fewer these are, the larger the
+    bonus.
     """
     searched = [node for node in nodes if node["status"] == "done"]
     siblings = [one for one in searched if one["parent"] == node["parent"] and one["parent"]]
@@ -313,10 +314,10 @@ def _confidence_bound(node: NodeRecord, nodes: Sequence[NodeRecord]) -> float:
 
 
 def branch(nodes: Sequence[NodeRecord], change: Mapping[str, Any]) -> list[NodeRecord]:
-    """Return an earlier tree with a person's changes at one node; everything below that node is asked again.
+    """Return an earlier tree with the user's changes to one node, without the nodes below it, which are asked again.
 
-    `node` is its id; `question` another question for it; `verdicts` {passage: {score, missing}} the person's verdicts;
-    `without` passages to exclude. Levels that had not been searched may be searched now.
+    `change` has the `node` id and may have another `question`, the user's `verdicts` {passage: {score, missing}}, and
+    passages to exclude (`without`). Levels that were cut, interrupted or linked to a removed one become open.
     """
     at = str(change.get("node", "n1"))
     removed = {node["id"] for node in nodes if at in _ancestors(node, nodes)}

@@ -1,6 +1,6 @@
-"""The research graph: its edges, the report at its end, the context of a run, and the result of an interrupted one.
+"""The research graph: its edges, the final report, the context of a run, and the recovery of an interrupted one.
 
-The report is written from the ledger, checked against it, and has no unsupported sentences.
+The report is written from the ledger and checked against it; unsupported sentences are removed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from rag.types import Notice, Passage
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
 _SOUND_BY_RULES: Final = _SOUND | {"research_budget_searches"}
 """Rules nearly always find another name to follow, so running out of searches says nothing about the report."""
-_HEADINGS = 20  # that a search can be limited to
+_HEADINGS = 20  # maximum number of headings offered to a step to search under
 _TRAIL_KEYS = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
@@ -78,7 +78,7 @@ def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:
 
 
 def _after_plan(state: ResearchState, runtime: Running) -> Literal["approve", "dispatch"]:
-    """Wait if the person wants to see the plan, or the question is ambiguous."""
+    """Wait if the user wants to approve the plan, or the question is ambiguous."""
     context = runtime.context
     waits = context.options.approve or (state["unclear"] and context.may_wait)
     return "approve" if waits else "dispatch"
@@ -89,7 +89,7 @@ def _after_approve(state: ResearchState) -> Literal["plan", "dispatch"]:
 
 
 def _after_dispatch(state: ResearchState, runtime: Running) -> list[Send] | Literal["consent", "write"]:
-    """Send each step its share of the remaining calls, so that none uses up those of others or of the report."""
+    """Send each step a share of the remaining calls, so that it can't use up those of other steps or the report."""
     if state["web"] == "asking" and not state["stop"]:
         return "consent"
     running = [step for step in state["plan"] if step["status"] == "running"]
@@ -125,10 +125,10 @@ def _after_write(state: ResearchState) -> Literal["verify", "__end__"]:
 
 
 def _passages_of_steps(state: ResearchState, context: ResearchContext) -> list[Passage]:
-    """Return the passages for the report: those the steps selected, in turns, within a number of characters.
+    """Return the passages for the report: those of the steps, interleaved, up to a number of characters.
 
-    A model reads as much per search as for an ordinary answer, if its context allows. Quotes come from the web alone if
-    the library probably lacks the answer.
+    A model gets as many per search as for an ordinary answer, if its context allows. Without a model, only web passages
+    are quoted if the library probably lacks the answer.
     """
     searches = [passages for step in state["plan"] if (passages := step_passages(state, step["id"]))]
     web_searches = [passages for passages in searches if passages[0].fetched_at]
@@ -141,7 +141,7 @@ def _passages_of_steps(state: ResearchState, context: ResearchContext) -> list[P
 
 
 async def write(state: ResearchState, runtime: Running) -> Result:
-    """Write from the findings so far, whatever ended the search."""
+    """Write the report from the findings so far, whatever ended the search."""
     context = runtime.context
     passages = await asyncio.to_thread(_passages_of_steps, state, context)
     update: dict[str, Any] = {"passages": [asdict(passage) for passage in passages]}
@@ -167,7 +167,7 @@ async def write(state: ResearchState, runtime: Running) -> Result:
 
 
 def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
-    """Return the steps that found something, with their passages; or the question itself if there is only one."""
+    """Return a part for each step with passages, or one for the whole question if there are fewer than two."""
     numbered = [
         (step, tuple(dict.fromkeys(n for p in step_passages(state, step["id"]) if (n := _number(p, passages)))))
         for step in state["plan"]
@@ -178,7 +178,7 @@ def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
 
 
 def _number(passage: Passage, passages: Sequence[Passage]) -> int:
-    """Return the number, from 1, of the passage that contains this one, which may have been joined; 0 for none."""
+    """Return the 1-based index of the passage that this one is or was merged into; 0 if there is none."""
     return next((n for n, one in enumerate(passages, 1) if is_touching(passage, one)), 0)
 
 
@@ -211,7 +211,7 @@ async def _check(
 
 
 async def _repair(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
-    """Return the check of the text with its doubtful sentences repaired by the model; the same check if that fails."""
+    """Have the model repair the doubtful sentences, and check the text again; return `check` if that fails."""
     if context.model is None:
         return check
     doubtful = check.doubtful()
@@ -239,7 +239,7 @@ def _end_state(
     passages: Sequence[Passage],
     context: ResearchContext,
 ) -> dict[str, Any]:
-    """Return the outcome, and why it is not simply "answered"."""
+    """Return the outcome, with a notice unless it is "answered"."""
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
         return end_update("not_in_pages", Notice("not_in_pages"))
@@ -262,9 +262,9 @@ def _end_state(
 
 
 def _gaps(state: ResearchState) -> list[dict[str, Any]]:
-    """Return the sub-questions without an answer, and why, as notices.
+    """Return the unanswered sub-questions, each with a notice that says why.
 
-    Follow-up searches by rules are no questions of anybody's, unless they failed.
+    Follow-up searches by rules are excluded unless they failed, since nobody asked them.
     """
     has_asked = any(one["by"] == "model" and one["action"] == "revise" for one in state.get("decisions", []))
     missing = []
@@ -283,7 +283,7 @@ async def prepare(run: Run) -> PreparedGraph:
 
 def _context(run: Run) -> ResearchContext:
     cache, reasoner = run.cache, run.reasoner
-    cannot_ask = run.question.options.web == "ask" and not run.thread  # an unsaved run cannot wait for a person
+    cannot_ask = run.question.options.web == "ask" and not run.thread  # an unsaved run cannot wait for a reply
     return ResearchContext(
         search=cache.search,
         rules=RuleResearcher(require_quoter(run)),

@@ -1,6 +1,6 @@
-"""The steps of research, and when they end. Each step returns a state update, and its decision for the trace.
+"""The nodes of the research graph, and when research ends. Each returns a state update, and its decision for the trace.
 
-Rules do what a model fails to do in a step, and add a note.
+If a model fails in a node, rules take over and add a note.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ from rag.types import Notice, Passage
 
 CALLS_PER_STEP: Final = 2
 _KNOWN_SHARE: Final = 0.8
-"""A search found nothing new if this share of its first passages was known."""
+"""Minimum share of known passages among the first `_TOP` of a search that found nothing new."""
 _TOP: Final = 5
 _STAGNANT_ROUNDS: Final = 2
-"""The search ends after this many rounds without gain."""
+"""Number of rounds without gain after which research ends."""
 
 Running = Runtime[ResearchContext]
 
 
 async def enter(state: ResearchState, runtime: Running) -> Result:
-    """Start a question; of the earlier state only the conversation stays."""
+    """Start a question; only the conversation survives from the earlier state."""
     update = blank_state(state["question"].strip())
     return check_question(update) or await start_turn(update, state, runtime, CALLS_RESERVED)
 
@@ -95,7 +95,7 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
 
 
 async def approve(state: ResearchState, runtime: Running) -> Result:
-    """Wait for the person, who may change the plan or clarify the question; the latter leads to a new plan."""
+    """Wait for the user to approve or change the plan, or to clarify the question, which leads to a new plan."""
     reply = interrupt({"plan": state["plan"], "question": question_of(state), "unclear": state["unclear"]})
     if state["unclear"] and (meaning := " ".join(str(reply.get("meant", "")).split())[:MAX_STANDALONE]):
         standalone = f"{question_of(state)} ({meaning})"
@@ -108,7 +108,7 @@ async def approve(state: ResearchState, runtime: Running) -> Result:
 
 
 async def dispatch(state: ResearchState, runtime: Running) -> Result:
-    """Apply the person's changes, and choose the steps to start."""
+    """Apply the user's changes, and select the steps to start."""
     context = runtime.context
     changes = await asyncio.to_thread(context.changes)
     steps = apply_changes(state["plan"], changes)
@@ -130,19 +130,19 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
 
 
 def _move_answered(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
-    """Move web steps that an earlier report's passages answer to the library."""
+    """Turn web steps that an earlier report's passages answer into library steps."""
     answered = {one["id"] for one in _open_steps(steps) if one["tool"] == "web" and context.holds(one["sub_question"])}
     return [{**step, "tool": "library"} if step["id"] in answered else step for step in steps]
 
 
 def _needs_consent(ready: Sequence[StepRecord], state: ResearchState, context: ResearchContext) -> bool:
-    """Return whether one of the steps would be the first to search the web, and the person has not been asked."""
+    """Return whether a ready step would search the web before the user has decided whether it may."""
     undecided = context.web is not None and context.options.web == "ask" and state["web"] in ("", "asking")
     return undecided and any(step["tool"] == "web" for step in ready)
 
 
 async def consent(state: ResearchState, _: Running) -> Result:
-    """Wait for the person, who decides whether the question may be sent to the web; pages never are."""
+    """Wait for the user to decide whether the question may be sent to the web; pages never are."""
     questions = [step["sub_question"] for step in _open_steps(state["plan"]) if step["tool"] == "web"]
     reply = interrupt({"web": questions, "question": question_of(state)})
     allowed = "yes" if reply.get("web") in ("question", "conversation") else "no"
@@ -150,7 +150,7 @@ async def consent(state: ResearchState, _: Running) -> Result:
 
 
 def _keep_in_library(steps: Sequence[StepRecord]) -> list[StepRecord]:
-    """Skip the open web steps, or move them to the library if the plan has no others."""
+    """Skip the open web steps, or turn them into library steps if the plan has no others."""
     all_web = all(step["tool"] == "web" for step in steps)
     refused: StepRecord = {"status": "skipped", "failure": record(Notice("research_web_refused"))}
     change: StepRecord = {"tool": "library"} if all_web else refused
@@ -232,7 +232,7 @@ async def _find(
 
 
 def _search(query: Query, context: ResearchContext) -> list[Passage]:
-    """Search with the person's strategy, or the legs chosen for this step."""
+    """Search under the query's heading, or everywhere if that finds nothing; with its leg or the run's strategy."""
     with span("retrieve", "tool", query=query.text) as search_span:
         options: dict[str, Any] = {"k": context.limits.recall}
         options |= {"strategy": query.leg} if query.leg in ("keyword", "dense") else {}
@@ -284,7 +284,7 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     decision = {"action": choice.action, "justification": choice.justification, "by": by}
     update |= {"decisions": [*state["decisions"], decision], "notes": notes}
     new = _select_new(choice.steps, state) if choice.action == "revise" else []
-    # Rules nearly always find another name to follow; what the library lacks is searched for first.
+    # Rules nearly always find another name to follow, so they first search the web for what the library lacks.
     if (context.model is None or not new) and not _open_steps(state["plan"]) and _should_search_web(state, context):
         new = [_web_question(state, "research_to_web")]
     if new:
@@ -297,9 +297,9 @@ async def review(state: ResearchState, runtime: Running) -> Result:
 
 
 def _is_done(state: ResearchState, context: ResearchContext) -> bool:
-    """Return whether all that a model planned is done and covered; rules may always find another name to follow.
+    """Return whether no step is open, and all aspects are covered or an earlier report's passages answer all steps.
 
-    The search also ends if an earlier report's passages answer all steps.
+    Aspects count only with a model, since rules may always find another name to follow.
     """
     relevant = [step for step in state["plan"] if step["status"] != "skipped"]
     from_ledger = all(step.get("leg") == "ledger" for step in relevant)
@@ -308,7 +308,7 @@ def _is_done(state: ResearchState, context: ResearchContext) -> bool:
 
 
 async def _has_new_steps(state: ResearchState, context: ResearchContext) -> bool:
-    """Return whether the person has added steps meanwhile, which the next dispatch includes."""
+    """Return whether the user has added steps that the next dispatch will include."""
     changes = await asyncio.to_thread(context.changes)
     existing = {step["id"] for step in state["plan"]}
     return any(step["id"] not in existing for step in _open_steps(apply_changes(state["plan"], changes)))
@@ -346,7 +346,7 @@ async def _decide(state: ResearchState, context: ResearchContext) -> tuple[Choic
 
 
 def _has_searched_web(state: ResearchState, context: ResearchContext) -> bool:
-    """Return whether the web was searched for what the library lacks; names in the library then lead nowhere."""
+    """Return whether the web was searched for what the library lacks; rules then follow no more names."""
     web_steps = [step for step in state["plan"] if step["tool"] == "web" and step["status"] == "done"]
     return any(step["by"] == "revision" for step in web_steps) or bool(web_steps and context.answerable() < DOUBT)
 
@@ -369,7 +369,7 @@ def _open_steps(steps: Sequence[StepRecord]) -> list[StepRecord]:
 
 
 def _select_new(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQuestion]:
-    """Return the steps with a question that wasn't asked before, whatever the order of its words."""
+    """Return the steps whose question is new, ignoring the order of its words."""
     existing = {unique_terms(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
     return [step for step in steps if unique_terms(step.text) not in existing]
 
@@ -417,9 +417,9 @@ def _searches_left(state: ResearchState, context: ResearchContext) -> int:
 
 
 def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], context: ResearchContext) -> str:
-    """Return "stagnant" after two rounds that covered no new aspect, or a round whose searches found known passages.
+    """Return "stagnant" after two rounds without newly covered aspects, or one that found only known passages; else "".
 
-    By rules, a name leads to the next even if no aspect mentions it; the planner notices when there is none.
+    Doesn't apply to rules: they follow names that no aspect mentions, and end when there are no new ones.
     """
     if context.model is None:
         return ""

@@ -1,8 +1,7 @@
 """State of a research run: plain data with reducers, so that parallel steps never overwrite each other.
 
-A person's changes to the plan add, edit, skip and reorder steps, before and during a run. Only steps that have not
-started can change. All changes of a run are applied at each dispatch, so each must give the same result every time: an
-added step brings its id.
+The user can add, edit, skip and reorder steps that have not started, before and during a run. Each dispatch applies all
+changes again, so they must be idempotent: an added step brings its id.
 """
 
 from __future__ import annotations
@@ -26,16 +25,15 @@ from rag.store.sql.conversation_table import Change
 from rag.types import Passage
 
 Status = Literal["open", "running", "done", "empty", "skipped", "failed"]
-_MAX_CHARACTERS: Final = 400  # characters of a step that a person writes
+_MAX_CHARACTERS: Final = 400  # characters of a step that the user writes
 END_STATUSES: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a run. A search returns up to `recall` passages: runs of sentences that together fill the context. A
-    step reads the first `keep` of them.
+    """Limits of a run. A search returns up to `recall` passages that together fill the context; a step reads `keep`.
 
-    No step starts after `seconds`; `at_once` steps run in parallel.
+    No step starts after `seconds`; up to `at_once` steps run in parallel.
     """
 
     rounds: int = 7
@@ -60,11 +58,11 @@ class AspectRecord(TypedDict):
 
 
 class StepRecord(TypedDict, total=False):
-    """A step of the plan. `needs` are ids of steps; `by` is who added it.
+    """A step of the plan. `needs` are the ids of steps that must end first; `by` is who added it.
 
-    `query`, `leg` and `reason` describe its search (leg `ledger`: none, an earlier report had the passages), `summary`
-    is the finding in one sentence, `kept` are the selected passages (url_hash, url, title), `round` is when it started,
-    `failure` why it failed (a notice).
+    `query`, `leg` and `reason` describe its search (leg `ledger`: no search, since an earlier report had the passages),
+    `summary` is the finding in one sentence, `kept` are the selected passages (url_hash, url, title), `round` is the
+    round in which it started, `failure` why it failed (a notice).
     """
 
     id: str
@@ -110,7 +108,7 @@ class _DecisionRecord(TypedDict):
 
 
 def _merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
-    """Merge two ledgers; a passage that two steps found appears once, with all text read of it."""
+    """Merge two ledgers; a passage that two steps found appears once, with the text that both read."""
     both = dict(old)
     for key, entry in new.items():
         existing = both.get(key)
@@ -135,10 +133,10 @@ def _append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
 class ResearchState(Conversing, total=False):
     """The conversation, and the fields of the current question, which `blank_state` resets.
 
-    `unclear` is the planner's question to the person, `clarified` the reply; `met` are ids of covered aspects, `gain`
-    is the number of newly covered ones per round, `reviewed` the number of `past` steps already reviewed. `web` is
-    whether the person allows web search, empty until asked. `stop` is why no more steps start, as a notice. `struck`
-    are unsupported sentences removed from the report, `notes` are deviations from the plan.
+    `unclear` is the planner's question to the user, `clarified` the reply; `met` are ids of covered aspects, `gain` is
+    the number of newly covered ones per round, `reviewed` the number of `past` steps already reviewed. `web` is whether
+    the user allows web search, empty until asked. `stop` is why no more steps start, as a notice. `struck` are
+    unsupported sentences removed from the report, `notes` are notices of fallbacks.
     """
 
     aspects: list[AspectRecord]
@@ -178,9 +176,9 @@ class StepInput(TypedDict):
 class ResearchContext:
     """Runtime context of a run; never saved.
 
-    `search` and `web`, the same on the web, block and are called in threads; `web` is None if it isn't allowed. `holds`
-    is whether an earlier report's ledger answers a question; it may block. `seconds` is the working time so far,
-    `changes` are the person's changes meanwhile; `may_wait` is whether there is a person to ask.
+    `search` and `web`, its counterpart for the web, block and are called in threads; `web` is None if it isn't allowed.
+    `holds` returns whether an earlier report's ledger answers a question; it may block. `seconds` returns the working
+    time so far, `changes` the user's changes since the start; `may_wait` is whether the run can wait for a reply.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -223,7 +221,7 @@ def blank_state(question: str) -> dict[str, Any]:
 
 
 def may_leave(state: ResearchState, context: ResearchContext) -> bool:
-    """Return whether web search is allowed, by an option or by the person's reply."""
+    """Return whether web search is allowed, by an option or by the user's reply."""
     return context.web is not None and (context.options.web == "allowed" or state["web"] == "yes")
 
 
@@ -238,7 +236,7 @@ def step_passages(state: ResearchState, step_id: str) -> list[Passage]:
 
 
 def apply_changes(steps: Sequence[StepRecord], changes: Sequence[Change]) -> list[StepRecord]:
-    """Apply the person's changes to the plan, ignoring those that are invalid, such as to a finished step."""
+    """Apply the user's changes to the plan, ignoring invalid ones, such as those to a finished step."""
     plan = list(steps)
     for change in changes:
         step_id = str(change.data.get("id", ""))

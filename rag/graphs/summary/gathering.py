@@ -1,8 +1,7 @@
 """The content of a summary: its pages, their parts, and sentences that summarise each part. All functions may block.
 
-A text is summarised section by section, in its own sentences, without a model. The first sentence of a section
-represents it. Selecting the sentences that together cover most of the text's words (Lin and Bilmes 2011) covers no more
-of what people ask about: `python -m benchmarks.summaries`.
+Text is summarised by quoting the first sentence of each section, without a model. Selecting the sentences that together
+cover most of the words (Lin and Bilmes 2011) covers no more of what people ask about: `python -m benchmarks.summaries`.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from rag.web.url_key import split_url
 
 ROUTE: Final = "what_changed"
 _DAYS: Final = 7
-"""Default period in which changes are looked for."""
+"""Default period for changes, in days."""
 _MOST_PAGES: Final = 40
-"""Pages that a summary covers; the others are counted."""
+"""Maximum pages that a summary covers; any others are only counted."""
 _PARTS: Final = 12  # in total, and at least one per page
 _LONGEST_HEADING: Final = 200  # characters
 _CHANGES: Final = 3  # sentences quoted from a changed page
@@ -84,7 +83,7 @@ class Gathered:
         return Notice("summary_all", {"pages": self.pages}) if self.pages > 1 else None
 
     def add(self, page: Page, pieces: Sequence[Section], heading: str, parts: int) -> None:
-        """Add a part, one of `parts`, made of sections of a page."""
+        """Add one of `parts` parts, made of these sections of a page."""
         first, quoted_lines = len(self.passages) + 1, list[str]()
         texts = [page.text[piece.start : piece.end] for piece in pieces]
         for number, (piece, quotes) in enumerate(zip(pieces, select_sentences(texts, parts), strict=True), first):
@@ -95,15 +94,15 @@ class Gathered:
 
 
 def is_standalone(question: Question, reader: PageReader | None) -> bool:
-    """Return whether the question needs no conversation: it asks for changes in the library, or names pages."""
+    """Return whether the question needs no conversation: it asks for changes, or its pages are named or selected."""
     if question.options.route == ROUTE or question.scope.pages or reader is None:
         return True
     return bool(find_named_pages(question.text, list(reader.list_pages(dated=True))))
 
 
 def select_pages(question_text: str, question: Question, reader: PageReader, recent: Sequence[str] = ()) -> list[Page]:
-    """Return the pages of the scope, without their text; if the person selected none, those named, or else the `recent`
-    ones of the conversation (url_hashes), unless the request is for changes or the whole library."""
+    """Return the pages to summarise, without their text: those selected or named, else the conversation's `recent` ones
+    (url_hashes) unless the request is for changes or the whole library, else all."""
     asks_for_changes = question.options.route == ROUTE
     all_pages = list(reader.list_pages(dated=not asks_for_changes))
     if question.scope.pages or question.scope.sites:
@@ -133,7 +132,7 @@ def missing_page(
 
 
 def _topic_of_changes(question_text: str) -> str:
-    """Return the topic that a preposition begins, as in "new in the Python docs"; a period is none."""
+    """Return the topic after a preposition, as in "new in the Python docs", ignoring periods of time."""
     period = find_period(question_text, date.today())
     rest = f"{question_text[: period.start]} , {question_text[period.end :]}" if period else question_text
     begin = _PREPOSITION.search(rest)
@@ -208,17 +207,17 @@ def _add_page(gathered: Gathered, entry: Page, reader: PageReader, above: str, p
     return True
 
 
-# What changed
+# Changes
 
 
 def since_of(question: Question) -> str:
-    """Return the date or time since which changes count (ISO 8601); "" with an end but no beginning."""
+    """Return the start of the period for changes (ISO 8601); "" if the question gives only its end."""
     default = "" if question.scope.until else (datetime.now(UTC) - timedelta(days=_DAYS)).date().isoformat()
     return question.scope.since or default
 
 
 def changes_notice(count: int, question: Question) -> Notice:
-    """Return a notice that so many pages changed in the period."""
+    """Return a notice with the number of pages that changed in the period."""
     since, until = since_of(question)[:10], question.scope.until[:10]
     if not until:
         return Notice("summary_changes" if count else "summary_unchanged", {"count": count, "since": since})
@@ -261,7 +260,7 @@ def _kind_of_change(page: Page, since: str, until: str) -> Kind | None:
 
 
 def _find_changes(entry: Page, reader: PageReader, since: str) -> tuple[Kind | None, Page, list[Section]]:
-    """Return the sentences of the current text that are new since then, or else those next to removed text."""
+    """Return the kind of change, the page, and its sentences that are new since then or else next to removed text."""
     versions = reader.versions(entry.url_hash)
     earlier = [version for version in versions if not is_between(version.since, since, "")]
     page = reader.read(entry.url_hash)
@@ -287,7 +286,7 @@ def _as_passage(page: Page, piece: Section) -> Passage:
 
 
 def _set_ids(gathered: Gathered, chunks: Mapping[str, Sequence[Passage]]) -> Gathered:
-    """Give the passages of these pages the id of the chunk in which they start, which identifies them."""
+    """Set the ids of these pages' passages: each gets the id of the chunk that it starts in."""
     gathered.passages = [
         _with_chunk_id(passage, chunks[passage.url_hash]) if passage.url_hash in chunks and not passage.id else passage
         for passage in gathered.passages
@@ -333,8 +332,8 @@ class Section:
 
 
 def sections_of(text: str) -> list[Section]:
-    """Return the sections in order: the text under each heading, without empty ones; long ones in pieces, which begin
-    with a paragraph if possible."""
+    """Return the non-empty sections in order: the text under each heading. Long ones are split, if possible between
+    paragraphs."""
     sections: list[Section] = []
     units: list[Unit] = []
     threshold = max(_MIN_SECTION, len(text) // (_MAX_SECTIONS + 2))
@@ -348,15 +347,15 @@ def sections_of(text: str) -> list[Section]:
 
 
 def _section(units: Sequence[Unit]) -> list[Section]:
-    has_body = any(unit.kind != "heading" for unit in units)  # also of none
+    has_body = any(unit.kind != "heading" for unit in units)  # false without units
     return [Section(units[0].section, units[0].start, units[-1].end)] if has_body else []
 
 
 def select_parts(sections: Sequence[Section]) -> list[list[int]]:
     """Return the parts of a summary, in order, as indexes of sections.
 
-    These are the largest parts of each heading depth, each represented by the largest one under it, or even parts of
-    a text with few headings.
+    A text with few headings is divided evenly; up to `_MAX_PARTS` headings are a part each. More are represented, at
+    each depth, by the largest section under each of the largest headings.
     """
     parts: dict[tuple[str, ...], list[int]] = {}
     for place, section in enumerate(sections):
@@ -416,7 +415,7 @@ def select_sentences(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
 
 
 def sentences_at(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of the text that these spans touch, in order."""
+    """Yield the bounds of the sentences that overlap these spans, in order."""
     for start, end in split_sentences(text):
         if any(a < end and start < b for a, b in spans):
             yield start, end

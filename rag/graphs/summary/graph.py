@@ -1,7 +1,7 @@
-"""The graph of the summary mode: its state, its steps, the text, and the result of an interrupted run.
+"""The summary graph: its state, its steps, and the recovery of an interrupted run.
 
-Each step returns a state update, and its decision for the trace. The text is written, checked against its passages, and
-has no unsupported sentences.
+Each step returns a state update, and its decision for the trace. The text is checked against its passages; unsupported
+sentences are removed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from rag.text import question_language
 from rag.types import CheckedBy, Notice, Passage
 
 _CALLS_RESERVED: Final = 5
-"""For writing, and for the checks."""
+"""Model calls for writing and checks."""
 _RULES_AND_REPLY: Final = 1_600  # tokens of a request that are not passages
 _HEADING: Final = lazy_regex(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
 
@@ -68,8 +68,8 @@ _HEADING: Final = lazy_regex(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
 class SummaryState(Conversing, total=False):
     """The conversation, and the fields of the current question, which `_blank_state` resets.
 
-    `page` is the hash of the only page, if its summary may be stored. `told` is the notice about what is covered,
-    `batches` are the numbers of passages that are read together. `composed` is `quoted` if rules replaced the model.
+    `page` is the hash of the only page, if its summary may be stored. `told` is the notice about the coverage,
+    `batches` are the passage numbers of each request. `composed` is `quoted` if rules replaced the model.
     """
 
     page: str
@@ -118,7 +118,7 @@ Running = Runtime[SummaryContext]
 
 
 async def enter(state: SummaryState, runtime: Running) -> Result:
-    """Start a question; of the earlier state only the conversation stays."""
+    """Start a question; only the conversation survives from the earlier state."""
     update, context = _blank_state(state["question"].strip()), runtime.context
     if end := check_question(update):
         return end
@@ -180,7 +180,7 @@ def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, 
 
 
 def _stored_end(gathered: Gathered, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the end of a run that a stored summary answers."""
+    """Return the final state update of a run that a stored summary answers."""
     assert gathered.page is not None, "only the summaries of single pages are kept"
     passages = [{**one, "text": gathered.page.text[one["start"] : one["end"]]} for one in stored["passages"]]
     coverage = notice_of(stored.get("told"))
@@ -193,7 +193,7 @@ def _stored_end(gathered: Gathered, stored: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[int]]:
-    """Return the numbers of the passages that fit into each of the possible requests."""
+    """Return the passage numbers of each request: as many as fit, in as many requests as the budget allows."""
     room = max(1_000, context.options.context_tokens - _RULES_AND_REPLY)
     batches: list[list[int]] = [[]]
     remaining = room
@@ -208,7 +208,7 @@ def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[
 
 
 async def note(state: NoteInput, runtime: Running) -> Result:
-    """Have the model summarise some passages in notes; if it fails, their own sentences are quoted."""
+    """Have the model summarise some passages in notes; if it fails, their parts are quoted later."""
     context, passages = runtime.context, [passage_of(passage) for passage in state["passages"]]
     assert context.model is not None, "notes are taken by a model"
     numbered = list(zip(state["numbers"], passages, strict=True))
@@ -221,7 +221,7 @@ async def note(state: NoteInput, runtime: Running) -> Result:
 
 
 async def write(state: SummaryState, runtime: Running) -> Result:
-    """Have the model write, from its notes if the passages exceed its context; else quote."""
+    """Have the model write, from its notes if the passages exceed its context; quote without a model or if it fails."""
     context, passages = runtime.context, _passages(state)
     quoted = _quote(state["parts"])
     text, problem = await write_or_quote(_by_model(state, passages, context), _stream(quoted), runtime)
@@ -257,7 +257,7 @@ async def _stream(text: str) -> AsyncIterator[str]:
 
 
 def _quote(parts: Sequence[PartRecord]) -> str:
-    """Return the quotes of the parts under their headings, without one that repeats the heading above."""
+    """Return the quotes of the parts under their headings; consecutive parts with the same heading share it."""
     quoted = [part for part in parts if part["quotes"]]
     texts, above = list[str](), ""
     for part in quoted:
@@ -267,7 +267,7 @@ def _quote(parts: Sequence[PartRecord]) -> str:
 
 
 async def verify(state: SummaryState, runtime: Running) -> Result:
-    """Remove unsupported sentences, add quotes for parts that are then missing, and store the summary of a page."""
+    """Remove unsupported sentences, quote parts that are then no longer cited, and store the summary of a page."""
     context, passages = runtime.context, _passages(state)
     by_model = context.model is not None and state["composed"] != "quoted"
     verifiers = [_CachingVerifier(verifier) for verifier in context.verifiers] if by_model else []
@@ -284,7 +284,7 @@ async def verify(state: SummaryState, runtime: Running) -> Result:
 
 
 class _CachingVerifier:
-    """Implements Verifier: each claim is verified once, and after a failure no more are."""
+    """A `Verifier` that verifies each claim only once, and none after a failure."""
 
     def __init__(self, verifier: Verifier) -> None:
         self.checks_by: CheckedBy = verifier.checks_by
@@ -321,7 +321,7 @@ async def _remove_unsupported(
 
 
 def _find_unsupported(check: Check) -> list[tuple[int, int]]:
-    """Return the bounds of the sentences that are no headings and not supported by their citations."""
+    """Return the bounds of the sentences that are neither headings nor supported by their citations."""
     return [(one.stated.start, one.stated.stop) for one in check.scored_statements if not _is_kept(one)]
 
 
@@ -358,7 +358,7 @@ def _end_state(state: SummaryState, check: Check, struck: int) -> dict[str, Any]
 
 
 def _store(state: SummaryState, result: Mapping[str, Any], context: SummaryContext) -> None:
-    """Store the summary of a page, unless its text has changed meanwhile, or rules replaced the model."""
+    """Store the summary of a page, unless its text has changed since, or rules replaced the model."""
     if not (state["page"] and context.reader) or state["notice"]:
         return
     page = context.reader.read(state["page"])
