@@ -1,6 +1,6 @@
-"""The `Reasoner` that graphs ask, backed by a chat model or by rules.
+"""The `Reasoner` protocol, with implementations by a chat model and by rules.
 
-Also the analysis of questions and conversations that needs no graph.
+Also the analysis of questions and conversations, independent of the graphs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ RESET: Final = "\x00"
 class Reasoner(Protocol):
     """The interface that graphs use, regardless of the implementation.
 
-    Only `ChatReasoner` can rewrite a follow-up, plan, judge and suggest. Every method raises ModelError, and nothing
-    else, when the model behind it does not answer. One reasoner serves many runs at once and has no state between
-    them. Work that keeps a processor busy for more than a few milliseconds belongs in a thread: all runs share one
-    event loop.
+    Only `ChatReasoner` can also condense follow-ups, summarise, suggest questions and fill schemas. Every method raises
+    ModelError, and nothing else, if its model fails. One reasoner serves many concurrent runs and has no state of any
+    one run. Work that uses a processor for more than a few milliseconds belongs in a thread: all runs share one event
+    loop.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Reasoner(Protocol):
         ...
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
-        """Return for each passage whether it is relevant: lenient, and in one call for all of them."""
+        """Return whether each passage is relevant: leniently, and in one call for all of them."""
         ...
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
-        """Return a query that is not among `tried`; one that is, or an empty one, means that none is left."""
+        """Return a query that is not in `tried`; an empty or repeated one means that none is left."""
         ...
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:

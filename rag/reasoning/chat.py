@@ -68,7 +68,7 @@ class Grades(BaseModel):
 class ChatReasoner:
     """A reasoner that asks a chat model, and the `fast` one, if set, for everything but the answer.
 
-    `fill_schema` overrides how a schema is filled; it may raise ModelError.
+    `structured` replaces `fill_schema`; it may raise ModelError.
     """
 
     kind: Literal["chat"] = "chat"
@@ -84,7 +84,7 @@ class ChatReasoner:
         texts: PromptTexts = SHIPPED,
         notes: Sequence[str] = (),
     ) -> None:
-        """`notes` are the person's memory; requests that write an answer include them."""
+        """`notes` are the user's memory; requests that write an answer include them."""
         self._notes = notes
         self.texts = texts
         self.name = name or model_name(model)
@@ -113,7 +113,7 @@ class ChatReasoner:
     ) -> AIMessage:
         """Return the next message of a conversation, under the prompt's rules, with these tools bound, if any.
 
-        Raises ModelError; its code is NO_TOOLS for a service without tool support, which gets no tools again.
+        Raises ModelError, with code NO_TOOLS if the service doesn't support tools; later calls then skip the request.
         """
         model = model or self._model
         if tools and not (self._takes_tools and takes_tools(model)):
@@ -142,7 +142,7 @@ class ChatReasoner:
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
-        """Judge all claims in one call, as `Verifier.verify`."""
+        """Judge all claims in one call; see `Verifier.verify`."""
         reply = await self.fill(Judgements, build_check(self.texts, claims, passages, question))
         return read_judgements(reply, len(claims))
 
@@ -206,7 +206,7 @@ class ChatReasoner:
         return drop_intro(await self.lines(requests.suggest(self.texts, question, answer, passages)))
 
     async def fill(self, schema: type[Filled], prompt: Prompt) -> Filled:
-        """Ask for a reply in the form of `schema`. Raises ModelError, also for a reply that does not match it."""
+        """Return a reply in the form of `schema`. Raises ModelError, also if the reply does not match it."""
         fill: Any = self._structured or fill_schema
         pace = await learn(self._fast)
         if pace.seconds(estimate_tokens(prompt.system + prompt.user), _FORM_TOKENS) > _request_timeout(self._fast):
@@ -222,10 +222,10 @@ class ChatReasoner:
 
 
 class _Source:
-    """A streamed reply, and if it is `unfinished` the reason, as a code of rag.locales.
+    """A streamed reply; `unfinished` is the reason if it is incomplete, as a code of rag.locales.
 
-    Small models sometimes continue their prompt instead of answering: a reply that contains `marker`, the random
-    name of the tags around the passages, is a copy of them and ends there. So does one that repeats itself.
+    Small models sometimes continue their prompt instead of answering. A reply with `marker`, the random name of the
+    tags around the passages, is such a copy and is cut off there, as is one that repeats itself.
     """
 
     def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage], marker: str) -> None:
@@ -256,7 +256,7 @@ class _Source:
         self.unfinished = self._end_code()
 
     def _end_code(self) -> str:
-        """Return the code for how the stream ended: a dropped connection may show only in a missing finish reason."""
+        """Return why the reply is incomplete, or "". A lost connection may show only as a missing finish reason."""
         if self._reason in ("length", "max_tokens"):
             return "answer_too_long"
         dropped = not self._reason and self._model._llm_type == _WITH_FINISH_REASON
@@ -264,7 +264,7 @@ class _Source:
 
 
 def _is_repetitive(tail: str) -> bool:
-    """True if a text ends with the same words four times in a row."""
+    """Return whether text ends with the same words four times in a row."""
     period = len(tail) - _RUN - tail.rfind(tail[-_RUN:], 0, -1)
     cycle = tail[-max(4 * period, _MIN_REPETITION) :]
     repeats = len(tail) >= len(cycle) == max(4 * period, _MIN_REPETITION) and cycle[period:] == cycle[:-period]
@@ -278,7 +278,7 @@ def _request_timeout(model: BaseChatModel) -> float:
 
 
 def _has_content(text: str) -> bool:
-    """True if a text has words besides its citation marks, and is more than a line that introduces something."""
+    """Return whether text has words besides its citation marks, and is more than a line that introduces something."""
     bare = cut(text, find_marks(text), 0, len(text)).strip()
     return bool(_WORD.search(bare)) and ("\n" in bare or not ends_in_colon(bare))
 
@@ -289,7 +289,7 @@ def _finish_reason(chunk: AIMessageChunk) -> str:
 
 
 def _messages(prompt: Prompt) -> list[BaseMessage]:
-    """Return the messages of a prompt; the id of the first tells tracing which texts were used."""
+    """Return the messages of a prompt; the first has the prompt's version as its id, for tracing."""
     from langchain_core.messages import HumanMessage, SystemMessage
 
     return [SystemMessage(prompt.system, id=prompt.version or None), HumanMessage(prompt.user)]

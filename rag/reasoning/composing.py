@@ -1,4 +1,4 @@
-"""Ways to write one answer from many passages: all at once, passage by passage, from condensed notes, or the best of
+"""Ways to write an answer from many passages: all at once, passage by passage, from condensed notes, or the best of
 several separate answers.
 
 LangChain's document chains call them stuff, refine, map_reduce and map_rerank. Passages keep their numbers throughout,
@@ -39,7 +39,7 @@ _SCORE: Final = lazy_regex(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A way to compose, with room for `room` tokens of passages per request, in up to `calls` requests."""
+    """A way to compose, with up to `room` tokens of passages per request, in up to `calls` requests."""
 
     way: Way = "stuff"
     room: int = 16_000
@@ -56,8 +56,8 @@ def choose_plan(
 ) -> Plan:
     """Return a plan with the requested way, or by default all passages at once, cut to fit.
 
-    Small context windows and low speed mean a small model, which answers worse from its own notes and needs many
-    times the calls. All ways but "stuff" need at least two calls.
+    No other way is a default: a small context window or a slow server means a small model, which answers worse from its
+    own notes and needs many times the calls. All ways but "stuff" need at least two calls.
     """
     room = max(_MIN_ROOM, context_tokens - _RULES_AND_ANSWER)
     is_requested = compose != "auto" and calls >= 2 and len(passages) > 1

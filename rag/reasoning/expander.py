@@ -1,4 +1,4 @@
-"""Expanders, which write texts to search with: by a chat model, or from the results of a first search."""
+"""Query expanders, by a chat model or from the results of a first search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rag.types import Passage
 SECONDS: Final = 20.0
 _MAX_PASSAGE: Final = 1_200  # characters
 _MAX_QUERY: Final = 400
-_NEAR, _SENTENCES = 3, 2  # first passages that are used, and how many of their sentences
+_NEAR, _SENTENCES = 3, 2  # number of first passages used as feedback, and of sentences from them
 
 _PART = lazy_regex(
     r"[?？;；]\s*|[,，]\s*+(?:and\s++|以及|并且|而)?+(?=(?:what|which|who|when|where|why|how)\b)"
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 class ChatExpander:
     """An expander that asks a chat model, one call per text. Blocks, so it must not be called in the background loop.
 
-    Calls count towards the run that makes them, whose context is passed to the loop.
+    Calls count towards the calling run, whose context is passed to the loop.
     """
 
     writes = True
@@ -103,14 +103,14 @@ class FeedbackExpander:
 
 
 def make_expander(reasoner: Reasoner) -> Expander | None:
-    """Return the expander that goes with a reasoner, if any."""
+    """Return the expander for a reasoner, or None."""
     if isinstance(reasoner, ChatReasoner):
         return ChatExpander(reasoner)
     return FeedbackExpander(reasoner) if isinstance(reasoner, ExtractiveReasoner) else None
 
 
 def split_question(question: str) -> list[str]:
-    """Split a question into the things that it asks; return an empty list if it asks only one."""
+    """Split a compound question into its parts; return an empty list for a simple one."""
     parts = [part.strip(" ,，?？") for part in _PART.split(question)]
     questions = [part for part in parts if len(terms(part)) >= 2]
     return questions if len(questions) > 1 and all(ASKS.search(part) for part in questions) else []

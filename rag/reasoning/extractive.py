@@ -1,8 +1,8 @@
 """A reasoner without a chat model: its answers are selected and ordered sentences of the pages.
 
-A sentence is scored with its title and headings, since a page seldom repeats the name in its title. Meaning counts
-most: people ask in words that the page does not use. A softmax over all sentences of the passages gives the likelihood
-that each one answers. The best one is quoted, with others that are likely enough:
+Each sentence is scored together with its title and headings, since pages seldom repeat the name in their title.
+Semantic similarity counts most, since questions use other words than pages. A softmax over all sentences of the
+passages gives the likelihood that each one answers. The best is quoted, with others that are likely enough:
 see docs/decisions/0012-quoted-answers.md.
 """
 
@@ -41,14 +41,14 @@ Term = TypeVar("Term", int, str)
 
 MIN_SHARE: Final = 0.2
 MIN_COSINE: Final = 0.3
-"""Minimum share of the question's weighted terms in a passage, or cosine of a sentence with it: below both, nothing is
-quoted. One in twenty questions about another page is nearer; one in twenty about this page is not."""
+"""Minimum share of the question's weighted terms in a passage, and cosine of a sentence with it; below both, nothing is
+quoted. One in twenty questions about another page exceeds them; one in twenty about the right page does not."""
 MIN_TOPIC_COSINE: Final = 0.4
 """Minimum cosine with the question for a quote from a further search; the best sentence of an unrelated page seldom
 reaches it."""
 MIN_RELEVANT_SHARE: Final = 0.3
 MIN_LIKELIHOODS: Final = (0.04, 0.2)
-"""Minimum likelihood that a second sentence answers, and a third."""
+"""Minimum likelihoods for quoting a second and a third sentence."""
 MIN_LIKELIHOOD_NAMED: Final = 0.001
 """Minimum likelihood for the best sentence of a page, if the question names several pages."""
 MAX_SENTENCES: Final = 1 + len(MIN_LIKELIHOODS)
@@ -58,18 +58,18 @@ MIN_NAMED_SHARE: Final = 0.34
 FEATURES: Final = {"holds": 4.0, "beside": 4.0, "quantity": 1.1, "code": 8.0, "passage": 1.5, "near": 25.0}
 """The columns of `features` and their weights, chosen on several sets: docs/decisions/0012-quoted-answers.md."""
 READER_WEIGHT: Final = 1.0
-"""The weight of the reader's logit of a sentence, relative to those."""
+"""The weight of the reader's logit of a sentence, on the scale of FEATURES."""
 HOLDS, PASSAGE, NEAR = map(list(FEATURES).index, ("holds", "passage", "near"))
 _MAX_ENCODED: Final = 64
 """Sentences whose vectors are compared with the question's."""
 _MAX_PREPARED: Final = 600
 """Sentences that are encoded in advance, which takes some seconds."""
 _BATCH: Final = 16
-"""Sentences per batch of these, so that a question asked meanwhile need not wait for all."""
+"""Sentences per batch of these, so that a question asked meanwhile doesn't wait for all of them."""
 _MAX_CHARACTERS: Final = 600
 
 _GAP: Final = " … "
-_NEIGHBOUR_SHARE: Final = 0.4  # of the better neighbour's value: it may have the noun of a pronoun
+_NEIGHBOUR_SHARE: Final = 0.4  # of the better neighbour's value, which may have a pronoun's antecedent
 _RANK_COST: Final = 0.05  # deducted from each sentence's value per place of its passage
 _ASKS_QUANTITY = lazy_regex(
     r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
@@ -146,7 +146,7 @@ class ExtractiveReasoner:
         self._reader = reader
 
     def prepare(self, passages: Sequence[Passage]) -> None:
-        """Encode sentences of these passages in advance, to save the first question the wait. Blocks."""
+        """Encode sentences of these passages in advance, so that the first question doesn't wait. Blocks."""
         if self._meaning is None:
             return
         sentences = (sentence.in_page for i, passage in enumerate(passages) for sentence in self._sentences(i, passage))
@@ -163,7 +163,7 @@ class ExtractiveReasoner:
         return make_call([question])
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
-        """Grade passages as relevant that cover enough of the question's terms, or half as many as the best does."""
+        """Grade passages as relevant that cover enough of the question's terms, and half as many as the best does."""
         shares = await asyncio.to_thread(self.compute_shares, question, passages)
         threshold = max(MIN_RELEVANT_SHARE, 0.5 * max(shares, default=0.0))
         return [share >= threshold for share in shares]
@@ -173,9 +173,9 @@ class ExtractiveReasoner:
         return await asyncio.to_thread(self._rewrite, question, tried, passages)
 
     async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield one to three sentences as they are selected, best first, each with its mark.
+        """Yield up to MAX_SENTENCES sentences as they are selected, best first, each with its mark.
 
-        None if the passages cover too little. A short run of commands counts as one.
+        Yields nothing if the passages cover too little of the question. A few commands in a row count as one sentence.
         """
         sentences, separator = self.select(question, passages), ""
         while (sentence := await asyncio.to_thread(next, sentences, None)) is not None:
@@ -190,7 +190,7 @@ class ExtractiveReasoner:
     def find_missing_names(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the names of the question that no passage has; none if the passages have enough of them by IDF.
 
-        Also none for a question in Latin script with Chinese pages, which spell names differently.
+        Also none for a question, not in Chinese, about pages in another script, which spells names differently.
         """
         if is_across(question, passages) and not is_chinese(question):
             return []
@@ -202,7 +202,7 @@ class ExtractiveReasoner:
         return [name for name, terms in names.items() if terms and not terms & page_terms]
 
     def select(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
-        """Yield the best sentence, and others that are likely and say something else, best first.
+        """Yield the best sentence, then others that are likely enough and add something new, best first.
 
         If the question names several pages, the best of each comes before a second one of any.
         """
@@ -223,7 +223,7 @@ class ExtractiveReasoner:
                 yield sentence
 
     def answers(self, question: str, passages: Sequence[Passage]) -> float:
-        """Return the reader's probability (0 to 1) that a sentence of the passages answers; 1 without a reader."""
+        """Return the reader's probability (0 to 1) that the passages have an answer; 1 without a reader."""
         sentences, columns = self.score_sentences(question, passages)
         logits = self._logits(question, passages, sentences, _by_features(sentences, columns))
         if logits is None:
@@ -234,10 +234,9 @@ class ExtractiveReasoner:
     async def select_quotes(
         self, question: str, numbers: Sequence[int], passages: Sequence[Passage], seen: set[str], *, about: str = ""
     ) -> list[tuple[int, str]]:
-        """Return quotes for a question from the passages with these numbers, from 1: their numbers, and their text with
-        marks.
+        """Return quotes for a question from the passages with these 1-based numbers, as (number, text with marks).
 
-        Skips texts in `seen`, and adds the new ones to it. `about` is another question that they must be near to.
+        Skips texts in `seen`, and adds the new ones to it. `about` is another question that quotes must be similar to.
         """
         sources = [passages[number - 1] for number in numbers]
         quotes = await asyncio.to_thread(lambda: self._filter_near(about, list(self.select(question, sources))))
@@ -256,7 +255,7 @@ class ExtractiveReasoner:
         return [sentence for sentence, cosine in zip(sentences, cosines, strict=True) if cosine >= MIN_TOPIC_COSINE]
 
     def score_sentences(self, question: str, passages: Sequence[Passage]) -> tuple[list[Sentence], NDArray[np.float64]]:
-        """Return all quotable sentences of the passages in order, with questions, and their `features`. May block."""
+        """Return all quotable sentences in the passages, including questions, and their `features`. May block."""
         sentences = [sentence for i, passage in enumerate(passages) for sentence in self._sentences(i, passage)]
         best = max([1e-9, *(passage.score for passage in passages)])
         scores = [max(0.0, passage.score) / best for passage in passages]
@@ -285,7 +284,7 @@ class ExtractiveReasoner:
         return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
 
     def _near(self, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each sentence's cosine with the question, at least 0: the less promising ones get the lowest."""
+        """Return each sentence's cosine with the question, clipped at 0; the least promising get the lowest one."""
         assert self._meaning is not None
         query_vector = self._meaning.encode_query(question)
         places = np.argsort(-promise, kind="stable")[:_MAX_ENCODED]
@@ -337,7 +336,7 @@ class ExtractiveReasoner:
         return [form for form in (core, f"{core} {heading}".strip(), rarest) if form]
 
     def find_closest(self, question: str, passages: Sequence[Passage], count: int) -> list[str]:
-        """Return the sentences of the passages with most of the question's terms, best first. May block."""
+        """Return the `count` sentences that have most of the question's terms, best first. May block."""
         weights = self._question_weights(question)
         sentences = dict.fromkeys(p.text[a:b] for p in passages for a, b in split_sentences(p.text))
         return sorted(sentences, key=lambda text: -_share(weights, self._terms(text)))[:count]
@@ -352,12 +351,11 @@ def _share(weights: Mapping[Term, float], terms: frozenset[Term]) -> float:
 def features(
     question: str, weights: Mapping[int, float], sentences: Sequence[Sentence], scores: Sequence[float]
 ) -> NDArray[np.float64]:
-    """Return the features (n, 6) of sentences as answers; `weights` are the question's terms by IDF.
+    """Return the features (n, 6) of sentences as answers; `weights` is the IDF of the question's terms.
 
-    The columns: the shares of the question's terms in the sentence and in its neighbours, rarer terms of the library
-    and among the sentences counting more; whether it has a quantity, if one is asked for; the share of the question's
-    codes, which vectors cannot tell apart; its passage's score relative to the best; and zeros for the cosine with the
-    question.
+    The columns: the shares of the question's terms in the sentence and only in its neighbours, weighted by rarity in
+    the library and among the sentences; whether it has a quantity, if one is asked for; the share of the question's
+    codes, which vectors cannot tell apart; its passage's score relative to the best; and zeros for the cosine.
     """
     rarity = _rarity(weights, [sentence.terms for sentence in sentences])
     rare = {term: math.sqrt(weight * rarity[term]) for term, weight in weights.items()}
@@ -397,7 +395,7 @@ def _by_features(sentences: Sequence[Sentence], columns: NDArray[np.float64]) ->
 
 
 def _by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
-    """Return the sentences that are no questions with the likelihood that each one answers, most likely first."""
+    """Return the sentences, without questions, and the likelihood that each one answers, most likely first."""
     statements = [i for i, sentence in enumerate(sentences) if not sentence.quoted.asks]
     odds = np.exp(scores[statements] - max(scores[statements], default=0.0))
     order = np.argsort(-odds, kind="stable")
@@ -407,7 +405,7 @@ def _by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -
 def _each_page_first(
     ranked: Sequence[tuple[Sentence, float]], passages: Sequence[Passage], named_pages: Collection[str]
 ) -> list[tuple[Sentence, float]]:
-    """Return `ranked` after the best sentence of each `named` page, which gets likelihood 1."""
+    """Return `ranked` after the best sentence of each named page, with likelihood 1, if several are named."""
     best: dict[str, tuple[Sentence, float]] = {}
     for sentence, likelihood in ranked:
         page = passages[sentence.passage].url_hash
@@ -417,7 +415,7 @@ def _each_page_first(
 
 
 def _is_new(sentence: Sentence, selected: Sequence[Sentence]) -> bool:
-    """True if it states something that no selected sentence contains verbatim."""
+    """Return whether a sentence states something that no selected sentence contains verbatim."""
     if any(_plain(sentence.quoted.text) in _plain(other.quoted.text) for other in selected):
         return False
     return any(map(is_statement, sentence.quoted.lines))
@@ -430,7 +428,7 @@ def _plain(text: str) -> str:
 def distil(passages: Sequence[Passage], worth: Callable[[str], float], share: float) -> list[Passage]:
     """Return the passages in order with about `share` of their text: the best sentences of all by `worth`.
 
-    An ellipsis marks each gap. Every passage keeps at least its best sentence, so that the numbers do not change.
+    An ellipsis marks each gap. Every passage keeps at least its best sentence, so that their numbers stay valid.
     Offsets are those of the whole passage.
     """
     if share >= 1.0:

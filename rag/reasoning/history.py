@@ -1,8 +1,7 @@
 """A conversation as LangChain messages, and the part of it that a model sees.
 
 By default recent exchanges stay in full and older ones are summarised, within a token budget.
-
-A chat model rewrites a follow-up as a standalone question; without one, it is searched with the questions before it.
+A chat model rewrites a follow-up as a standalone question; without one, earlier questions are searched for with it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def human_message(
     *,
     aside: bool = False,
 ) -> HumanMessage:
-    """Return the person's message, with the standalone question if different; an `id` replaces that message."""
+    """Return the user's message, with the standalone question if different; an `id` replaces that message."""
     from langchain_core.messages import HumanMessage
 
     standalone_field = {_STANDALONE: standalone} if standalone and standalone != question else {}
@@ -88,7 +87,7 @@ def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
 def exchanges_of(messages: Sequence[BaseMessage]) -> list[Exchange]:
     """Return the questions among the messages with their answers, oldest first.
 
-    A question without an answer gets an empty one: the next may still refer to it.
+    A question without an answer has an empty one, since the next question may refer to it.
     """
     return [turn.exchange for turn in turns_of(messages)]
 
@@ -139,9 +138,9 @@ _MAX_NEW_WORDS: Final = 2  # new words that a standalone question may add
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`recent` means recent exchanges in full and older ones summarised, `buffer` all that fit into `tokens`, `window`
-    that many exchanges, `summary` only a summary. The last three match LangChain's memories of these names.
-    """
+    """The part of a conversation that a model sees. `recent`: recent exchanges in full, older ones summarised;
+    `buffer`: all that fit into `tokens`; `window`: that many exchanges; `summary`: only a summary. The last three match
+    LangChain's memories of these names."""
 
     kind: MemoryKind = "recent"
     window: int = WINDOW
@@ -218,10 +217,10 @@ def _asks_for_answer(question: str) -> bool:
 
 
 def is_completion(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
-    """True if a model's standalone version of a follow-up is still about the same thing.
+    """Return whether a model's standalone version of a follow-up is still about the same thing.
 
     It must be a question if the follow-up is one, in the same language, share a word with it, and use mostly words of
-    the conversation. Small models answer the question instead, or write about something else.
+    the conversation. Small models may answer the question instead, or write about something else.
     """
     if standalone == question:
         return True

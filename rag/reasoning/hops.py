@@ -1,7 +1,7 @@
-"""Follow-up searches for a question, by rules: no model, no I/O.
+"""Follow-up searches by rules, without a model.
 
-Results suggest the next search: the new name most likely to be useful replaces its description in the question. A
-comparison is searched for again if one side of it was not found. See docs/decisions/0013-hops-explore-summaries.md.
+The next search replaces a description in the question with the most promising new name in the results. If one side of
+a comparison was not found, it is searched for separately. See docs/decisions/0013-hops-explore-summaries.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rag.types import Notice, Passage
 Kind = Literal["question", "comparison", "hop"]
 
 MAX_SUBQUESTIONS: Final = 2
-"""Maximum number of sub-questions of a revision."""
+"""Maximum number of sub-questions per revision."""
 MAX_SCANNED: Final = 4
 """Best passages of a search that are scanned for names."""
 FIRST_KEPT: Final = 1
@@ -31,7 +31,7 @@ HOP_GAIN: Final = 2.0
 """Factor for a name found by a hop, relative to names found by the search before it."""
 
 FEATURES: Final = {"said": 6.0, "held": 9.5, "titled": 4.0, "rare": 1.5, "early": 1.9, "page": 2.6, "long": 0.6}
-"""Features of useful names, with weights: a conditional logit on half of the questions of HotpotQA and MuSiQue.
+"""Features of useful names and their weights, from a conditional logit on half of the HotpotQA and MuSiQue questions.
 
 The shares of the query's terms in the sentence and in its passage, with their title; the share of the title's terms
 in the query; how rare the name is, how early it occurs, whether a passage is about it, how long it is.
@@ -77,7 +77,7 @@ class Lead:
 
 
 class RulePlanner:
-    """A planner that goes by names. `weights` gives the IDF of terms in the library; it may block."""
+    """A planner that follows names. `weights` returns the IDF of terms in the library; it may block."""
 
     def __init__(self, encoder: SparseEncoder, weights: Callable[[Sequence[int]], Mapping[int, float]]) -> None:
         self._terms = encoder.terms
@@ -88,11 +88,11 @@ class RulePlanner:
         return [Planned(question, Notice("plan_question"), "question")]
 
     def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[Planned]:
-        """Return up to NEXT sub-questions, the most promising first; none if there is nothing new to search for.
+        """Return up to MAX_SUBQUESTIONS sub-questions, most promising first; none if there is nothing new to search.
 
-        `found` are the passages for each text of `asked`, which includes the question. A side of a comparison that was
-        not found comes before new names. If both were found, a new name of each is followed once, provided that each
-        page was found in one passage from its beginning: in a longer page, the search has read the relevant part.
+        `found` are the passages for each text of `asked`, which includes the question. A missing side of a comparison
+        comes before new names. If both sides were found, a new name of each is followed once, but only if each page was
+        found as one passage from its beginning: of a longer page, the search has read the relevant part.
         """
         titles = {trim_title(passage.title) for passages in found for passage in passages}
         sides = _find_sides(question, titles)
@@ -117,7 +117,7 @@ class RulePlanner:
         return _find_sides(question, {trim_title(passage.title) for passage in passages})
 
     def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]]) -> dict[str, str]:
-        """Map the search for each new name to the name, best first; the chances along a chain are multiplied."""
+        """Map the search text of each new name to the name, best first; chances along a chain are multiplied."""
         best: dict[str, float] = {}
         names: dict[str, str] = {}
         for query, passages in sources:
@@ -129,7 +129,7 @@ class RulePlanner:
         return {text: names[text] for text in sorted(best, key=lambda text: -best[text])}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
-        """Return the first NEXT texts whose new terms are no subset or superset of another's."""
+        """Return the first MAX_SUBQUESTIONS texts whose new terms are neither a subset nor a superset of another's."""
         question_terms = self._terms(question)
         seen = [terms for text in asked if (terms := self._terms(text) - question_terms)]
         selected: list[str] = []
@@ -145,9 +145,9 @@ class RulePlanner:
         return selected
 
     def leads(self, question: str, query: str, passages: Sequence[Passage]) -> list[Lead]:
-        """Return each name in the passages that is in neither `question` nor `query`, a part of it.
+        """Return the names in the passages that are in neither `question` nor `query`, a part of it.
 
-        Chances are a softmax over the names, each by its best occurrence. May block.
+        Chances are a softmax over the names' best occurrences. May block.
         """
         best: dict[str, tuple[float, str, int]] = {}
         for name, features, sentence, place in self._occurrences(query, passages, self._terms(f"{question} {query}")):
@@ -162,7 +162,7 @@ class RulePlanner:
         ]
 
     def _remaining_query(self, query: str, sentence: str) -> str:
-        """Return the query without the words of a sentence; in Chinese, without its runs of characters."""
+        """Return the query without the words of a sentence or, in Chinese, without the substrings that it has."""
         seen = self._terms(sentence)
         pieces = [_strip(word, sentence) if "\u3400" <= word[0] <= "\u9fff" else word for word in _PIECE.findall(query)]
         return " ".join(
@@ -202,7 +202,7 @@ class RulePlanner:
     def _names(self, text: str, ordinary: Collection[str] = (), titles: Iterable[str] = ()) -> list[str]:
         """Return the names in `text`: capitalised runs, quoted words, titles of pages; none without search terms.
 
-        A first word in `ordinary`, which occurs in lower case elsewhere, begins a sentence, not a name.
+        A first word is not part of a name if no capitalised word follows, or if it is in `ordinary` (lower-case words).
         """
         runs = [run for match in _RUN.finditer(text) for run in _capitals(match[0])]
         if runs and text.startswith(runs[0]) and (len(words := runs[0].split()) == 1 or words[0].lower() in ordinary):
@@ -240,7 +240,7 @@ def _share(idf: Mapping[int, float], asked: frozenset[int], terms: frozenset[int
 
 
 def _strip(run: str, sentence: str) -> str:
-    """Return the characters of a run that are in no common substring of two or more with `sentence`."""
+    """Return a run without its substrings of two or more characters that are also in `sentence`."""
     remaining, start = "", 0
     while start < len(run):
         end = start + 1
@@ -290,7 +290,7 @@ def _split(question: str, sides: Sequence[str], passages: Sequence[Passage]) -> 
 
 
 def _ask_other_side(question: str, side: str) -> str:
-    """Return the question without `side` if it compares that to something else; else an empty string."""
+    """Return the question without `side` if it compares `side` with something else; else an empty string."""
     at = _find_name(side, question)
     if at < 0 or not (_JOINED_BEFORE.search(question[:at]) or _JOINED_AFTER.match(question[at + len(side) :])):
         return ""
@@ -306,7 +306,7 @@ def _find_name(title: str, question: str) -> int:
 
 
 def select_fitting(passages: Sequence[Passage], room: int) -> list[Passage]:
-    """Return the first passages, each with fewer than `room` characters before it; always the first one."""
+    """Return the leading passages that begin within `room` characters in total; always the first one."""
     before = accumulate((len(passage.text) for passage in passages), initial=0)
     return [passage for passage, used in zip(passages, before, strict=False) if used < max(1, room)]
 

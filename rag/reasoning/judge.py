@@ -1,7 +1,7 @@
 """Judgements of passages: whether each answers a question, and if it almost does, what it lacks.
 
-A chat model judges, or rules by the share of the question in a passage and the new names there. If the model fails,
-the rules judge its level.
+A chat model judges. Without one, or if it fails, rules judge by the share of the question's words in a passage and the
+new names there.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _judgement(reply: PassageReply | None, passage: Passage) -> Judgement:
 
 
 _ANSWER_SHARE: Final = 0.8
-"""Minimum share of the question's words, by IDF, in a passage that answers it; from HotpotQA and MuSiQue questions."""
+"""Minimum share of the question's words, by IDF, in a passage that answers it; tuned on HotpotQA and MuSiQue."""
 
 
 class RuleJudge:

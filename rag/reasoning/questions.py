@@ -1,7 +1,7 @@
 """Checks of a question before any search.
 
-A question about the conversation consists of a closed set of words, and must name what was said. Any further word is a
-subject, and a subject is searched for.
+A question about the conversation refers to what was said, and has only words from a closed set. Any other word is a
+subject to search for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rag.types import Notice
 
 MAX_CHARACTERS: Final = 4_000
 
-# Evidence of another language; some of these words are English too, and articles stand in names of places.
+# Evidence of another language; some of these words are English too, and articles occur in place names.
 _FOREIGN: Final = lazy_regex(
     r"\b(?:une|est|sont|dans|avec|trouve|quel|quelle|quels|quelles|pourquoi|quand|combien|qui|où|qu|cette"
     r"|ein|eine|ist|sind|nicht|und|für|mit|wie|warum|welche[rns]?|wer|wo|wann|wird|wurde|liegt"
@@ -115,7 +115,7 @@ _THANKS = lazy_regex(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|�
 
 
 def question_problem(question: str) -> Notice | None:
-    """Say why `question` cannot be asked: it is empty, or longer than MAX_CHARACTERS code points."""
+    """Return why `question` is invalid: it is empty, or longer than MAX_CHARACTERS code points; else None."""
     if not _WORD.search(question):
         return Notice("question_empty")
     if len(question) > MAX_CHARACTERS:
@@ -124,13 +124,13 @@ def question_problem(question: str) -> Notice | None:
 
 
 def is_third_language(question: str) -> bool:
-    """True if the question seems neither English nor Chinese, by its script, then by its function words."""
+    """Return whether the question seems neither English nor Chinese, by its script, then by its function words."""
     language = question_language(question)
     if language != "en":
         return language != "zh" and any(map(str.isalpha, question))
     plain = unicodedata.normalize("NFKC", question)
     if any(map(str.islower, plain)):
-        plain = _CAPITALS.sub(" ", plain)  # capitals are names there
+        plain = _CAPITALS.sub(" ", plain)  # in mixed case, words in capitals are names
     foreign, articles, english_too, english = (
         len(set(pattern.findall(plain.lower()))) for pattern in (_FOREIGN, _ARTICLES, _ENGLISH_TOO, _ENGLISH)
     )
@@ -140,23 +140,23 @@ def is_third_language(question: str) -> bool:
 
 
 def asks(text: str) -> bool:
-    """True if a line is a question, by its question mark, its first words, or Chinese question words."""
+    """Return whether a line is a question, by its question mark, its first words, or Chinese question words."""
     return bool(_ASKS.search(text.strip()))
 
 
 def is_thanks(question: str) -> bool:
-    """True if a message that needs no page is a thank-you."""
+    """Return whether a message that needs no page is a thank-you."""
     return bool(_THANKS.search(_normalise(question)))
 
 
 def is_about_conversation(question: str) -> bool:
-    """True if the conversation answers the question, not the pages; deliberately narrow."""
+    """Return whether the conversation answers the question, not the pages; deliberately narrow."""
     text = _normalise(question)
     return bool(_NAMES_TALK.search(text)) and not _WORD.search(_remove_talk(text))
 
 
 def has_subject(question: str) -> bool:
-    """True unless a message only asks for more, or about what was said: "give me more", "are you sure?"."""
+    """Return whether a message names a subject, unlike "give me more" or "are you sure?"."""
     return bool(_WORD.search(_FOR_MORE.sub(" ", _remove_talk(_normalise(question)))))
 
 

@@ -30,7 +30,7 @@ _IDENTIFIER: Final = lazy_regex(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """`text` is verbatim from the page, `lines` are the form for answers, each with its own mark."""
+    """A quotable unit: `text` is verbatim from the page, `lines` are its form in answers, each with its own mark."""
 
     text: str
     lines: tuple[str, ...]
@@ -68,10 +68,10 @@ def _join_lead(lead: str, item: str) -> str:
 
 
 def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
-    """Return the sentences.
+    """Return the sentences of `text[start:end]`.
 
-    Table rows get their header, the row above a line of bars and dashes; list items the heading or introduction of
-    their list, which may turn their meaning around.
+    Table rows get their header, the row above a line of bars and dashes; list items get the heading or introduction of
+    their list, which may reverse their meaning.
     """
     units: list[Quotable] = []
     spans = list(split_sentences(text, start, end))
@@ -147,7 +147,7 @@ def _cells(row: str) -> list[str]:
 
 
 def as_code(line: str) -> str:
-    """Return a line of code between enough backticks for those in it."""
+    """Return a line as inline code, between more backticks than it has in a row."""
     line = line.strip()
     marks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     room = " " if "`" in (line[:1], line[-1:]) else ""

@@ -1,7 +1,7 @@
-"""A model's reply: a filter for a streamed answer, and parsers of a complete reply.
+"""A filter for streamed model replies, and parsers of complete ones.
 
-The filter shows no half characters, no thoughts, and no sign for "not found"; the parsers return the text, its lines,
-or the one line that was asked for.
+The filter hides split characters, thoughts and the sign for "not found"; the parsers return the text, its lines, or the
+requested line.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def drop_intro(lines: Sequence[str]) -> list[str]:
 
 
 def one_line(lines: Sequence[str]) -> str:
-    """Return the one line that was asked for, without a label such as "Question:"; empty if there is none."""
+    """Return the requested line, without a label such as "Question:"; empty if there is none."""
     lines = [text for line in lines if (text := _unwrap(_strip_label(line)))]
     return next((line for line in lines if not _INTRODUCES.search(line)), next(iter(lines), ""))
 
@@ -137,7 +137,7 @@ def _has_word(line: str) -> bool:
 
 
 def _strip_numbers(lines: Sequence[str]) -> list[str]:
-    """Remove bullets and numbers that count the lines; other numbers, such as a date's, are part of the text."""
+    """Remove bullets and numbers that enumerate the lines; other numbers, such as a date's, are part of the text."""
     result, expected = [], 1
     for line in lines:
         line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
@@ -159,7 +159,7 @@ def _unwrap(line: str) -> str:
 
 
 def _is_enclosed(line: str, mark: str, end: str) -> bool:
-    """True if the last mark closes the first one, and no mark between them does."""
+    """Return whether the last mark closes the first one, and no mark between them does."""
     if not (line.startswith(mark) and line.endswith(end) and len(line) > len(mark) + len(end)):
         return False
     inner = _WITHIN_A_WORD.sub("", line[len(mark) : -len(end)])

@@ -1,7 +1,7 @@
-"""The values of a research plan; and planning, reading and deciding by a chat model or by rules.
+"""The data types of a research plan, and researchers that plan, read and decide by a chat model or by rules.
 
 The model gets one request per decision or text; the rules use names, shared terms and quotes. If the model fails, the
-rules do its step.
+rules take over.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_STEPS: Final = 6
 MAX_NEW_STEPS: Final = 2
 """Maximum steps that one revision adds."""
 MAX_SUMMARY: Final = 160
-"""Characters of a step's summary."""
+"""Maximum characters of a step's summary."""
 _MAX_SENTENCES: Final = 2  # sentences per step, by rules
 _MAX_CHARACTERS: Final = 400  # characters of a sub-question or query
 
@@ -61,7 +61,7 @@ class SubQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`unclear` is a question for the person to answer first, if theirs is ambiguous."""
+    """A research plan. `unclear` is a question back to the user, if theirs is ambiguous."""
 
     aspects: tuple[Aspect, ...]
     steps: tuple[SubQuestion, ...]
@@ -194,7 +194,7 @@ class MendReply(BaseModel):
 
 
 class ChatResearcher:
-    """A researcher that plans, words searches, reads, decides and writes; every method raises ModelError."""
+    """A researcher that asks a chat model; every method raises ModelError."""
 
     def __init__(self, chat: ChatReasoner) -> None:
         self._chat = chat
@@ -226,7 +226,7 @@ class ChatResearcher:
         return Reading(verbatim, one_line([reply.summary])[:MAX_SUMMARY], met)
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
-        """Choose the next action after a round; `revisions` are still allowed."""
+        """Choose the next action after a round; up to `revisions` revisions are still allowed."""
         prompt = requests.choose_next(
             self._chat.texts,
             progress.question,
@@ -307,7 +307,7 @@ class RuleResearcher:
         return Choice("revise", say(Notice("research_new_name"), language), steps)
 
     async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield quotes, no sentence twice: those for the person's own questions, then the others by page.
+        """Yield quotes, no sentence twice: those for the user's own questions, then the others by page.
 
         Quotes of sub-questions that the rules made up must also be relevant to the question.
         """
