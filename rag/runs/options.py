@@ -23,17 +23,19 @@ class RunOptions:
     """Choices and limits of one run; None means the mode's default or no limit.
 
     `route` is the kind of message, empty for a question. `strategy` is the search strategy, by default that of the
-    settings. `standalone` is the question as the person corrected it, which is searched for and answered. `compose` is
+    settings. `standalone` is the question as corrected by the user, which is searched for and answered. `compose` is
     how an answer combines many passages, `distill` whether they are first reduced to the relevant sentences (None: if
-    they do not fit). With `approve`, a mode with a plan waits for the person to approve it; `searches` is the maximum
-    of its searches; `web` is whether its steps may search the web, `code` whether a model may run code. With
-    `judge_each`, passages are judged one by one, `tree_order` is which levels of a tree come first, and `branch` is an
-    earlier tree to continue and the changes to it: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branch`.
-    `memory` is the part of the conversation before the question to include, `window` how many exchanges of it, if
-    chosen. `context_tokens` is the context size of the chat model. `calls`, `tokens` and `seconds` are limits, after
-    which the run returns the best answer so far. A search returns `k` passages of `fetch_k` candidates; 0 is the
-    default. `weights` are those of libraries, by name, if several are searched; 1 by default. `max_tokens` (of the
-    answer alone) to `stop` are parameters of the chat model, see `rag.models.servers`.
+    they do not fit). With `approve`, a mode with a plan waits for the user to approve it; `searches` is the maximum
+    number of its searches; `web` is whether its steps may search the web, `code` whether a model may run code. With
+    `judge_each`, passages are judged one by one; `tree_order` is which levels of a tree come first; `branch` is an
+    earlier tree to continue and the changes to it: `checkpoint`, and those of `rag.graphs.judge.tree.branch`. `memory`
+    is the part of the conversation to include, `window` its number of exchanges, if it is "window". `context_tokens` is
+    the context size of the chat model. `calls`, `tokens` and `seconds` are limits, after which the run returns the best
+    answer so far. A search returns `k` passages of `fetch_k` candidates; 0 is the default. `weights` are those of
+    libraries, by name, if several are searched; 1 by default. `max_tokens` (of the answer alone) to `stop` are
+    parameters of the chat model, see `rag.models.servers`. `saving` is an import job to wait for, `confirmed` whether
+    the user confirmed saving many links. Pages in `first` are searched first; `without` are kinds of options not to
+    read from the message. `locale` is the language of reports, by default that of the question.
     """
 
     strategy: str = ""

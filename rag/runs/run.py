@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STOP_GRACE: Final = 0.4  # seconds for a stopped run to end properly
+STOP_GRACE: Final = 0.4  # seconds for a stopped run to end cleanly
 HISTORY: Final = "keeps_history"
 """A key of `configurable`: a run that sets it stores the checkpoint of each step."""
 
@@ -60,7 +60,7 @@ _KINDS: Final = frozenset(get_args(EventKind))
 
 
 class PassageCache:
-    """The passages that a run has read, so that steps that use them again need no second query.
+    """A cache of the passages that a run has read, so that later steps need no second query.
 
     `searches` are the searches so far, to explain why a passage was found.
     """
@@ -79,7 +79,7 @@ class PassageCache:
         return passages
 
     def _merge_known(self, passage: Passage) -> Passage:
-        """Return the passage joined with an earlier reading of the same chunk, which may have been graded."""
+        """Return the passage merged with an earlier reading of the same chunk, which may have been graded."""
         earlier = self._passages.get(passage.id)
         if earlier is None:
             return passage
@@ -115,12 +115,12 @@ class PreparedGraph:
 
 
 class Mode(ABC):
-    """A mode of answering: its graph, and the meaning of its end state. One instance serves all runs and has no state.
+    """An answer mode: its graph, and how to read its final state. One instance serves all runs and has no state.
 
-    Data that nodes stream becomes an event if its key is an EventKind, and else part of the run's state. A state with
-    an `outcome` has a sound answer. `max_calls` limits the model calls of a run, and `max_tokens` their tokens, unless
-    another limit was chosen; `most_calls` is the highest that can be chosen. `keeps_history` stores the checkpoint of
-    each step in a conversation.
+    Data that nodes stream updates the run's state, and is also an event if its key is an EventKind; steps and text are
+    only events. A state with an `outcome` has a sound answer. `max_calls` and `max_tokens` are the default limits of a
+    run's model calls and their tokens; `most_calls` is the highest limit of calls. With `keeps_history`, a conversation
+    stores the checkpoint of each step.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Mode(ABC):
         return self.max_calls
 
     def warm(self, saver: Any) -> None:
-        """Import and build what the first run would wait for; `saver` is the checkpointer, or None. Blocks."""
+        """Import and build the graph before the first run; `saver` is the checkpointer, or None. Blocks."""
         return
 
     async def remember(self, run: Run) -> None:
@@ -151,7 +151,7 @@ class Mode(ABC):
 
 
 class GraphMode(Mode):
-    """A mode whose graph is in the module `graph_path`, which imports LangGraph: that takes a second the first time."""
+    """A mode whose graph is in the module `graph_path`, imported on first use since LangGraph takes a second."""
 
     graph_path: str
 
@@ -185,11 +185,11 @@ class GraphMode(Mode):
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The callbacks of a run, called in threads.
+    """The callbacks of a run, called in threads except `dispatch`, which is awaited first to route the message.
 
     `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` the questions
-    to a person and the usage of the run, `spans` the trace, whenever it ends or waits. `changes` are a person's changes
-    since it started, oldest first. `dispatch` sets the route of its message.
+    to the user and the usage of the run, `spans` the trace, whenever it ends or waits. `changes` returns the user's
+    changes since the start, oldest first.
     """
 
     done: Callable[[Answer], object] | None = None
@@ -202,9 +202,9 @@ class Hooks:
 
 @dataclass(slots=True)
 class Run:
-    """`owner` is the person it belongs to. `spent` is its usage so far, if it resumes in another process; `reply` are a
-    person's replies to its waits, by their ids. If `is_resumed`, it was interrupted and starts at its last
-    checkpoint."""
+    """A run and its state. `owner` is the user that it belongs to, `spent` its usage before it resumed in another
+    process, `reply` the user's replies to its waits, by their ids. If `is_resumed`, it was interrupted and starts at
+    its last checkpoint."""
 
     id: str
     question: Question
@@ -253,11 +253,11 @@ class Run:
             self.changed.notify_all()
 
     def seconds(self) -> float:
-        """Return the working time, without waits for a person."""
+        """Return the working time in seconds, without waits for the user."""
         return self.spent.seconds + time.monotonic() - self.began - self.waited
 
     def changes(self) -> Sequence[Change]:
-        """Return a person's changes so far, oldest first. Blocks. A raised budget applies immediately."""
+        """Return the user's changes so far, oldest first. Blocks. A raised budget applies immediately."""
         changes = self.hooks.changes()
         raised = [change.data for change in changes if change.kind == "budget"]
         self.more = {unit: sum(data.get(unit, 0) for data in raised) for unit in ("calls", "tokens", "seconds")}
@@ -300,7 +300,7 @@ def log_problem(message: str, problem: BaseException) -> None:
 
 
 async def drive(run: Run) -> None:
-    """Run the mode's graph until it ends or waits for a person, and turn its stream into events."""
+    """Run the mode's graph until it ends or waits for the user, and turn its stream into events."""
     if run.reasoner.kind == "chat":  # quoters make no calls
         run.counter = run.counter or await asyncio.to_thread(make_counter, run.budget, run.trace)
     run.trace.activate()
@@ -372,7 +372,7 @@ def interruption_notice(run: Run) -> Notice:
 def failure_notice(run: Run, task: asyncio.Task[None]) -> Notice | None:
     """Return why the graph failed, if it did. An unexpected error's message may quote pages, so it isn't logged.
 
-    A failure after the outcome is one of saving the conversation: the answer is sound.
+    A failure after the outcome only affects saving the conversation; the answer is sound.
     """
     problem = task.exception() if not task.cancelled() else asyncio.CancelledError()
     if problem is None or isinstance(problem, RagError):
@@ -385,7 +385,7 @@ def failure_notice(run: Run, task: asyncio.Task[None]) -> Notice | None:
 
 
 async def conclude(run: Run, broken: Notice | None) -> Answer:
-    """Return the mode's answer, or a failed one without text if there is none, so that callers always get an answer."""
+    """Return the mode's answer, or a failed one without text if `finish` raises: callers always get an answer."""
     if run.counter is not None:
         run.counter.close()
     (answer,) = await asyncio.gather(run.mode.finish(run, broken), return_exceptions=True)
@@ -427,7 +427,7 @@ def build_answer(
 
 
 def _adjust_notice(run: Run, outcome: Outcome, notice: Notice | None) -> Notice | None:
-    """Replace a notice about the pages' content by damaged pages, or the reason for a keyword search, if any."""
+    """Replace a notice about the pages' content with one about damaged pages or a keyword-only search, if any."""
     titles = dict.fromkeys(title for search in run.cache.searches for title in search.damaged)
     is_replaceable = notice is None or outcome == "not_in_pages" or notice.code in _REPLACEABLE
     if not is_replaceable:

@@ -1,4 +1,4 @@
-"""Runs answer questions in the background, so their callers may leave and return later."""
+"""Background runs, which answer questions while their callers may leave and return later."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TEXT_INTERVAL: Final = 1.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class ResumeState:
-    """A person's replies to the waits of a run, by their ids, its usage so far, and its spans.
+    """The state of a run to resume: the user's replies to its waits, by their ids, its usage so far, and its spans.
 
     A run that was `cut_off` resumes from its last checkpoint, which has its usage.
     """
@@ -53,13 +53,12 @@ NEW_RUN: Final = ResumeState()
 
 
 class Runs:
-    """The runs of the background loop; every method may be called from any thread.
+    """The runs of the background event loop. Thread-safe.
 
-    A finished run is stored for `max_age` seconds, and at most `keep` of them. A run that exceeds `time_limit` seconds,
-    unless another limit was chosen, is stopped with its text so far. `saver` makes the LangGraph checkpointer for
-    conversations; the first run that needs it calls it. `verifier` is a local model that checks answers if the reasoner
-    can't. `modes` are the modes of answering, by name. `ended` gets each run with its answer, and must return
-    immediately.
+    Up to `keep` finished runs are kept for `max_age` seconds. After `time_limit` seconds, unless its options have
+    another limit, a run is stopped with its text so far. `saver` returns the LangGraph checkpointer for conversations;
+    its first call may block. `verifier` is a local model that checks answers if the reasoner can't. `modes` are the
+    answer modes by name. `ended` gets each run with its answer, and must return immediately.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Runs:
         self._lock = threading.Lock()
 
     def warm(self) -> None:
-        """Build the graphs now, since their imports take a second, for which the first question would wait."""
+        """Build the graphs in advance, so that the first question doesn't wait a second for their imports."""
         for mode in self._modes.values():
             mode.warm(self._saver() if self._saver else None)
 
@@ -103,8 +102,8 @@ class Runs:
     ) -> str:
         """Start to answer `question` and return the run's id immediately.
 
-        `history` has earlier (question, answer) pairs, oldest first. `quoter` answers if the run's budget is used up.
-        With a `thread` the saver stores the conversation, and `history` only counts if that has none.
+        `history` has earlier (question, answer) pairs, oldest first. `quoter` answers if the model can't. With a
+        `thread` the saver stores the conversation, and `history` is used only if nothing is stored there.
         """
         mode = self._modes[question.mode]
         run = Run(
@@ -133,7 +132,7 @@ class Runs:
         run.work = asyncio.run_coroutine_threadsafe(self._supervise(run), BACKGROUND.loop())
         return run.id
 
-    # With an `owner`, methods raise RagError("run_unknown") for another person's run.
+    # With an `owner`, methods raise RagError("run_unknown") for another user's run.
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str | None = None) -> list[Event]:
         """Return the events from number `since` on; raises RagError("run_unknown") for a deleted run.
@@ -157,9 +156,9 @@ class Runs:
         reasoner: Reasoner | None = None,
         retriever: ScopedSearch | None = None,
     ) -> None:
-        """Resume a waiting run with a person's reply (JSON values) to each of its Waits, by their ids.
+        """Resume a waiting run with the user's reply (JSON values) to each of its Waits, by their ids.
 
-        It resumes with the `reasoner` and `retriever` of the person who replies, if given.
+        The `reasoner` and `retriever` of the user who replies, if given, replace those of the run.
         """
         run = self._run(run_id)
 
@@ -198,7 +197,7 @@ class Runs:
         return run.answer
 
     def close(self) -> None:
-        """Stop all runs; each still gets its answer. A run that waits for a person stays as it is."""
+        """Stop all runs; each still gets its answer, except those that wait for a reply, which can be resumed later."""
         with self._lock:
             unfinished = [run for run in self._runs.values() if not run.done.is_set()]
         active = [run for run in unfinished if not run.waits]
@@ -263,7 +262,7 @@ class Runs:
         return interruption_notice(run) if is_interrupted else failure_notice(run, task)
 
     def _limit(self, run: Run) -> float:
-        """Return the time limit of a run in seconds, with those that a person added."""
+        """Return the time limit of a run in seconds, including those that the user added."""
         return (run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
 
 
@@ -274,7 +273,7 @@ def _make_budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> 
 
 
 async def _wait_for_reply(run: Run) -> Notice | None:
-    """Wait for a person's reply, without a time limit; return a notice if the run is stopped instead."""
+    """Wait for the user's reply, without a time limit; return a notice if the run is stopped instead."""
     began, spent = time.monotonic(), run.budget.snapshot(run.seconds())
     run.replied.clear()
     if run.hooks.waits is not None:
@@ -313,7 +312,7 @@ async def _remember_text(run: Run) -> None:
 
 
 async def _report_text(run: Run) -> None:
-    """Pass on the text as it grows, so that it survives if the process is killed."""
+    """Report the text regularly as it grows, so that it survives if the process is killed."""
     succeeds = run.hooks.text is not None
     while succeeds and run.hooks.text is not None:
         await asyncio.sleep(_TEXT_INTERVAL)

@@ -1,4 +1,4 @@
-"""Values as plain data, and back: passages and notices in a state, and answers and searches as stored."""
+"""Conversion of values to plain data and back: passages and notices in a state, and stored answers and searches."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def merge_readings(first: Passage, second: Passage) -> Passage:
 def to_json(answer: Answer) -> dict[str, Any]:
     """Return the answer as JSON values of a few kilobytes.
 
-    Quotes are complete and have their positions, so that an old answer looks the same later. Passages have their
-    positions and scores; their texts are in the library, and searches in `compress_searches`.
+    Quotes are complete and have their positions, so that old answers still look the same. Passages have positions and
+    scores, but no text, which is in the library. Searches are stored by `compress_searches`.
     """
     light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
     data: dict[str, Any] = _encode(light)
@@ -79,7 +79,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
 
 
 def answer_from_json(data: Mapping[str, Any]) -> Answer:
-    """Return the answer from the result of `to_json`; fields newer than the record have their defaults."""
+    """Return the answer from the result of `to_json`; fields that it lacks have their defaults."""
     return from_json(Answer, data)
 
 
@@ -100,7 +100,7 @@ def decompress_searches(data: bytes) -> tuple[Retrieval, ...]:
 
 
 def _encode(value: Any) -> Any:
-    """Return the same JSON as `asdict`, but without its copies, since it is written immediately."""
+    """Return the same JSON as `asdict`, but without copying, since it is written immediately."""
     if isinstance(value, _ATOMIC):
         return value
     if isinstance(value, tuple | list):
