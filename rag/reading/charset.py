@@ -1,9 +1,9 @@
 """Decoding: byte order mark, then UTF-8, then the declared charset, then detection.
 
-Nothing but UTF-8 looks like UTF-8, so it takes precedence over any declaration (`rag.web.markup`). A declared
-charset is right if it explains the bytes. Single-byte charsets accept any bytes, so such a declaration is ignored if
-the bytes are clearly an East Asian text. The rest is left to chardetng, Firefox's detector, which knows how often
-letters follow each other in the languages of the web.
+Text in other charsets is rarely valid UTF-8, so UTF-8 takes precedence over any declaration (`rag.web.markup`). A
+declared charset is used if it fits the bytes. Single-byte charsets fit any bytes, so such a declaration is ignored if
+the bytes are clearly East Asian text. The rest is left to chardetng, Firefox's detector, which compares letter pairs
+with their frequencies in the languages of the web.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD = 65536
 _ASCII = bytes(range(128))
 _FALLBACK = "cp1252"
 EAST_ASIAN = frozenset(["gb18030", "big5hkscs", "cp932", "cp949", "euc-jp", "iso-2022-jp"])
-# Python codecs with characters that the codec of that name lacks, in the order in which they are tried.
+# Python codecs to try in turn for charsets that no single one covers.
 _FULLER_CODECS = {
     "cp949": ("euc-kr", "cp949"),
     "euc-jp": ("euc-jp", "euc-jis-2004"),
@@ -31,24 +31,23 @@ _FULLER_CODECS = {
 _BROKEN = lazy_regex("[\ufffd\x80-\x9f\ue000-\uf8ff]")
 _CONTROLS = lazy_regex("[\x80-\x9f]")
 _WINDOWS_SIGNS = {place: bytes([place]).decode("cp1252", "ignore") or chr(place) for place in range(0x80, 0xA0)}
-# The first two bytes of a character in UTF-8, decoded by a single-byte charset.
+# The first two bytes of a UTF-8 character, decoded by a single-byte charset.
 _TWICE = lazy_regex(r"[\xc2-\xf4][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
 _NOT_ASCII = lazy_regex("[^\x00-\x7f]")
 # Bytes that never occur inside a multi-byte character, in any charset.
 _SAFE_BREAKS = rb"[\x00-/:-?]"
 _PIECES = 16
-_SURE_BYTES = 3  # beyond the lead bytes: other charsets do not resemble that much UTF-8 by chance
+_SURE_BYTES = 3  # continuation bytes: other charsets do not have that many by chance
 _CLEAR_BYTES = 32
-# Shares of the non-ASCII bytes. In other charsets, at least two in five are invalid UTF-8.
+# Shares of the non-ASCII bytes. In other charsets, at least 40 % of them are invalid UTF-8.
 _MAX_BROKEN_UTF8 = 0.25
 _MAX_BROKEN = 0.02
 
 
 def decode(body: bytes, declared: str | None = None, url: str = "") -> str:
-    """Return the text of `body`, without its byte order mark; `declared` is the charset of the header, if any.
+    """Decode `body`, without its byte order mark; `declared` is the charset of the HTTP header, if any.
 
-    Without a declaration, the country in the host of `url`, if any, is a hint. Never fails: bytes that no charset
-    explains become replacement characters.
+    The country in the host of `url`, if any, helps detection. Never fails: undecodable bytes become U+FFFD.
     """
     for mark, codec in _MARKS:
         if body.startswith(mark):
@@ -68,12 +67,12 @@ def decode(body: bytes, declared: str | None = None, url: str = "") -> str:
 
 
 def _repair(text: str) -> str:
-    """Return the text with what its site encoded twice, as in "donâ€™t", decoded again."""
+    """Repair text that its site encoded twice, as in "donâ€™t"."""
     if not _TWICE.search(text):
         return text
     from ftfy import fix_encoding
 
-    lines = text.split("\n")  # each, as only some may be wrong
+    lines = text.split("\n")  # separately, as only some may be wrong
     return "\n".join(fix_encoding(line) if _TWICE.search(line) else line for line in lines)
 
 
@@ -85,7 +84,7 @@ def _declared_codecs(body: bytes, declared: str | None) -> list[str]:
 
 
 def _is_utf8(body: bytes, count: int, declared: list[str]) -> bool:
-    """Return whether `body` is UTF-8, except for a few broken bytes; `count` of its bytes are not ASCII."""
+    """Return whether `body` is UTF-8, except for a few broken bytes; `count` is the number of non-ASCII bytes."""
     try:
         others = len(body) - len(body.decode("utf-8"))
     except UnicodeDecodeError:
@@ -107,9 +106,10 @@ def _decode_as(body: bytes, codec: str) -> str:
 
 
 def _decode_iso(body: bytes, codec: str) -> str:
-    """Decode ISO 8859, with the Windows quotes, dashes and letters in the place of its control characters.
+    """Decode ISO 8859, with the quotes and dashes of Windows-1252 in place of control characters.
 
-    If there are such letters, or if all other letters match the Windows charset too, decode everything as that.
+    If the detected Windows charset agrees on most other characters, and has letters in these places or is detected
+    without them too, decode everything by that.
     """
     text = body.decode(codec, "replace")
     controls = [match.start() for match in _CONTROLS.finditer(text)]
@@ -124,13 +124,13 @@ def _decode_iso(body: bytes, codec: str) -> str:
 
 
 def _count_broken(text: str, codec: str) -> int:
-    """Count the characters of `text`, decoded by `codec`, that no writer meant; not for single-byte charsets."""
+    """Count replacement, control and private-use characters in `text`; 0 if `codec` is a single-byte charset."""
     return len(_BROKEN.findall(text)) if codec in EAST_ASIAN or codec == "utf-8" else 0
 
 
 def _is_contradicted(codec: str, broken: int, body: bytes, count: int) -> bool:
-    """Return whether bytes declared as `codec`, which decodes them with `broken` bad characters, are clearly an East
-    Asian text in another charset."""
+    """Return whether `body` is clearly East Asian text in another charset than `codec`, which leaves `broken` bad
+    characters."""
     if count < _CLEAR_BYTES or (codec in EAST_ASIAN and not broken):
         return False
     detected = _detect(body, count, None)
@@ -138,7 +138,7 @@ def _is_contradicted(codec: str, broken: int, body: bytes, count: int) -> bool:
 
 
 def _detect(body: bytes, count: int, country: bytes | None) -> str:
-    """Return the codec that fits `body` best; `count` of its bytes are not ASCII."""
+    """Return the codec that fits `body` best; `count` is the number of non-ASCII bytes."""
     codec = guess_codec(body, country)
     is_clean = codec in EAST_ASIAN and not _count_broken(_decode_as(body, codec), codec)
     if codec == "utf-8" or is_clean:
@@ -149,7 +149,7 @@ def _detect(body: bytes, count: int, country: bytes | None) -> str:
 
 
 def guess_codec(body: bytes, country: bytes | None = None) -> str:
-    """Return the codec that Firefox's detector finds for `body`; `country` is the last label of its host, if any."""
+    """Return the codec that chardetng guesses for `body`; `country` is the top-level domain of its host, if any."""
     from chardetng_py import EncodingDetector
 
     detector = EncodingDetector()
@@ -159,7 +159,7 @@ def guess_codec(body: bytes, country: bytes | None = None) -> str:
 
 
 def _detect_damaged(body: bytes, count: int, country: bytes | None) -> str | None:
-    """Return the East Asian charset of most pieces of `body`: one bad character in the whole would rule it out."""
+    """Return the East Asian charset of most pieces of `body`, or None: a single bad byte rules it out for the whole."""
     pieces = re.findall(rb"(?s).{%d,}?(?:%s|\Z)" % (len(body) // _PIECES + 1, _SAFE_BREAKS), body)
     votes = Counter[str]()
     for piece in pieces:
@@ -171,7 +171,7 @@ def _detect_damaged(body: bytes, count: int, country: bytes | None) -> str | Non
 
 
 def _forms_words(body: bytes, codec: str) -> bool:
-    """Return whether characters that `codec` decodes unlike Windows-1252 are letters in words, not signs such as £."""
+    """Return whether characters that `codec` decodes unlike Windows-1252 are mostly letters within words."""
     text, plain = body.decode(codec, "replace"), body.decode(_FALLBACK, "replace")
     places = [match.start() for match in _NOT_ASCII.finditer(text) if text[match.start()] != plain[match.start()]]
     return 2 * sum(map(partial(_is_in_word, text), places)) > len(places)
@@ -183,7 +183,7 @@ def _is_in_word(text: str, place: int) -> bool:
 
 
 def _find_country(url: str) -> bytes | None:
-    """Return the last label of the host of `url`, if it is a country's."""
+    """Return the country-code top-level domain of the host of `url`, or None."""
     label = (split_url(url).hostname or "").rstrip(".").rpartition(".")[2].lower()
     is_country = label.isascii() and ((len(label) == 2 and label.isalpha()) or label.startswith("xn--"))
     return label.encode() if is_country else None

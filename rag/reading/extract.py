@@ -1,4 +1,4 @@
-"""Conversion of a document to its text: Markdown with headings, lists, tables and code, without link targets.
+"""Conversion of documents to Markdown with headings, lists, tables and code, but without link targets.
 
 Runs in the child process of `rag.reading.parser`, because a hostile page can keep a parser busy for minutes.
 """
@@ -49,7 +49,7 @@ from rag.types import because
 from rag.web.guard import printable
 from rag.web.media import KINDS
 
-# A tree is searched only for constructs that its source hints at: most pages have none of them.
+# A tree is searched only for constructs whose markers appear in its source: most pages have none.
 _GRIDS: Final = ("columnheader", "gridcell", '="cell"', "role=cell")
 _STRUCK: Final = ("line-through", "strike", "deletion")
 _FORMULAS: Final = ("math", "athJax", "katex", "latex", 'alt="$', 'alt="\\(')
@@ -58,7 +58,7 @@ _LISTINGS: Final = ("<pre", "<PRE", "<code", "white-space", "blob-code", "syntax
 
 
 def make_reader_view(tree: Any, source: str) -> None:
-    """Reduce `tree`, an lxml tree of `source` with its scripts, to what a reader sees."""
+    """Reduce `tree` to what a reader sees; it is parsed from `source` and still has its scripts."""
 
     def has(signs: tuple[str, ...]) -> bool:
         return any(sign in source for sign in signs)
@@ -68,7 +68,7 @@ def make_reader_view(tree: Any, source: str) -> None:
     if has(_STRUCK):
         mark_struck(tree)
     if has(_FORMULAS):
-        write_formulas(tree)  # some are hidden next to their picture, some are scripts
+        write_formulas(tree)  # before hidden elements and scripts are dropped: some formulas are in them
     hidden = find_hidden(tree)
     open_panels(tree, hidden)
     if has(_TABS):
@@ -81,15 +81,15 @@ def make_reader_view(tree: Any, source: str) -> None:
     write_notation(tree, source)
 
 
-_MAX_TITLE = 80  # max. characters of a first line that is a title
+_MAX_TITLE = 80  # max. characters of a title line
 _SENTENCE_ENDS = tuple(".!?:;,…。！？：；，|")
 _WORD_CHARACTER = lazy_regex(r"\w")
 
 
 def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
-    """Read a document of one of the types in `rag.web.media`; `url` may be a file name.
+    """Extract an HTML, Markdown or plain-text document; `url` may be a file name.
 
-    Raises IngestError("empty") if it has no text, ("content_type") for another type.
+    Raises IngestError("empty") if it has no text, ("content_type") for any other type.
     """
     kind = KINDS.get(content_type.partition(";")[0].strip().lower())
     if kind == "text/html":
@@ -102,7 +102,7 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
 
 
 def extract_html(html: str | bytes, url: str, *, charset: str | None = None, forest: Forest | None = None) -> Extracted:
-    """Return the main text that a reader sees, as Markdown; `forest` replaces the built-in classifier.
+    """Extract the main text that a reader sees, as Markdown; `forest` replaces the built-in classifier.
 
     Raises IngestError("empty").
     """
@@ -114,7 +114,7 @@ def extract_html(html: str | bytes, url: str, *, charset: str | None = None, for
     visible = tree if huge else copy.deepcopy(tree)
     has_scripts, plays, fallback = tree.find(".//script") is not None, has_player(tree), _noscript_text(tree)
     make_reader_view(visible, source)
-    # A noscript text is not content, but without any other it is what the page is judged by.
+    # <noscript> text is not content, but if there is nothing else, the quality gate judges the page by it.
     text = clean_text(main_text(body_of(visible), facts, is_huge=huge, forest=forest)) or fallback
     _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "")
     return _add_metadata(tree, None if huge else visible, facts, text, url)
@@ -139,7 +139,7 @@ def _add_metadata(tree: Any, visible: Any, facts: Facts, text: str, url: str) ->
 
 
 def html_to_markdown(source: str) -> str:
-    """Convert HTML without menus and the like to Markdown; hidden parts are omitted."""
+    """Convert HTML that has no boilerplate to Markdown, without its hidden parts."""
     tree = parse(source)
     if tree is None:
         return ""
@@ -148,7 +148,7 @@ def html_to_markdown(source: str) -> str:
 
 
 def extract_markdown(source: str, url: str) -> Extracted:
-    """Return a Markdown document as it is, without link targets. Raises IngestError("empty")."""
+    """Extract Markdown as it is, without front matter and link targets. Raises IngestError("empty")."""
     title, rest = front_matter_title(clean_text(source))
     text = clean_text(strip_link_targets(rest))
     _check_not_empty(text, url)
@@ -156,7 +156,7 @@ def extract_markdown(source: str, url: str) -> Extracted:
 
 
 def extract_plain(source: str, url: str) -> Extracted:
-    """Clean plain text; its title is a separate first line, or else the file name.
+    """Extract plain text; its title is a short first line before a blank one, or else the file name.
 
     Raises IngestError("empty").
     """
@@ -166,7 +166,7 @@ def extract_plain(source: str, url: str) -> Extracted:
 
 
 def _find_title_line(text: str) -> str:
-    """Return a short first line followed by a blank one, if it is not a sentence; empty if there is none."""
+    """Return the first line if it is short, not a sentence, and followed by a blank line; else ""."""
     first, _, rest = text.strip().partition("\n")
     title = clean_line(first)
     is_title = rest.startswith("\n") and len(title) <= _MAX_TITLE and not title.endswith(_SENTENCE_ENDS)

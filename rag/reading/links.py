@@ -1,8 +1,7 @@
-"""Links of pages, sitemaps (sitemaps.org) and feeds. Runs in the process that parses.
+"""Link extraction from pages, sitemaps (sitemaps.org) and feeds. Runs in the parser's child process.
 
-Sitemaps are read tag by tag, without building a tree. Real ones contain what no XML parser accepts: undeclared
-prefixes, bare ampersands, capital letters, files that break off in the middle. An entry counts if its URL is
-complete.
+Sitemaps are scanned tag by tag, because real ones contain what no XML parser accepts: undeclared prefixes, bare
+ampersands, capital letters, truncated files. An entry counts if its URL is complete.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ MAX_ENTRIES = 2000
 
 
 def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """Return {"links", "feeds"} of an HTML body; arguments: url (after redirects), charset (or None).
+    """Return {"links": [url, …], "feeds": [url, …]} of HTML; arguments: url (after redirects), charset (or None).
 
-    Links are the pages it links to, without duplicates, in order, in the form of `page_address`; at most MAX_LINKS.
-    `<base href>` is respected. Excluded are links with rel=nofollow, all links of a page with nofollow in its robots
-    meta, links to the page itself, non-HTTP links, and unsupported files. Feeds are those named in the page's head.
+    Links are unique, in page order, normalised by `page_address`, and capped at MAX_LINKS. `<base href>` is respected.
+    Excluded are rel=nofollow links, all links if the robots meta says nofollow, links to the page itself, non-HTTP
+    links, and unsupported file types. Feeds are the targets of `<link rel=alternate>`.
     """
     tree = parse(decode(body, header.get("charset"), header["url"]))
     if tree is None:
@@ -79,13 +78,13 @@ def _is_nofollow(tree: Any) -> bool:
 
 
 def _find_base(tree: Any, url: str) -> str:
-    """Return the base URL of relative links: that of the first base element, if it is a web address."""
+    """Return the base URL for relative links: the first `<base href>` if it is a web address, else `url`."""
     first = next((base.get("href") for base in tree.iter("base") if base.get("href")), "")
     return web_address(url, first.strip()) or url
 
 
 def _resolve(base: str, href: str) -> str:
-    """Return the page that `href` leads to, or ""."""
+    """Return the normalised URL of the page that `href` links to, or ""."""
     text = href.strip()
     if not text or len(text) > _MAX_HREF or text.startswith("#"):
         return ""
@@ -98,7 +97,7 @@ def _split_tokens(value: str | None) -> set[str]:
 
 
 def parse_feed(body: bytes, url: str) -> list[FoundPage]:
-    """Return the pages of the feed in `body`, read from `url`; in order, without duplicates. Empty if not a feed."""
+    """Return the pages of a feed fetched from `url`, in order and without duplicates; [] if it is not a feed."""
     import feedparser
 
     feed = feedparser.parse(
@@ -120,7 +119,7 @@ def feed_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_page(entry: Any) -> str:
-    """Return the URL of an entry's page, or "" if there is none that can be read."""
+    """Return the URL of an entry's page, or "" if it is missing or unsupported."""
     link = str(entry.get("link") or "").strip()
     if not link.startswith(("http://", "https://")) or not is_page_name(link):
         return ""
@@ -128,7 +127,7 @@ def _find_page(entry: Any) -> str:
 
 
 def _find_time(entry: Any) -> str:
-    """Return when the entry was changed or published, in UTC, or ""."""
+    """Return when an entry was updated, or else published, in UTC (ISO 8601), or ""."""
     times = (entry.get(name) for name in ("updated_parsed", "published_parsed") if name in entry)
     moment = next((moment for moment in times if moment), None)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment) if isinstance(moment, time.struct_time) else ""
@@ -148,10 +147,10 @@ _MAX_DECODED = 50 * 1024 * 1024
 
 
 def parse_sitemap(body: bytes, url: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the further sitemaps, and the (page, lastmod) pairs, of a sitemap read from `url`.
+    """Return the child sitemaps and the (page, lastmod) pairs of a sitemap fetched from `url`.
 
-    It may be an index, a list of pages, plain text with one URL per line, a feed, or any of these in gzip. A damaged
-    file yields the entries before the damage. Raises zlib.error for damaged gzip.
+    It may be an index, a list of pages, plain text with one URL per line, a feed, or any of these gzipped. A truncated
+    file yields its complete entries. Raises zlib.error for damaged gzip.
     """
     data = _decompress(body)
     text = decode(data, url=url)
@@ -177,7 +176,7 @@ def sitemap_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decompress(body: bytes) -> bytes:
-    """Decompress a gzip body, up to _MAX_DECODED bytes; return any other as it is."""
+    """Decompress a gzip body, up to _MAX_DECODED bytes; return any other body unchanged."""
     if not body.startswith(b"\x1f\x8b"):
         return body
     return zlib.decompressobj(31).decompress(body, _MAX_DECODED)
@@ -190,7 +189,7 @@ def _parse_list(text: str, url: str) -> list[tuple[str, str]]:
 
 @dataclass(slots=True)
 class Entry:
-    """A page ("url") or a further sitemap, with the texts of its direct children."""
+    """A page (kind "url") or a child sitemap ("sitemap"), with the texts of its direct children by tag."""
 
     kind: str
     texts: dict[str, str] = field(default_factory=dict)

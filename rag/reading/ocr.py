@@ -1,7 +1,7 @@
-"""Text recognition (OCR) for pictures: scanned PDF pages, photographs and screenshots of text.
+"""Text recognition (OCR) for images: scanned PDF pages, photographs and screenshots of text.
 
-rapidocr and its models are an optional requirement, `make install-ocr`. They run in a separate child process, one
-picture at a time: a full page takes seconds, and three times the memory of other readers.
+rapidocr and its models are an optional dependency (`make install-ocr`). They run in a separate child process, one
+image at a time: a full page takes seconds, and three times the memory of other readers.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from rag.web.guard import printable
 from rag.web.media import PDF
 
 ScannedLine = list[Any]
-"""A recognized line: confidence (0 to 1), height above the bottom of the page, letter size, and its words, each a list
-of text, start and end. Lengths are in points."""
+"""A recognised line: confidence (0 to 1), baseline (y axis upwards, 0 at the top edge), font size, and words as [text,
+start, end]. Lengths are in points at 150 dpi."""
 _DPI = 150
 _MAX_PIXELS = 8 * 3_400_000
 _BAND_PIXELS = 3_400_000
-"""Pixels read at once; larger pictures are read in bands."""
+"""Max. pixels per engine call; larger images are split into bands."""
 _OVERLAP = 160
 _MIN_BAND_HEIGHT = 600
 _MAX_SIDE = 4000
 _WORD_GAP = 0.35
 _TALL_RATIO = 1.5
 _LETTER_RATIO = 0.72
-"""Ratio of the letter size to the height of the box around a line."""
+"""Ratio of the font size to the height of a line's bounding box."""
 _MAX_SLANT = 0.2
 _PREVIEW_SIDE = 1000
 _SAMPLE_LINES = 9
@@ -39,13 +39,13 @@ _SAMPLE_LENGTH = 8
 
 
 def is_installed() -> bool:
-    """Return whether the optional requirement is installed."""
+    """Return whether the optional OCR packages are installed."""
     return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
 
 
 @lru_cache(maxsize=1)
 def load_engine() -> Any:
-    """Load the engine with its models, in one thread."""
+    """Load the OCR engine with its models, limited to one thread."""
     from rapidocr import RapidOCR
 
     threads = {f"EngineConfig.onnxruntime.{name}_op_num_threads": 1 for name in ("intra", "inter")}
@@ -61,9 +61,9 @@ def load_engine() -> Any:
 
 
 def recognize_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """Return the lines of a picture or of a PDF page; arguments: content_type, url, page (from 1).
+    """Return the lines of an image or a PDF page; arguments: content_type, url, page (from 1).
 
-    Raises IngestError("picture_broken").
+    Raises IngestError("picture_broken") if the image cannot be decoded.
     """
     image = _render(body, header["page"]) if header["content_type"] == PDF else _decode(body, header["url"])
     return {"lines": _to_points(_recognize_lines(_make_upright(_shrink(image))))}
@@ -79,7 +79,7 @@ def _render(body: bytes, number: int) -> Any:
 
 
 def _decode(body: bytes, url: str) -> Any:
-    """Return a picture's pixels, rotated according to its camera, on white where it is transparent."""
+    """Decode an image, rotated by its EXIF orientation, or blended onto white if it is transparent."""
     import cv2
     import numpy as np
 
@@ -98,7 +98,7 @@ def _decode(body: bytes, url: str) -> Any:
 
 
 def _shrink(image: Any) -> Any:
-    """Shrink a picture that is too large for the time limit."""
+    """Downscale an image that is too large for the time limit."""
     import cv2
 
     scale = math.sqrt(_MAX_PIXELS / (image.shape[0] * image.shape[1]))
@@ -106,7 +106,7 @@ def _shrink(image: Any) -> Any:
 
 
 def _make_upright(image: Any) -> Any:
-    """Rotate a picture so that its lines are horizontal and its letters upright."""
+    """Rotate an image so that its text is horizontal and upright."""
     import numpy as np
 
     boxes = _find_boxes(image)
@@ -122,7 +122,7 @@ def _make_upright(image: Any) -> Any:
 
 
 def _measure_slant(boxes: Sequence[Any]) -> float:
-    """Return the median angle of the lines that are long enough to judge, in degrees."""
+    """Return the median angle, in degrees, of lines long enough to measure."""
     wide = [box for box in boxes if math.dist(box[0], box[1]) > 5 * math.dist(box[0], box[3])]
     return median(math.degrees(math.atan2(b[1][1] - b[0][1], b[1][0] - b[0][0])) for b in wide) if wide else 0.0
 
@@ -136,7 +136,7 @@ def _rotate(image: Any, degrees: float) -> Any:
 
 
 def _find_boxes(image: Any) -> list[Any]:
-    """Return the boxes of the lines that the engine detects in a small copy of the picture."""
+    """Detect text lines in a downscaled copy, and return their boxes in the image's coordinates."""
     import cv2
 
     scale = min(1.0, _PREVIEW_SIDE / max(image.shape[:2]))
@@ -146,7 +146,7 @@ def _find_boxes(image: Any) -> list[Any]:
 
 
 def _get_bounds(box: Any) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of the start of a line, since the engine scales crops to one size."""
+    """Return left, top, right and bottom of a line's first letters: the engine scales every crop to one size."""
     left, top = (max(0, int(side)) for side in box.min(axis=0))
     right, bottom = (int(side) + 1 for side in box.max(axis=0))
     return left, top, min(right, left + _SAMPLE_LENGTH * (bottom - top)), bottom
@@ -162,7 +162,7 @@ def _is_upside_down(crop: Any) -> bool:
 
 
 def _split_bands(image: Any) -> Iterator[tuple[int, int, float, float]]:
-    """Yield the top and bottom of overlapping bands of a picture, and the limits between which their lines count."""
+    """Yield overlapping bands as (top, bottom, first, last); lines count if centred between `first` and `last`."""
     height, width = image.shape[:2]
     step = max(_MIN_BAND_HEIGHT, _BAND_PIXELS // width)
     tops = range(0, max(1, height - _OVERLAP), step - _OVERLAP) if height > step else range(1)
@@ -188,7 +188,7 @@ def _recognize_lines(image: Any) -> Iterator[tuple[Any, float, list[list[Any]]]]
 
 
 def _split_words(text: str, box: Any, pieces: Sequence[Any]) -> list[list[Any]]:
-    """Return the words of a line with their starts and ends; text without spaces is split at wide gaps."""
+    """Return a line's words as [text, start, end], split at spaces and at wide gaps."""
     places: list[tuple[float, float]] = []
     for word, _, corners in pieces:
         start, step = float(corners[0][0]), float(corners[1][0] - corners[0][0]) / max(1, len(word))
@@ -212,7 +212,7 @@ def _split_words(text: str, box: Any, pieces: Sequence[Any]) -> list[list[Any]]:
 
 
 def _to_points(lines: Iterable[tuple[Any, float, list[list[Any]]]]) -> list[ScannedLine]:
-    """Return the lines in points, with their heights above the bottom of the page."""
+    """Convert lines in pixels to `ScannedLine`, whose y axis points upwards."""
     unit = 72 / _DPI
     result = []
     for box, score, words in lines:

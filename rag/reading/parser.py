@@ -1,8 +1,8 @@
 """Parsing in child processes, which are reused between pages and killed if a page takes too long.
 
-Trafilatura is quadratic on hostile pages, and a thread that parses cannot be stopped. The child is started as a module
-over pipes, not by multiprocessing, which would rerun a Streamlit page's script in it. The pipe carries frames: a JSON
-header and a body, preceded by their lengths.
+Trafilatura takes quadratic time on hostile pages, and a parsing thread cannot be stopped. The child is a module run as
+a subprocess; multiprocessing would rerun a Streamlit page's script in it. Pipes carry frames: a JSON header and a body,
+preceded by their lengths.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _MAX_BODY = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The readable part of a document of any kind.
+    """The text and metadata of a document of any type.
 
     `language` is a primary BCP 47 tag or empty; `canonical` is a URL on the page's own host, or empty; `published` and
-    `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`. `unread` are the numbers of the
-    pages whose text could not be read.
+    `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`. `unread` has the numbers of
+    pages without readable text.
     """
 
     title: str
@@ -51,11 +51,11 @@ class Extracted:
 
 
 class BrokenPipeFrameError(Exception):
-    """The other side ended within a frame, or sent something else."""
+    """A truncated or malformed frame."""
 
 
 def write_frame(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
-    """Send one frame. Raises OSError if the other side has ended."""
+    """Send one frame. Raises OSError if the other process has ended."""
     data = json.dumps(header, ensure_ascii=False).encode("utf-8", "replace")
     stream.write(_LENGTHS.pack(len(data), len(body)) + data)
     stream.write(body)
@@ -63,7 +63,7 @@ def write_frame(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") ->
 
 
 def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """Return the next frame, or None if the other side has ended between frames. Raises BrokenPipeFrameError."""
+    """Return the next frame, or None at the end of the stream. Raises BrokenPipeFrameError, or ValueError (JSON)."""
     lengths = stream.read(_LENGTHS.size)
     if not lengths:
         return None
@@ -84,8 +84,8 @@ def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
 logger = logging.getLogger(__name__)
 
 READING_VERSION: Final = 1
-"""The version of the rules that turn documents into text. Increase it with every change of the results: the next
-re-check then reads pages again that were read by older rules, even if their site reports no change."""
+"""The version of the extraction rules. Increase it when their results change: the next re-check then re-reads pages
+of older versions, even if their site reports no change."""
 
 MEMORY_BYTES = 512 * 1024 * 1024
 PAGE_SECONDS = 20.0
@@ -93,10 +93,10 @@ FILE_SECONDS = 60.0
 SCAN_MEMORY_BYTES = 1536 * 1024 * 1024
 SCAN_SECONDS = 60.0
 MAX_SCANS = 100
-"""Max. pages of a file for text recognition; each takes seconds."""
+"""Max. pages per file for text recognition; each takes seconds."""
 _START_SECONDS = 120.0
 _PAGES_PER_CHILD = 2000
-# The child needs neither keys nor proxies, so a compromised parser finds nothing in its environment.
+# No keys or proxies: a compromised parser must find nothing in its environment.
 _INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH")
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,8 +104,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Parser:
     """Child processes that turn documents into text. Thread-safe.
 
-    There are two, so that a long PDF does not delay pages, and one for text recognition. Each parses one document at a
-    time and is started on first use.
+    Pages, files and text recognition have one each, so that a long PDF does not delay pages. A child parses one
+    document at a time and is started on first use.
     """
 
     def __init__(
@@ -116,9 +116,9 @@ class Parser:
         memory: int = MEMORY_BYTES,
         ocr: bool = False,
     ) -> None:
-        """Set the time limits for a page and for a file, such as a PDF, and the `memory` limit in bytes (on Linux).
+        """Set the time limits for a page and for a file, such as a PDF, and the `memory` limit in bytes (Linux only).
 
-        With `ocr`, pages of pictures go to text recognition, which must be installed.
+        With `ocr`, pages without readable text go to text recognition, which must be installed.
         """
         self._pages = _Worker(memory, seconds)
         self._files = _Worker(memory, file_seconds)
@@ -148,7 +148,7 @@ class Parser:
         return Extracted(**_to_fields(self.run("extract", body, **header, recognized=recognized)))
 
     def _recognize(self, body: bytes, content_type: str, url: str, page: int) -> list[Any]:
-        """Return the lines that text recognition finds on a page; none if it fails on one page of a document."""
+        """Return the lines recognised on a page; [] after a crash or timeout, which is an error only for a picture."""
         try:
             return list(self.run("recognize", body, content_type=content_type, url=url, page=page)["lines"])
         except IngestError as error:
@@ -160,8 +160,8 @@ class Parser:
     def run(self, task: str, body: bytes, **header: Any) -> dict[str, Any]:
         """Run a `task` of `rag.reading.parser_child` on `body` in the child; input and output are JSON.
 
-        `header` holds its arguments; errors name its `url`. Raises IngestError: those of the task, and "unreadable" if
-        the child exceeded its time or memory or crashed. The next call gets a new child.
+        `header` has its arguments; errors name its `url`. Raises the task's IngestErrors, and "unreadable" if the child
+        exceeded its time or memory limit or crashed; the next call then starts a new one.
         """
         worker = self._files if header.get("content_type") in FILES else self._pages
         if task == "recognize":
@@ -186,12 +186,12 @@ class Parser:
 
     @property
     def process_ids(self) -> list[int]:
-        """The process ids of all running children, that of the one that reads pages first."""
+        """The process ids of all running children, the one for pages first."""
         return [number for worker in self._workers if (number := worker.process_id)]
 
 
 class _Worker:
-    """A child and the queue of its callers."""
+    """A child process and the lock that queues its callers."""
 
     def __init__(self, memory: int, seconds: float, work: str = "pages") -> None:
         self._memory = memory
@@ -238,7 +238,7 @@ class _Worker:
             raise self._unreadable(url, error) from error
 
     def _ask(self, request: dict[str, Any], body: bytes, closings: int) -> dict[str, Any]:
-        """`closings` is the number of `close` calls before the caller's request."""
+        """Ask the child, starting one if needed; `closings` is the number of `close` calls before the request."""
         try:
             self._check_open(closings)
             if self._child is None or self._child.pages >= _PAGES_PER_CHILD or not self._child.is_alive():
@@ -292,7 +292,7 @@ class _Child:
             stderr=subprocess.PIPE,
             cwd=_ROOT,
             env=_build_environment(),
-            start_new_session=True,  # Ctrl-C in the terminal goes to the parent, which then closes the pipe
+            start_new_session=True,  # Ctrl-C in the terminal reaches only the parent, which then closes the pipe
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self._requests, self._answers = self.process.stdin, self.process.stdout
@@ -350,13 +350,13 @@ def _to_fields(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _build_environment() -> dict[str, str]:
     inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
-    # One arena: several would reserve address space, which is limited.
+    # One malloc arena: more would use up the limited address space.
     own = {"PYTHONPATH": str(_ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**inherited, **own, "MALLOC_ARENA_MAX": "1"}
 
 
 def _log_lines(stream: IO[bytes]) -> None:
-    """Log the child's stderr, without ever blocking the child."""
+    """Log the child's stderr, so that a full pipe never blocks the child."""
     try:
         for line in stream:
             logger.warning("parser: %s", line.decode("utf-8", "replace").rstrip()[:500])

@@ -1,7 +1,7 @@
-"""The child process that parses: `python -m rag.reading.parser_child`, frames in on stdin, frames out on stdout.
+"""The child process of the parser (`python -m rag.reading.parser_child`): frames in on stdin, frames out on stdout.
 
-It parses one document after the other until its stdin ends. An unexpected error ends it, with a traceback on stderr;
-its parent starts another one.
+It parses one document at a time until stdin is closed. An unexpected error ends it with a traceback on stderr; its
+parent then starts another one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
 
 
 def main() -> None:
-    """Serve until the parent ends. Arguments: address space in bytes, wall time in seconds, pages or scans."""
+    """Serve requests until stdin closes. Arguments: address space in bytes, wall time in seconds, pages or scans."""
     memory, seconds = int(sys.argv[1]), float(sys.argv[2])
     requests, answers = _take_over_pipes()
     (load_engine if sys.argv[3] == "scans" else _load)()
@@ -51,14 +51,14 @@ def _run_task(header: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Return the streams for frames; from now on, anything a library prints goes to stderr."""
+    """Return the streams for frames, and redirect everything that libraries print to stderr."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return sys.stdin.buffer, answers
 
 
 def _load() -> None:
-    """Do the imports of the first page now, before limits on memory and time apply."""
+    """Import what the first page needs before the memory and time limits apply."""
     import bs4  # noqa: F401
     import chardetng_py  # noqa: F401
     import trafilatura
@@ -77,21 +77,21 @@ def _limit_memory(size: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """Kill this process after `seconds`, in case its parent is gone; 0 removes the limit."""
+    """Kill this process after `seconds`, in case its parent has died; 0 removes the limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _extract(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Extracted`; arguments: content_type, charset, url, and recognized with OCR."""
+    """Return the fields of `Extracted`; arguments: content_type, charset, url, and `recognized` if OCR is on."""
     kind, charset, url = header["content_type"], header["charset"], header["url"]
     if kind in (XML, GZIP):
         raise IngestError("content_type", url=printable(url), **because("feed" if kind == XML else "binary"))
     return dict(as_mapping(read_document(body, kind, charset, url, header.get("recognized"))))
 
 
-# A task takes a body and its arguments, returns JSON values, imports its libraries when it is first called,
-# and raises IngestError for a body that it cannot read.
+# A task takes a body and its arguments and returns JSON values. It imports its libraries on first use, and raises
+# IngestError for an unreadable body.
 TASKS: dict[str, Task] = {
     "extract": _extract,
     "links": links_task,

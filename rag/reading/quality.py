@@ -1,7 +1,7 @@
-"""Quality gate: whether the extracted text is a page's content, or a wall in front of it.
+"""Quality gate that tells a page's content from a wall in front of it, such as a login or a bot check.
 
-`page_signals` inspects the tree in the process that parses, `judge` the text afterwards. A page that needs review costs
-a person a decision, so each rule needs several signs that agree, and long texts pass.
+`page_signals` inspects the tree in the parser's child process, `judge` the text afterwards. Each page flagged for
+review costs the user a decision, so every rule needs several matching signs, and long texts pass.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AS_LATIN = lazy_regex(
     "[\u00c2-\u00df][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
     "|[\u00e0-\u00ef][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,2}"
 )
-# GBK read as Latin-1: runs of its upper half, where European words have single such letters.
+# GBK read as Latin-1: runs of non-ASCII letters, which mostly occur singly in European words.
 _GBK_AS_LATIN = lazy_regex("[\u00a1-\u00ff]{4,}")
 _FILLER = lazy_regex("锟斤拷|锟斤|斤拷|烫烫烫|屯屯屯|\ufffd")
 _HAN = lazy_regex("[\u4e00-\u9fff]")
@@ -41,7 +41,7 @@ _FILLER_SHARE = 0.02
 _LETTERS = regex.compile(r"[\p{L}\p{M}]{2,}")
 _BEGINNING = 3000
 _MIN_LETTERS = 40
-"""Min. letters of a script for a judgement."""
+"""Min. letters of a script; fewer are not judged."""
 _VOWELS = {
     "LATIN": frozenset("aeiouyıæøœəɑ"),
     "GREEK": frozenset("αεηιουω"),
@@ -51,21 +51,21 @@ _VOWEL_SHARE = (0.24, 0.68)
 _MIXED_SHARE = 0.35
 _COMMON_SHARE = 0.85
 _EAST_ASIAN = frozenset(["CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"])
-# The common characters of each standard: first bytes of its levels sorted by reading or strokes.
+# The range of first bytes of each standard's level 1, which has its common characters.
 _COMMON_BYTES = {"gb2312": (0xB0, 0xD7), "big5": (0xA4, 0xC6), "euc_jp": (0xB0, 0xCF)}
 _HANGUL = lazy_regex("[\uac00-\ud7a3]")
 
 
 def find_mojibake(text: str) -> str:
-    """Return a piece of `text` that was decoded wrongly or that is in no language, or "" if there is none.
+    """Return a sample of `text` if it was decoded wrongly or is in no language, else "".
 
-    For files whose fonts may map to wrong letters. A web page of random letters is accepted.
+    For files whose fonts may map to wrong letters; web pages are only checked by `find_wrong_decoding`.
     """
     return find_wrong_decoding(text) or (text[:60] if _is_no_language(text[:_BEGINNING]) else "")
 
 
 def find_wrong_decoding(text: str) -> str:
-    """Return a piece of `text` that shows it was decoded with the wrong table, or ""."""
+    """Return a sample of `text` if it was decoded with the wrong charset, else ""."""
     sample = text[:_SAMPLE_SIZE]
     for pattern, share in (
         (_FILLER, _FILLER_SHARE),
@@ -81,19 +81,19 @@ def find_wrong_decoding(text: str) -> str:
 
 
 def _is_utf8_as_gbk(sample: str) -> bool:
-    """Return whether the text's GBK bytes are Chinese in UTF-8, which those of real text are not."""
+    """Return whether the text, encoded as GBK, is Chinese in UTF-8, as only misdecoded text is."""
     raw = b"".join(run.encode("gb18030", "ignore") for run in _WIDE.findall(sample))
     recovered = 3 * len(_HAN.findall(raw.decode("utf-8", "ignore")))
     return recovered >= 3 * _MIN_MATCH and recovered >= _GBK_SHARE * len(raw)
 
 
 def _is_no_language(sample: str) -> bool:
-    """Return whether letters are used as in no language."""
+    """Return whether letters look random: mixed scripts within words, odd vowel shares, rare characters."""
     words = _LETTERS.findall(sample)
     letters = [letter for word in words for letter in word]
     if len(letters) < _MIN_LETTERS:
         return False
-    # Chinese and Japanese adjoin Latin letters without a space.
+    # Chinese and Japanese put no space next to Latin letters.
     mixed = sum(len({_find_script(letter) for letter in word} - {"", "CJK"}) > 1 for word in words)
     return mixed > _MIXED_SHARE * len(words) or _has_odd_vowels(words) or _has_rare_characters(letters)
 
@@ -104,7 +104,7 @@ def _has_odd_vowels(words: Sequence[str]) -> bool:
     main = scripts.most_common(1)[0][0] if scripts else ""
     if main not in _VOWELS:
         return False
-    # Short words are often abbreviations, and capitals parts of codes.
+    # Short words are often abbreviations, and capitals often codes.
     full_words = [word for word in words if len(word) > 2 and not word.isupper()] or words
     letters = [letter for letter in _strip_accents("".join(full_words)) if _find_script(letter) == main]
     lowest, highest = _VOWEL_SHARE
@@ -113,7 +113,7 @@ def _has_odd_vowels(words: Sequence[str]) -> bool:
 
 
 def _has_rare_characters(letters: Sequence[str]) -> bool:
-    """Return whether most Chinese characters or Korean syllables are very rare ones."""
+    """Return whether too many Chinese characters or Korean syllables are uncommon ones."""
     han = "".join(letter for letter in letters if _HAN.match(letter))
     hangul = "".join(letter for letter in letters if _HANGUL.match(letter))
     common = max(_count_common(han, encoding, *bounds) for encoding, bounds in _COMMON_BYTES.items())
@@ -123,19 +123,19 @@ def _has_rare_characters(letters: Sequence[str]) -> bool:
 
 
 def _count_common(characters: str, encoding: str, first: int, last: int) -> int:
-    """Count the characters that an encoding writes with a first byte from `first` to `last`."""
+    """Count the two-byte characters of an encoding whose first byte is from `first` to `last`."""
     codes = [character.encode(encoding, "ignore") for character in characters]
     return sum(len(code) == 2 and first <= code[0] <= last for code in codes)
 
 
 def _strip_accents(text: str) -> str:
-    """Return letters in lower case without accents."""
+    """Return `text` in lower case without accents."""
     return "".join(letter for letter in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(letter))
 
 
 @lru_cache(maxsize=4096)
 def _find_script(letter: str) -> str:
-    """Return a letter's script, "CJK" for all that Chinese, Japanese and Korean mix; "" for marks and signs."""
+    """Return a letter's script, with "CJK" for all East Asian ones; "" for marks and symbols."""
     name = unicodedata.name(letter, "")
     script = name.partition(" ")[0].partition("-")[0]
     return "CJK" if script in _EAST_ASIAN else script if " LETTER " in f"{name} " else ""
@@ -164,7 +164,7 @@ _SHORT = 120.0
 _LONG_WALL = 4000.0
 _BRIEF = 400.0
 _LETTER = lazy_regex(r"[^\W\d_]")
-# Scripts without spaces that the keyword search does not split into words.
+# Scripts without spaces, which keyword search cannot split into words.
 _UNSEGMENTED = lazy_regex("[\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]")
 _UNSEGMENTED_SHARE = 0.5
 _SAMPLE = 4000
@@ -191,18 +191,18 @@ _MARK = lazy_regex(r"^[\s#>*|•+-]+|\s*\|\s*$")
 
 @dataclass(frozen=True, slots=True)
 class _WallMatch:
-    """The share of a text that matches a wall (0 to 1), and its first sentence that only such a wall has."""
+    """The share of a text that matches a wall (0 to 1), and its first sentence with a strong phrase, or ""."""
 
     share: float
     sentence: str
 
 
 def page_signals(tree: Any, text: str) -> tuple[str, ...]:
-    """Return the signals of an lxml tree for `judge`; `text` is what was extracted from it.
+    """Return the signals of an lxml tree for `judge`; `text` is its extracted text.
 
     These are "html" (always), "scripts", "app_root" (the empty root of an application), "password", "captcha",
-    "consent", "refresh" (a redirect), "player" (of video or audio), "furniture" (much more on the page than its text).
-    The tree must still have its scripts.
+    "consent", "refresh" (a redirect), "player" (of video or audio), and "furniture" (little text among scripts, links
+    or images). The tree must still have its scripts.
     """
     marks = _read_marks(tree)
     signals = ["html"]
@@ -226,10 +226,10 @@ def page_signals(tree: Any, text: str) -> tuple[str, ...]:
 
 
 def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int = 200) -> Notice | None:
-    """Return why a page needs review, or None if it is good.
+    """Return why a page needs review, or None if it passes.
 
-    `can_read` tells whether the embedding model knows the language of a text; `status` is the HTTP status. Text files
-    are accepted as they are; only their letters are judged.
+    `can_read` tells whether the embedding model supports the language of a text; `status` is the HTTP status. Files
+    other than HTML are only checked for mojibake and unsupported scripts.
     """
     text = extracted.text
     notice = _check_letters(text, can_read)
@@ -251,12 +251,12 @@ def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int 
 
 
 def has_player(tree: Any) -> bool:
-    """Return whether a page plays video or audio, or is about one according to its metadata."""
+    """Return whether a page has a video or audio player, or the metadata of a video page."""
     return bool(tree.xpath(_PLAYERS))
 
 
 def _find_wall_text(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
-    """Return the words that identify the page as such a wall, or ""."""
+    """Return the text that identifies a page as `wall`, or ""."""
     has_title = _has_wall_title(wall, extracted.title) or (wall.code == "gate_not_found" and status in (404, 410))
     if size > (_LONG_WALL if has_title else wall.longest):
         return ""
@@ -271,7 +271,7 @@ def _find_wall_text(wall: Wall, extracted: Extracted, size: float, status: int) 
 
 
 def match_wall(wall: Wall, text: str) -> _WallMatch:
-    """Compare a text's sentences with those of a wall."""
+    """Measure how much of a text matches the phrases of a wall."""
     total = matched = 0.0
     strongest = ""
     for match in _SENTENCE.finditer(text):
@@ -290,13 +290,13 @@ def match_wall(wall: Wall, text: str) -> _WallMatch:
 
 
 def _has_wall_title(wall: Wall, title: str) -> bool:
-    """Return whether a page's title is that of such a wall."""
+    """Return whether a page's title is typical of a wall."""
     pattern = TITLES.get(wall.code)
     return bool(pattern and pattern.fullmatch(title.strip()))
 
 
 def _check_letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
-    """Return a notice if the text is mojibake, or in a script that neither kind of search can read."""
+    """Return a notice if the text is mojibake, or in a script that neither search method supports."""
     if sample := find_wrong_decoding(text):
         return Notice("gate_mojibake", {"seen": clean_line(sample, 60)})
     sample = text[:_SAMPLE]
@@ -308,7 +308,7 @@ def _check_letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
 
 
 def _find_footer(text: str) -> str:
-    """Return the first such line of a text that is mainly a site's menu and footer, or ""."""
+    """Return the first menu or footer line of a text that consists mainly of them, or ""."""
     lines = [line.strip(" -#*|•>") for line in _PARTS.split(text)]
     lines = [line for line in lines if line]
     feet = [line for line in lines if weigh(line) <= _FOOT_LINE_LONGEST and _FOOT_LINE.search(line)]
@@ -317,7 +317,7 @@ def _find_footer(text: str) -> str:
 
 
 def _read_marks(tree: Any) -> str:
-    """Return the sources of scripts and frames and the names of the page's parts, as one text."""
+    """Return the URLs of scripts, frames and forms, and the ids and classes of sections, as one string."""
     values = tree.xpath(
         "//script/@src|//iframe/@src|//form/@action|//div/@id|//div/@class|//section/@id|//section/@class"
     )

@@ -1,4 +1,4 @@
-"""Patterns of walls in front of pages, in English and Chinese: scripts, consent, login, bot checks, missing pages.
+"""English and Chinese patterns of walls in front of pages: JavaScript, consent, login, bot check, missing, moved page.
 
 A wall is recognised by the share of its typical sentences, never by a single phrase: pages about cookies, logins and
 captchas use the same words, among many others.
@@ -14,10 +14,10 @@ from rag.patterns import lazy_regex
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """One kind of wall. `strong` matches phrases that only such a wall has; `weak` matches other typical ones.
+    """A kind of wall. `strong` matches phrases that only such a wall has, `weak` other typical ones.
 
-    A text of at most `longest` (in Latin characters' worth) is such a wall if it has a strong phrase and sentences of
-    either kind make up a `share` of it; with one of `signals` in the page, half of that is enough.
+    A text of up to `longest` (see `rag.text.weigh`) matches if it has a strong phrase and matching sentences make up
+    `share` of it, or half of that if the page has one of `signals`.
     """
 
     code: str
@@ -250,9 +250,9 @@ _MOVED = Wall(
 )
 
 WALLS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _MOVED, _SCRIPTS)
-"""In the order in which they are tested: a bot check may ask for JavaScript, a login for cookies."""
+"""In matching order: a bot check may ask for JavaScript, a login for cookies."""
 
-# The title of a wall may be followed by a separator and the site's name.
+# A separator and the site's name may follow a wall's title.
 _SITE = r"(?:\W.{0,40})?"
 
 
