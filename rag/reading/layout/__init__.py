@@ -1,1 +1,1 @@
-"""Paragraphs, tables and headings from words and their positions on pages, for PDF files and scans."""
+"""Layout analysis of PDF pages and scans: paragraphs, tables and headings from words and their positions."""

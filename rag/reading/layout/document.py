@@ -1,4 +1,4 @@
-"""The text of a document from the lines of its pages: paragraphs, lists and headings, in a section for each page."""
+"""Document text from the lines of pages: paragraphs, lists and headings, in one section per page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag.reading.layout.words import Line
 from rag.text import UNSURE, detect_language, weigh
 
 _EDGE = 3
-"""The number of lines at a page's start and end, in text order, that may be running heads."""
+"""Lines at a page's start and end, in text order, that may be running heads."""
 _SAME_HEIGHT = 8.0
 _DIGITS = lazy_regex(r"\d+")
 _ROMAN = lazy_regex(r"[ivxlc]{1,7}", re.IGNORECASE)
@@ -29,11 +29,11 @@ _HEADING_SIZE = 1.14
 _MAX_HEADING = 160
 _LONGEST_WORD = 80
 _FULL = 0.72
-"""A line of at least this share of the page's usual width continues in the next one."""
+"""Lines of at least this share of the usual width continue in the next one."""
 
 
 def drop_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Drop lines at the same place on the edges of several pages: headers, footers, page numbers."""
+    """Drop headers, footers and page numbers: lines at the same height on the edges of several pages."""
     largest = _HEADING_SIZE * body_size(pages)  # a larger line is a heading, even at the top of each page
     places: dict[str, list[float]] = {}
     for page in pages:
@@ -45,7 +45,7 @@ def drop_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def body_size(pages: Sequence[Sequence[Line]]) -> float:
-    """Return the font size of most characters in a document, or 0 if it has none."""
+    """Return the most common font size of a document's characters, or 0 if it has none."""
     sizes: Counter[float] = Counter()
     for page in pages:
         for line in page:
@@ -54,20 +54,20 @@ def body_size(pages: Sequence[Sequence[Line]]) -> float:
 
 
 def usual_width(pages: Sequence[Sequence[Line]]) -> float:
-    """Return the length of a document's fuller lines, in Latin characters' worth, or 0 if it has none."""
+    """Return the 60th percentile of a document's line lengths (see `weigh`), or 0 if it has none."""
     lengths = sorted(_length(line) for page in pages for line in page if not line.is_table)
     return lengths[int(0.6 * (len(lengths) - 1))] if lengths else 0.0
 
 
 def vocabulary(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
-    """Return the words within lines, by which a word that was divided at a line's end is recognized."""
+    """Return the words before the last one of each line, used to rejoin words that are hyphenated at line ends."""
     words = {word.lower() for page in pages for line in page for word in _WORD.findall(line.text)[:-1]}
     return frozenset(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Properties of a whole document that determine how its lines are read."""
+    """Properties of a document used to read its lines: body size, usual width, words, table-of-contents titles."""
 
     size: float
     width: float
@@ -75,7 +75,7 @@ class Layout:
     titles: frozenset[str] = frozenset()
 
     def is_heading(self, line: Line) -> bool:
-        """True if a line is larger than the body text, or is in the document's own table of contents."""
+        """Return whether a line is larger than the body text, or is in the table of contents."""
         if (
             line.is_code
             or len(line.text) > _MAX_HEADING
@@ -86,7 +86,7 @@ class Layout:
         return line.size >= _HEADING_SIZE * self.size or fold_heading(line.text) in self.titles
 
     def blocks(self, lines: Sequence[Line]) -> list[tuple[str, str]]:
-        """Return the page as (kind, text): "heading", "text", "list" or "code"; a text may have several lines."""
+        """Return (kind, text) blocks: "heading", "text", "list", "item", "code" or "table"; text may be multi-line."""
         width = max(_usual_width(lines), 0.8 * self.width)
         gap = _usual_gap(lines)
         result: list[tuple[str, str]] = []
@@ -139,7 +139,7 @@ class Layout:
         return self._rejoin(text, line.text)
 
     def _rejoin(self, text: str, following: str) -> str:
-        """Join two lines: rejoin a divided word, and put no space between Chinese characters."""
+        """Join two lines; rejoin a hyphenated word, and add no space next to Chinese characters."""
         match = _match_divided_word(text)
         if match and following[:1].islower():
             start, end = match[1].lower(), re.match(r"[^\W\d_]*", following)
@@ -152,12 +152,12 @@ class Layout:
 
 
 def _match_divided_word(text: str) -> re.Match[str] | None:
-    """Match the word that a hyphen divides at the end of a text, however long that is."""
+    """Match the start of a hyphenated word at the end of `text`, in time independent of its length."""
     return _HYPHENATED.search(text[-_LONGEST_WORD:])
 
 
 def fold_heading(text: str) -> str:
-    """Return the letters and digits of a heading, to compare it with a table of contents."""
+    """Return a heading's letters and digits in lower case, to compare it with a table of contents."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
@@ -171,7 +171,7 @@ def _edges(page: Sequence[Line]) -> list[Line]:
 
 
 def _find_common_height(heights: Sequence[float], minimum: int) -> float | None:
-    """Return the height that a line has on at least `minimum` pages, or None."""
+    """Return the height that at least `minimum` pages share, or None."""
     ascending = sorted(heights)
     for first, last in zip(ascending, ascending[minimum - 1 :], strict=False):
         if last - first <= _SAME_HEIGHT:
@@ -194,13 +194,13 @@ def _length(line: Line) -> float:
 
 
 def _usual_width(lines: Sequence[Line]) -> float:
-    """Return the length of full lines on a page, in Latin characters' worth."""
+    """Return the 85th percentile of a page's line lengths (see `weigh`), or 0 if it has none."""
     lengths = sorted(_length(line) for line in lines if not line.is_table)
     return lengths[int(0.85 * (len(lengths) - 1))] if lengths else 0.0
 
 
 def _usual_gap(lines: Sequence[Line]) -> float:
-    """Return the distance between two lines of a paragraph, in the page's units, or 0 if unknown."""
+    """Return a page's most common line spacing, in its units, or 0 if unknown."""
     gaps = [round(abs(line.y - following.y), 1) for line, following in pairwise(lines)]
     counts = Counter(gap for gap in gaps if gap > 0.5)
     return counts.most_common(1)[0][0] if len(lines) > 3 and counts else 0.0
@@ -218,9 +218,9 @@ class Document:
 def build_document(
     pages: Sequence[Sequence[Line]], titles: frozenset[str] = frozenset(), sure: Mapping[int, float] | None = None
 ) -> Document:
-    """Build the document of pages; `titles` are those of its table of contents, normalized by `fold_heading`.
+    """Build a document from its pages; `titles` are those of its table of contents, normalised by `fold_heading`.
 
-    `sure` gives the confidence (0 to 1) of the letters of pages, counted from 1, that were read by text recognition.
+    `sure` maps pages (from 1) read by text recognition to the mean confidence (0 to 1) in their letters.
     """
     body = drop_running_heads(pages)
     layout = Layout(body_size(body), usual_width(body), vocabulary(body), titles)
@@ -236,7 +236,7 @@ def one_line(text: str) -> str:
 def _iter_sections(
     layout: Layout, pages: Sequence[Sequence[Line]], language: str, sure: Mapping[int, float]
 ) -> Iterator[str]:
-    """Yield each page that has text as a section; one that starts within a part names that part."""
+    """Yield a section for each page with text, titled with the heading that it continues, if any."""
     part = ""
     for number, lines in enumerate(pages, 1):
         blocks = layout.blocks(lines)
@@ -272,12 +272,12 @@ def _render(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape lines that start with a Markdown mark by chance."""
+    """Escape lines that happen to start with Markdown syntax."""
     return "\n".join("\\" + line if line.startswith(("#", "|", "```")) else line for line in text.split("\n"))
 
 
 def _find_largest(page: Sequence[Line], size: float) -> str:
-    """Return the largest line of the first page, with the lines of the same size after it, as a title."""
+    """Return the first page's largest line and up to three more of its size as a title; "" if it is body text."""
     candidates = [line for line in page if any(character.isalpha() for character in line.text)]
     top = max((line.size for line in candidates), default=0.0)
     if top <= size * 1.05:

@@ -1,4 +1,4 @@
-"""Lines of a page from text recognition: columns separated, rows joined, uncertain lines marked."""
+"""Layout of recognised pages: columns are separated, rows joined, uncertain lines marked."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rag.reading.layout.words import Line, Word
 from rag.text import UNSURE
 
 _MIN_LETTERS = 5
-"""A page with fewer letters has no text."""
+"""A page with fewer letters and digits counts as empty."""
 _MIN_SCORE = 0.6
 _SURE_SCORE = 0.8
 _SAME_SIZE = (0.7, 1.35)
-"""Letters within these factors of the usual size count as that size: boxes are not exact."""
+"""Letters within these factors of the usual size count as that size, since boxes are inexact."""
 _MIN_LINES = 3
 _MIN_FILL = 0.6
 _MAX_CROSSING = 0.2
@@ -24,24 +24,24 @@ _MARGIN = 0.2
 
 
 RecognizedPages = Mapping[str, Sequence[Sequence[Any]]]
-"""The lines that `rag.reading.ocr` found on pages, by page number as in JSON."""
+"""The lines that `rag.reading.ocr` found, by page number (a string, as JSON requires)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scans:
-    """The confidence (0 to 1) in the letters of each recognized page, by its number, and signals for the gate."""
+    """The mean confidence (0 to 1) in the letters of each recognised page by number, and the quality gate's signals."""
 
     sure: dict[int, float]
     signals: tuple[str, ...]
 
 
 def has_letters(page: Sequence[Line]) -> bool:
-    """True if a page has text."""
+    """Return whether a page has text."""
     return sum(character.isalnum() for line in page for character in line.text) >= _MIN_LETTERS
 
 
 def add_scans(pages: list[list[Line]], recognized: RecognizedPages) -> Scans:
-    """Put recognized lines into the pages."""
+    """Replace the lines of recognised pages in `pages`."""
     sure: dict[int, float] = {}
     signals: set[str] = set()
     for name, items in recognized.items():
@@ -54,7 +54,7 @@ def add_scans(pages: list[list[Line]], recognized: RecognizedPages) -> Scans:
 
 
 def _read_lines(items: Sequence[Sequence[Any]]) -> tuple[list[Line], float]:
-    """Return the lines of a page and the mean confidence in their letters; drop lines that are mostly guessed."""
+    """Return a page's lines and the mean confidence in their letters; drop lines with a score below _MIN_SCORE."""
     rows = [(score, y, size, words) for score, y, size, words in items if score >= _MIN_SCORE and words]
     letters = sum(len(word) for _, _, _, words in rows for word, _, _ in words)
     if not letters:
@@ -73,7 +73,7 @@ def _read_lines(items: Sequence[Sequence[Any]]) -> tuple[list[Line], float]:
 
 
 def _join_rows(lines: Sequence[list[Word]]) -> list[list[Word]]:
-    """Return lines from the top, with adjacent ones joined."""
+    """Join lines at the same height into rows, from top to bottom."""
     rows: list[list[Word]] = []
     for line in lines:
         if rows and rows[-1][0].y - line[0].y < 0.5 * min(rows[-1][0].size, line[0].size):
@@ -84,7 +84,7 @@ def _join_rows(lines: Sequence[list[Word]]) -> list[list[Word]]:
 
 
 def _iter_blocks(lines: list[list[Word]], depth: int) -> Iterator[list[list[Word]]]:
-    """Yield lines from the top in reading order: at a gap between columns, the left column comes first."""
+    """Yield blocks of lines in reading order: of two columns, the left one comes first."""
     gutter = _find_gutter(lines) if depth < 3 else None
     if gutter is None:
         yield lines
@@ -103,7 +103,7 @@ def _iter_blocks(lines: list[list[Word]], depth: int) -> Iterator[list[list[Word
 
 
 def _find_gutter(lines: Sequence[list[Word]]) -> float | None:
-    """Return a position between two columns of full lines that few lines cross, or None."""
+    """Return the x position of a gutter between two text columns that few lines cross, or None."""
     if len(lines) < 2 * _MIN_LINES:
         return None
     left, right = min(line[0].x for line in lines), max(line[-1].end for line in lines)
@@ -121,7 +121,7 @@ def _find_gutter(lines: Sequence[list[Word]]) -> float | None:
 
 
 def _is_column(lines: Sequence[list[Word]]) -> bool:
-    """True if lines fill their width, as lines of text do and those of a table's column don't."""
+    """Return whether lines fill their width, as in a column of text but not of a table."""
     if len(lines) < _MIN_LINES:
         return False
     width = max(line[-1].end for line in lines) - min(line[0].x for line in lines)

@@ -1,6 +1,6 @@
-"""Content side by side on a page: tables row by row, columns of text one after the other.
+"""Side-by-side content of a page: tables row by row, columns of text one after the other.
 
-The grid of a table is that of its ruled lines, if the page draws them.
+A table's grid comes from its ruled lines, if the page draws them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The rules of a table: `xs` and `ys` are the edges of its columns from the left and of its rows from the top."""
+    """The rules of a table: `xs` are its column edges from the left, `ys` its row edges from the top."""
 
     xs: list[float]
     ys: list[float]
@@ -53,16 +53,16 @@ class Grid:
     upright: list[Rule]
 
     def cell(self, x: float, y: float) -> tuple[int, int] | None:
-        """Return the row and column at a position, from 0; None outside."""
+        """Return the row and column at a position, from 0, or None outside."""
         column = sum(edge <= x for edge in self.xs) - 1
         row = sum(edge >= y for edge in self.ys) - 1
         inside = 0 <= column < len(self.xs) - 1 and 0 <= row < len(self.ys) - 1
         return (row, column) if inside else None
 
     def origins(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return for each cell the first cell of the merged cell that it is part of: no rule is drawn between them.
+        """Map each cell to the first cell of its merged cell: cells without a rule between them are merged.
 
-        Empty if the cells aren't rectangles, as the boxes of a form.
+        Empty if a merged cell is not a rectangle, as in forms.
         """
         result: dict[tuple[int, int], tuple[int, int]] = {}
         members: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -87,7 +87,7 @@ class Grid:
 def find_grids(boxes: Iterable[Box], turn: int) -> tuple[list[Grid], list[Rule]]:
     """Return the grids of at least two rows and columns in the `boxes` drawn on a page, and all horizontal rules.
 
-    The page's text is turned by `turn` degrees.
+    Both are empty if a page has too many rules. The page's text is rotated by `turn` degrees.
     """
     level: list[Rule] = []
     upright: list[Rule] = []
@@ -105,7 +105,7 @@ def find_grids(boxes: Iterable[Box], turn: int) -> tuple[list[Grid], list[Rule]]
 
 
 def _make_grid(level: list[Rule], upright: list[Rule]) -> Grid | None:
-    """Return the grid of rules that cross, or None below two rows or columns. Outer edges need not be drawn."""
+    """Return the grid of crossing rules, or None below two rows or columns. Outer edges need not be drawn."""
     ends = [end for rule in level for end in (rule.start, rule.end)]
     sides = [end for rule in upright for end in (rule.start, rule.end)]
     xs = _merge_edges([*(rule.at for rule in upright), min(ends), max(ends)])
@@ -114,7 +114,7 @@ def _make_grid(level: list[Rule], upright: list[Rule]) -> Grid | None:
 
 
 def _merge(rules: Iterable[Rule]) -> list[Rule]:
-    """Merge rules that are on one line and touch."""
+    """Merge collinear rules that touch."""
     result: list[Rule] = []
     for rule in sorted(rules, key=lambda rule: (round(rule.at / _THIN), rule.start)):
         last = result[-1] if result else None
@@ -126,7 +126,7 @@ def _merge(rules: Iterable[Rule]) -> list[Rule]:
 
 
 def _group_crossing(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
-    """Yield sets of horizontal and vertical rules that are connected by crossing each other."""
+    """Yield connected groups of horizontal and vertical rules that cross each other."""
     crossing = [
         {n for n, other in enumerate(level) if other.covers(rule.at) and rule.covers(other.at)} for rule in upright
     ]
@@ -158,7 +158,7 @@ _LEADERS = lazy_regex(r"(?<![.·…\s])\s*+(?:[.·…]\s?+){4,}+\Z")
 _LEADER_END = lazy_regex(r"(?:^|[.·…])[.·…]$")
 _LONGEST = 40
 _PITCH = 3.0
-"""Rows further apart than this many times their size belong to two tables."""
+"""Rows further apart than this, in font sizes, belong to different tables."""
 _MAX_COLUMNS = 40
 _LOOKBACK = 8
 _MAX_HEADS = 4
@@ -169,7 +169,7 @@ Column = tuple[float, float]
 
 @dataclass(slots=True)
 class Cell:
-    """A part of a row: one line, or several below each other."""
+    """A cell of a row: one line, or several below each other."""
 
     lines: list[list[Word]]
     x: float
@@ -199,10 +199,9 @@ class Row:
 def arrange_lines(
     lines: Sequence[list[Word]], grids: Sequence[Grid], level: Sequence[Rule], codes: Sequence[bool]
 ) -> list[Line]:
-    """Return a page's lines with its tables, and columns that were drawn row by row one after the other.
+    """Return a page's lines, with tables recognised and interleaved text columns separated.
 
-    `level` are the horizontal rules of the page, including those of its `grids`; `codes` says for each line
-    whether it is monospaced.
+    `level` has all horizontal rules of the page, including those of its `grids`; `codes` flags monospaced lines.
     """
     pieces: list[list[Word] | Line] = []
     for is_code, group in groupby(zip(lines, codes, strict=True), key=lambda pair: pair[1]):
@@ -226,7 +225,7 @@ def arrange_lines(
 def _insert_table(
     pieces: list[list[Word] | Line], grid: Grid, origins: Mapping[Place, Place], gap: float
 ) -> list[list[Word] | Line]:
-    """Replace the pieces within a grid with one table, at the place of its first line."""
+    """Replace the words within a grid with one table at the position of its first line, if it looks like a table."""
     cells: dict[Place, list[list[Word]]] = {}
     remaining: list[list[Word] | Line] = []
     index = -1
@@ -260,12 +259,12 @@ def _insert_table(
 
 
 def _has_rows(lines: Sequence[list[Word]], gap: float) -> bool:
-    """True if a cell of a grid has rows itself: not all of the table's columns are ruled."""
+    """Return whether a grid cell contains rows: not all columns of the table are ruled."""
     return sum(len(cells_of(words, gap)) > 1 for words in lines) > 1
 
 
 def _split(row: Sequence[list[list[Word]]]) -> list[list[str]]:
-    """Return the lines of a row's cells as texts, in several rows if a cell has numbers below each other."""
+    """Return the cell texts of a row, split into several rows if a cell has numbers below each other."""
     heights = next((c for c in row if len(c) > 1 and all(_is_value(join_words(w, w[0].y)) for w in c)), [])
     edges = [words[0].y - 0.3 * words[0].size for words in heights[:-1]] + [-math.inf]
     parts: list[list[list[list[Word]]]] = [[[] for _ in row] for _ in edges]
@@ -276,7 +275,7 @@ def _split(row: Sequence[list[list[Word]]]) -> list[list[str]]:
 
 
 def _read_unruled(lines: Sequence[list[Word]], gap: float, level: Sequence[Rule]) -> list[Line]:
-    """Return lines with their unruled tables, and columns that were drawn row by row one after the other."""
+    """Return lines with unruled tables recognised and interleaved text columns separated."""
     rows, i = _group_rows(lines, gap), 0
     result: list[Line] = []
     pending: list[Row] = []
@@ -303,7 +302,7 @@ def _to_lines(rows: Sequence[Row]) -> list[Line]:
 
 
 def _group_rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
-    """Group lines into rows: a line drawn back up next to earlier lines is part of their row."""
+    """Group lines into rows; a line drawn to the right of earlier lines joins their row."""
     rows: list[Row] = []
     for words in lines:
         cells = [Cell([cell], min(w.x for w in cell), max(w.end for w in cell)) for cell in cells_of(words, gap)]
@@ -329,7 +328,7 @@ def _group_rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
 
 
 def _is_adjacent(row: Row, cells: Sequence[Cell], y: float, size: float) -> bool:
-    """True if cells are to the right of a row, or continue its last cell."""
+    """Return whether cells are to the right of a row, or continue its last cell."""
     if abs(row.top - y) < 0.3 * size:
         return row.cells[-1].end < cells[0].x
     is_within = row.bottom - 0.3 * size < y < row.top and len(row.cells) > 1
@@ -348,7 +347,7 @@ def _add(row: Row, cells: Sequence[Cell], words: list[Word], y: float) -> None:
 
 
 def _find_run(rows: Sequence[Row], start: int) -> int:
-    """Return the end of the rows that may form a table with the first of them."""
+    """Return the end of the rows from `start` that may form a table."""
     if len(rows[start].cells) < 2:
         return start + 1
     end = start + 1
@@ -364,14 +363,14 @@ def _find_run(rows: Sequence[Row], start: int) -> int:
 
 
 def _is_table(run: Sequence[Row], columns: Sequence[Column]) -> bool:
-    """True if rows are a table: at least two numbers, or three columns of short words."""
+    """Return whether rows are a table: with at least two numbers, or three columns of short texts."""
     if not 1 < len(columns) <= _MAX_COLUMNS:
         return False
     texts = [cell.text for row in run for cell in row.cells]
     numbers = sum(bool(_NUMBER.fullmatch(cell.text)) for row in run for cell in row.cells if cell.x >= columns[1][0])
     leaders = sum(bool(_LEADER_END.search(row.cells[0].lines[-1][-1].text)) for row in run)
     if mean(map(len, texts)) > _LONGEST or (len(columns) == 2 and 2 * leaders > len(run)):
-        return False  # a table of contents leads to its numbers
+        return False  # long texts, or a table of contents with leaders
     if numbers > 1:
         return True
     is_full = len(run) > 2 and len(texts) >= 0.6 * len(run) * len(columns)
@@ -379,11 +378,11 @@ def _is_table(run: Sequence[Row], columns: Sequence[Column]) -> bool:
 
 
 def _header_rows(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> Sequence[Row]:
-    """Return the rows right above the columns of a table: more of its header."""
+    """Return the rows right above a table that belong to its header."""
     count, below = 0, first
     for n, row in enumerate(reversed(rows[-_MAX_HEADS:]), 1):
         is_near = 0 < row.bottom - below.top < _HEAD_PITCH * first.size and row.size < 1.1 * first.size
-        # A caption or a paragraph begins above the labels and continues above the numbers.
+        # A caption or a paragraph spans the labels and the numbers.
         if not is_near or any(len(c.text) > _LONGEST or c.x < columns[0][1] < columns[1][0] < c.end for c in row.cells):
             break
         if row.cells[-1].end > columns[1][0]:
@@ -393,7 +392,7 @@ def _header_rows(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> 
 
 
 def _align(above: Sequence[Row], run: Sequence[Row], columns: Sequence[Column], level: Sequence[Rule]) -> Line:
-    """Return rows as a table, with what is `above`; `level` are the page's rules, which show what a heading spans."""
+    """Return rows as a table with the header rows `above`; `level` rules show which columns a heading spans."""
     grid = [_column_texts(row, columns) for row in run]
     heads = next((i for i, row in enumerate(grid) if any(_is_value(text) for text in row[1:])), 1)
     header: list[list[str]] = [[] for _ in columns]
@@ -412,7 +411,7 @@ def _align(above: Sequence[Row], run: Sequence[Row], columns: Sequence[Column], 
 
 
 def _heading_span(cell: Cell, row: Row, level: Sequence[Rule], width: float) -> Column:
-    """Return the extent of a heading: that of the rule below it, unless it is the whole table's."""
+    """Return the extent of a heading, widened by the rule below it, unless that spans the whole table."""
     for rule in level:
         is_below = row.bottom - row.size < rule.at < row.bottom and rule.start < cell.end and cell.x < rule.end
         if is_below and rule.end - rule.start < 0.9 * width:
@@ -421,7 +420,7 @@ def _heading_span(cell: Cell, row: Row, level: Sequence[Rule], width: float) -> 
 
 
 def _find_columns(run: Sequence[Row]) -> list[Column]:
-    """Return the start and end of each column, by which cells are above each other; narrow cells decide first."""
+    """Return the start and end of each column of overlapping cells; narrow cells are assigned first."""
     columns: list[tuple[float, float, set[int]]] = []
     places = [(cell.end - cell.x, cell.x, cell.end, i) for i, row in enumerate(run) for cell in row.cells]
     for _, x, end, i in sorted(places):
@@ -458,7 +457,7 @@ def _column_texts(row: Row, columns: Sequence[Column]) -> list[str]:
 
 
 def _render(grid: Sequence[Sequence[str]], heads: int, first: Word) -> Line:
-    """Return a table in Markdown, of which `heads` rows are the header, at the position of `first`."""
+    """Return a table in Markdown at the position of `first`; its first `heads` rows are the header."""
     header = [" ".join(dict.fromkeys(filter(None, texts))) for texts in zip(*grid[:heads], strict=True)]
     header = header or [""] * len(grid[0])
     rows = [header, ["---"] * len(header), *grid[heads:]]
@@ -470,7 +469,7 @@ def _is_value(text: str) -> bool:
 
 
 def _is_prose(run: Sequence[Row], columns: Sequence[Column]) -> bool:
-    """True if at least two columns are full lines of words."""
+    """Return whether at least two columns are full lines of words."""
     full = 0
     for x, end in columns:
         cells = [cell for row in run for cell in row.cells if x <= cell.x and cell.end <= end]
@@ -481,7 +480,7 @@ def _is_prose(run: Sequence[Row], columns: Sequence[Column]) -> bool:
 
 
 def _unfold_columns(run: Sequence[Row], columns: Sequence[Column]) -> list[Line]:
-    """Return columns of prose that are side by side, one after the other."""
+    """Return side-by-side columns of prose one after the other."""
     piles: list[list[Line]] = [[] for _ in columns]
     for row in run:
         for cell in row.cells:
@@ -491,5 +490,5 @@ def _unfold_columns(run: Sequence[Row], columns: Sequence[Column]) -> list[Line]
 
 
 def markdown_row(cells: Sequence[str]) -> str:
-    """Return cells, none of them with a line break, as a row of a Markdown table."""
+    """Return cells, which must not have line breaks, as a row of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

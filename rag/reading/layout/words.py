@@ -12,36 +12,36 @@ from statistics import median
 
 from rag.patterns import lazy_regex
 
-# PDF writers map glyphs that two characters share to the radical's code point, which no reader types. NFKC undoes
-# that for the block of the Kangxi radicals; these are those of the supplement that represent whole characters.
+# PDF writers map a glyph shared by a radical and a character to the radical's code point, which no user types. NFKC
+# maps the Kangxi block back to characters; these are the radicals of the supplement that are whole characters.
 _RADICALS = str.maketrans(
     "⺁⺟⺠⺮⼾⻁⻄⻅⻆⻉⻋⻑⻓⻔⻗⻘⻙⻚⻛⻜⻝⻢⻣⻤⻥⻦⻧⻨⻩⻪⻫⻬⻭⻮⻯⻰⻲⻳",
     "厂母民竹户虎西见角贝车長长門雨青韦页风飞食马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙亀龟",
 )
 _SHARED_GLYPH = lazy_regex(r"[\u2f00-\u2fdf\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc]")
 _ENDING = lazy_regex("(?<=ة)(?=[\u0621-\u064a])")
-"""A letter that only ends words: pdfium drops narrow spaces after it."""
+"""The boundary after teh marbuta, which only ends words: pdfium drops narrow spaces there."""
 _RIGHT_TO_LEFT = lazy_regex("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LABEL = lazy_regex(r"[•◦‣▪▫■□●○·⁃–—*-]|[(\[]?\w{1,3}[.)\]]|[$€£¥]|\(")
 """A bullet, a number or a currency sign that is set apart from its text."""
 _TRAIL = lazy_regex(r"[)%]+")
 _POWER = lazy_regex(r"(?:^|[^\d.,])10$|(?<![^\W\d_])[^\W\d_]{1,3}$|[)\]]$")
-"""A base of which a raised number is the exponent; after anything else it refers to a note."""
+"""A base after which a raised number is an exponent; anywhere else it is a note reference."""
 _DENSE_END = lazy_regex(r"[\d\u2e80-\u9fff\uf900-\uffef%)]\Z")
 _DENSE_START = lazy_regex(r"[\d\u2e80-\u9fff\uf900-\uffef$€£¥(-]")
 _GAP = 1.1
-"""A gap of this many times the font size ends a cell; between numbers or Chinese words a smaller one does."""
+"""A wider gap, in font sizes, ends a cell; between numbers or Chinese words, _CLOSE is the limit."""
 _CLOSE = 0.5
 RAISED_SHARE = 0.2
-"""A word is raised if it is this share of its size above its line."""
+"""A word is raised if it is higher above its line than this share of its size."""
 _WIDEST_CODE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page, or the Markdown of a table: its start, and the size of most of it.
+    """A line of a page, or the Markdown of a table, with its start and main font size.
 
-    Positions are measured along and across the direction of writing, so that turned pages read as others do.
+    Positions are measured along and across the writing direction, so that rotated pages work like others.
     """
 
     text: str
@@ -65,12 +65,12 @@ class Word:
     start: int = 0
 
     def gap(self, before: Word) -> float:
-        """Return the space between two words, in either direction of writing; negative if they overlap."""
+        """Return the space between two words, in either writing direction; negative if they overlap."""
         return max(self.x - before.end, before.x - self.end)
 
 
 def rotate(x: float, y: float, degrees: int) -> tuple[float, float]:
-    """Return a position along and across the direction of text that is turned by so many degrees."""
+    """Return a position along and across the writing direction of text rotated by `degrees`."""
     if not degrees:
         return x, y
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
@@ -78,13 +78,13 @@ def rotate(x: float, y: float, degrees: int) -> tuple[float, float]:
 
 
 def append_raised(before: str, number: str) -> str:
-    """Append a raised number to `before`: as a power, or as the mark of a note."""
+    """Append a raised number to `before` as an exponent or a note reference."""
     is_power = _POWER.search(before) or not number.isdigit()
     return f"{before}^{number}" if is_power else f"{before}[^{number}]"
 
 
 def usual_gap(lines: Iterable[Sequence[Word]]) -> float:
-    """Return the space between the words of a page's text, as a share of their size."""
+    """Return the median space between words, as a share of their size; 0.3 for short texts."""
     gaps = [
         word.gap(before) / max(word.size, 1)
         for words in lines
@@ -96,7 +96,7 @@ def usual_gap(lines: Iterable[Sequence[Word]]) -> float:
 
 
 def cells_of(words: Sequence[Word], gap: float = 0.3) -> list[list[Word]]:
-    """Split a line's words, where the space is much wider than the usual `gap`, from left to right."""
+    """Split a line into cells at spaces much wider than the usual `gap`, from left to right unless it has RTL text."""
     widest = max(_GAP, 2.5 * gap)
     cells: list[list[Word]] = []
     for word in words:
@@ -109,7 +109,7 @@ def cells_of(words: Sequence[Word], gap: float = 0.3) -> list[list[Word]]:
 
 
 def _is_apart(cell: Sequence[Word], word: Word, widest: float) -> bool:
-    """True if a word does not belong to the cell before it."""
+    """Return whether a word starts a new cell."""
     before, size = cell[-1], max(cell[-1].size, word.size)
     is_label = len(cell) == 1 and _LABEL.fullmatch(before.text)
     if is_label or _TRAIL.fullmatch(word.text):
@@ -119,7 +119,7 @@ def _is_apart(cell: Sequence[Word], word: Word, widest: float) -> bool:
 
 
 def code_of(lines: Sequence[Sequence[Word]]) -> list[Line]:
-    """Return monospaced lines with the spaces between and before their words."""
+    """Return monospaced lines with their indentation and inner spaces."""
     margin = min(word.x for words in lines for word in words)
     result = []
     for words in lines:
@@ -132,7 +132,7 @@ def code_of(lines: Sequence[Sequence[Word]]) -> list[Line]:
 
 
 def line_of(words: Sequence[Word]) -> Line:
-    """Return the line that words form."""
+    """Build a line from its words."""
     sizes: Counter[float] = Counter()
     for word in words:
         sizes[round(word.size, 1)] += len(word.text)
