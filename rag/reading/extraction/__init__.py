@@ -1,4 +1,4 @@
-"""The main text of a page's HTML: visible parts, split into blocks, each judged, the best set written as Markdown.
+"""Main text extraction from HTML: split the visible page into blocks, score them, write the best set as Markdown.
 
-All steps work on one lxml tree. Other packages enter through `rag.reading.extract`.
+All steps work on one lxml tree. The entry point for other packages is `rag.reading.extract`.
 """

@@ -1,7 +1,7 @@
-"""Clean text: no control or invisible characters, composed accents, tidy blank lines.
+"""Text cleaning: removal of invisible characters, composition of accents, normalisation of line ends and blank lines.
 
-What a reader cannot see must not reach a model, and offsets into the text must mean the same everywhere.
-Markdown sources keep the words of links, but not their targets.
+Text that a reader cannot see must not reach a model, and offsets into the text must mean the same everywhere.
+Markdown links keep their text, but not their targets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INVISIBLE = lazy_regex(
 # Joiners shape Persian and Indic words; next to an ASCII letter or a space they only hide text.
 _STRAY_JOINER = lazy_regex(r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])")
 _SPACES = lazy_regex(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-# Only before a combining mark: NFC would also replace whole ideographs with look-alikes.
+# Only letters with combining marks: NFC would also replace whole ideographs with look-alikes.
 _DECOMPOSED = lazy_regex(r".[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a]+")
 _TRAILING = lazy_regex(r"(?<![ \t])[ \t]++$", re.MULTILINE)
 _BLANK_LINES = lazy_regex(r"\n{3,}")
@@ -47,13 +47,13 @@ def clean_text(text: str) -> str:
 
 
 def clean_line(text: str, limit: int = 300) -> str:
-    """Return `text` as one line of at most `limit` characters, for titles and names."""
+    """Return `text` as one line of up to `limit` characters, for titles and names."""
     line = " ".join(clean_text(text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def strip_link_targets(text: str) -> str:
-    """Replace links and images outside code with their words; remove comments and link definitions."""
+    """Replace links and images outside code with their text; remove comments and link definitions."""
     pieces = _CODE.split(text)
     # Each code span adds two groups: itself and its fence.
     prose, code = pieces[::3], pieces[1::3]

@@ -1,12 +1,12 @@
-"""Features of each block (itself, its template, its surroundings, its names, its page), and the classifier of blocks.
+"""Features of blocks (of their text, template, surroundings, names and page), and the classifier that uses them.
 
-All features are general: none depends on a site, and lengths count words (two Chinese characters as one).
-`NAMES` and the rows of `describe` have the same order; the fitted model refers to columns by position.
-Overlap with another text is measured by runs of three words. Words are signals, too: prices, dates, sentences, and
-the phrases of menus and calls to action that are the same everywhere.
+No feature depends on a site, and lengths count words (two Chinese characters as one). `NAMES` and the rows of
+`describe` have the same order, because the fitted model refers to columns by position. Overlap with another text is
+measured in word trigrams. Wording counts too: prices, dates, sentence ends, and the stock phrases of menus and calls
+to action.
 
-The classifier is a sum of small decision trees, turned into a probability: gradient boosting (Friedman 2001,
-https://doi.org/10.1214/aos/1013203451), fitted by `python -m benchmarks.extraction_fit` and stored as text next to this
+The classifier is a sum of small decision trees, mapped to a probability: gradient boosting (Friedman 2001,
+https://doi.org/10.1214/aos/1013203451), fitted by `python -m benchmarks.extraction_fit` and stored as JSON next to this
 module.
 """
 
@@ -80,7 +80,7 @@ _WITHOUT_SPACES = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHORT = 300
 
 WEIGHTS = Path(__file__).with_name("weights.json")
-# A leaf is its value; a fork is (column, threshold, branch up to it, branch above it).
+# A leaf is its value, an inner node (column, threshold, branch up to it, branch above it).
 Node = float | tuple[int, float, "Node", "Node"]
 
 
@@ -109,7 +109,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class Measures:
-    """Sums over a page, to compare its blocks with."""
+    """Sums over a page that the features of its blocks are relative to."""
 
     sizes: list[int]
     words: list[list[str]]
@@ -122,7 +122,7 @@ class Measures:
 
 
 def describe(blocks: Sequence[Block], main: str, facts: Facts) -> tuple[list[list[float]], list[int]]:
-    """Return a row of NAMES and a weight in words for each block; `main` is a first guess at the main text."""
+    """Return a row of NAMES and a length in words for each block; `main` is a first guess at the main text."""
     measures = _measure(blocks, main, facts)
     page = _page_row(blocks, measures)
     in_title, descriptions = set(words_of(facts.title)), Trigrams(facts.descriptions)
@@ -184,7 +184,7 @@ def _own_row(block: Block, size: int) -> list[float]:
 
 
 def _section_rows(blocks: Sequence[Block], main_shares: Sequence[float]) -> list[tuple[float, float, float, float]]:
-    """Return the values of _SECTION for each block: of its heading, and whether that opens boilerplate."""
+    """Return the values of _SECTION for each block: about its heading, and whether that opens boilerplate."""
     rows, last, level, top_level, is_boilerplate = [], -1, 0, 9, 0.0
     for i, block in enumerate(blocks):
         if rank := HEADINGS.get(block.place.node.tag):
@@ -197,7 +197,7 @@ def _section_rows(blocks: Sequence[Block], main_shares: Sequence[float]) -> list
 
 
 def _group_rows(block: Block, measures: Measures) -> list[float]:
-    """Return the values of _SHAPE, the ancestors, the smallest large part, and the largest below half the page."""
+    """Return the values of _SHAPE, of ancestors, of the smallest large one, and of the largest up to half the page."""
     shape = measures.of_shape[block.place.shape]
     _, links, main_share, _, share = shape.shares(measures.total)
     row = [math.log1p(shape.blocks), shape.words / shape.blocks, links, main_share, share]
@@ -257,7 +257,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Trigrams:
-    """A text in which shorter texts are looked up."""
+    """The word trigrams of a text, in which shorter texts are looked up."""
 
     def __init__(self, text: str) -> None:
         words = words_of(text)
@@ -266,10 +266,10 @@ class Trigrams:
         self._lines = {" ".join(words_of(cell)) for line in text.split("\n") for cell in (line, *line.split("|"))}
 
     def share(self, words: Sequence[str], text: str) -> float:
-        """Return the share of `words` (those of `text`) that are in this text in the same order, from 0 to 1.
+        """Return the share (0 to 1) of the trigrams of `words`, those of `text`, that occur in this text.
 
-        One or two words count in full only if they are a whole line or table cell, since menus repeat
-        words of the text; without spaces between words, as in Chinese, a long run counts anywhere.
+        One or two words count in full only if they are a whole line or table cell, since menus repeat words of the
+        text; a long run without spaces, as in Chinese, counts anywhere.
         """
         flat = " ".join(words)
         if not flat or flat in self._lines:
@@ -283,7 +283,7 @@ class Trigrams:
 
 
 def _count_words(text: str, words: int) -> int:
-    """Return the length of `text` in words, given `words` separated by spaces; two ideographs make one."""
+    """Return the length of `text` in words: `words` tokens, plus one for every two characters without spaces."""
     return words if text.isascii() else words + len(_WITHOUT_SPACES.findall(text)) // 2
 
 
@@ -292,7 +292,7 @@ def _ends_sentence(text: str) -> bool:
 
 
 class Forest:
-    """Decision trees over the columns of `rag.reading.extraction.features.NAMES`."""
+    """An ensemble of gradient-boosted decision trees over the columns NAMES."""
 
     def __init__(self, start: float, trees: Sequence[Node]) -> None:
         self.start = start
@@ -300,12 +300,12 @@ class Forest:
         self._score = _compile(start, self.trees)
 
     def probability(self, row: Sequence[float]) -> float:
-        """Return how likely a block with these features belongs to the main text, from 0 to 1."""
+        """Return the probability that a block with these features belongs to the main text."""
         return 1.0 / (1.0 + math.exp(-self._score(row)))
 
 
 def _compile(start: float, trees: Sequence[Node]) -> Callable[[Sequence[float]], float]:
-    """Compile the sum of the trees: a page has hundreds of blocks, and walking tuples takes twice the time."""
+    """Compile the sum of the trees: a page has hundreds of blocks, and walking tuples takes twice as long."""
     lines = ["def score(row):", f"    total = {float(start)!r}", *(f"    total += {_express(tree)}" for tree in trees)]
     namespace: dict[str, Callable[[Sequence[float]], float]] = {}
     exec("\n".join([*lines, "    return total"]), namespace)  # only numbers, see `_parse_node`
@@ -322,7 +322,7 @@ def _express(node: Node) -> str:
 
 @cache
 def load_forest() -> Forest:
-    """Load the forest that is part of the program. Raises ValueError if it was fitted to other features."""
+    """Load the bundled forest. Raises ValueError if it was fitted to other features."""
     weights = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     if weights["names"] != list(NAMES):
         raise ValueError("weights.json was fitted to other features: run python -m benchmarks.extraction_fit")

@@ -1,7 +1,7 @@
-"""Formulas as LaTeX, each once and within its sentence.
+"""Formulas as LaTeX, each written once and within its sentence.
 
-A page has a formula several times: drawn, as MathML for screen readers, as source in an annotation, as the
-alternative text of an image. The source is used if there is one; MathML without it is converted to LaTeX.
+A page may have a formula several times: rendered, as MathML for screen readers, as source in an annotation, as the
+alternative text of an image. The source is preferred; MathML without one is converted to LaTeX.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OPEN_END = lazy_regex(r"\\[A-Za-z]+$|[_^]\w$")
 
 
 def latex(node: Any, depth: int = 0) -> str:
-    """Return the LaTeX of an element; its plain text if it is nested too deeply."""
+    """Convert a MathML element to LaTeX, or to plain text if it is nested too deeply."""
     if not isinstance(node.tag, str) or depth > _MAX_DEPTH:
         return "" if not isinstance(node.tag, str) else _normalize(node.text_content())
     name = node.tag.rpartition(":")[2]
@@ -51,7 +51,7 @@ def latex(node: Any, depth: int = 0) -> str:
 
 
 def _normalize(text: str) -> str:
-    """Return a token as it is typed: italic and bold letters of mathematics become plain ones."""
+    """Normalise a token: mathematical italic and bold letters become plain ones."""
     plain = _INVISIBLE.sub("", " ".join(text.split())).replace("−", "-")
     return "".join(unicodedata.normalize("NFKC", sign) if sign >= _FIRST_STYLED else sign for sign in plain)
 
@@ -85,7 +85,7 @@ def _brace(text: str) -> str:
 
 
 def _brace_base(text: str) -> str:
-    """Wrap the base of a power or an index in braces if only its last sign would carry it otherwise."""
+    """Wrap the base of a power or an index in braces, without which LaTeX would only raise its last character."""
     is_single = len(text) <= 1 or text.isalnum() or re.fullmatch(r"\\[A-Za-z]+(?:\{[^{}]*\})?|\(.*\)|\|.*\|", text)
     return text if is_single or _LIMITS.fullmatch(text) else f"{{{text}}}"
 
@@ -102,7 +102,7 @@ def _format_under(parts: Sequence[str]) -> str:
     return f"{parts[0]}_{_brace(parts[1])}" if _LIMITS.match(parts[0]) else rf"\underset{{{parts[1]}}}{{{parts[0]}}}"
 
 
-# By element: the least number of its parts, and their format.
+# By element: the minimum number of children, and a function that formats them.
 _LAYOUTS: Final[dict[str, tuple[int, Callable[[Sequence[str]], str]]]] = {
     "mfrac": (2, lambda parts: rf"\frac{{{parts[0]}}}{{{parts[1]}}}"),
     "msqrt": (0, lambda parts: rf"\sqrt{{{_join(parts)}}}"),
@@ -127,7 +127,7 @@ def _join(parts: Sequence[str]) -> str:
     return result
 
 
-# Outermost first: an element within a formula is gone when its turn comes.
+# XPath returns the outermost element first, so elements within a formula are detached when their turn comes.
 _FORMULAS: Final = (
     "//*[contains(@class,'MathJax') or contains(@class,'katex') or contains(@class,'mwe-math-element')]"
     "|//mjx-container|//math-renderer|//script[starts-with(@type,'math/')]|//math|//*[name()='m:math']"
@@ -148,7 +148,7 @@ _CHARACTER = lazy_regex(r"\bmjx-c([0-9A-F]{2,5})\b")
 
 
 def write_formulas(tree: Any) -> None:
-    """Replace each formula of `tree`, which still has its scripts, with its LaTeX."""
+    """Replace each formula of `tree`, which must still have its scripts, with its LaTeX."""
     for node in tree.xpath(_FORMULAS):
         if not _is_attached(node, tree) or not (kind := _find_kind(node)) or is_closed(node):
             continue
@@ -158,12 +158,12 @@ def write_formulas(tree: Any) -> None:
 
 
 def _is_attached(node: Any, tree: Any) -> bool:
-    """True if an element is still part of the tree; one within a replaced formula is not."""
+    """Return whether an element is still part of the tree; one within a replaced formula is not."""
     return bool(node.getparent() is not None and node.getroottree().getroot() is tree.getroottree().getroot())
 
 
 def _find_kind(node: Any) -> str:
-    """Return the form that a formula is in, or "" if the element is none."""
+    """Return a formula's kind (a key of _SOURCES, or "drawn" if it has a source elsewhere), or "" if it is none."""
     tag, names = node.tag, node.get("class") or ""
     if tag in ("math", "m:math"):
         return "mathml"
@@ -183,12 +183,12 @@ def _find_kind(node: Any) -> str:
 
 
 def _is_formula(node: Any) -> bool:
-    """True if an element with a formula's class is one formula, and not the text around several."""
+    """Return whether an element with a formula's class is a single formula, not the text around several."""
     return len(node.xpath(_MATHML)) < 2 and node.find(".//p") is None and node.tag not in ("body", "main", "article")
 
 
 def _has_source_after(node: Any) -> bool:
-    """True if MathJax's script with the source follows its output."""
+    """Return whether MathJax's script with the source follows its output."""
     following = node.getnext()
     while following is not None and _MATHJAX_CLASS.search(following.get("class") or ""):
         following = following.getnext()
@@ -214,7 +214,7 @@ def _read_mathml(node: Any) -> str:
 
 
 def _read_container(node: Any) -> str:
-    """Return the source of a formula's element: its attribute, MathML, alternative text, or its characters."""
+    """Return a formula's source from its attribute, MathML, alternative text or characters, in this order."""
     attribute = next((element.get("data-latex") for element in node.iter() if element.get("data-latex")), "")
     if source := attribute or _read_mathml(node):
         return source
@@ -255,7 +255,7 @@ def _tidy(source: str) -> str:
 
 
 def _replace(node: Any, source: str) -> None:
-    """Replace an element with a formula, as part of the text around it."""
+    """Replace an element with the `source` of a formula, as part of the text around it."""
     span = node.makeelement("span")
     span.text, span.tail = source, node.tail
     node.tail = None

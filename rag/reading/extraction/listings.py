@@ -1,6 +1,6 @@
-"""Code listings as they are copied: whole lines with indentation, without line numbers and buttons.
+"""Code listings as plain text: whole lines with indentation, without line numbers and buttons.
 
-Each becomes one `pre` with only its text, whatever markup a highlighter added.
+Each becomes one `pre`, whatever markup a highlighter added.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LISTINGS: Final = "//*[contains(@style,'white-space')][not(self::pre)]|//code[b
 
 
 def write_listings(tree: Any) -> None:
-    """Make each code listing in `tree` one `pre` of plain text."""
+    """Replace each code listing in `tree` with one `pre` of plain text."""
     for table in dict.fromkeys(
         outer for cell in tree.xpath(_CODE_CELLS) for outer in islice(cell.iterancestors("table"), 1)
     ):
@@ -65,14 +65,14 @@ def write_listings(tree: Any) -> None:
 
 
 def _continues(previous: Any, pre: Any) -> bool:
-    """True if a `pre` of one line of code continues the one before it."""
+    """Return whether a one-line `pre` continues the one before it."""
     is_alike = previous.tag == "pre" and previous.get("class") == pre.get("class") and pre.get("class")
     return bool(is_alike and "\n" not in pre.text.strip("\n") and not (previous.tail or "").strip())
 
 
 @dataclass(slots=True)
 class _Code:
-    """The text of a listing while it is collected; `lines` are the elements that are one line each."""
+    """A builder of a listing's text; `lines` has the elements that are one line each."""
 
     lines: frozenset[Any]
     pieces: list[str] = field(default_factory=list)
@@ -119,9 +119,9 @@ def _collect(node: Any, code: _Code) -> None:
 
 
 def _find_lines(node: Any) -> frozenset[Any]:
-    """Return the elements that only a stylesheet draws as lines: siblings of one kind, without any line end."""
+    """Return the elements that only a style sheet draws as lines: siblings of one kind, without line breaks."""
     if "\n" in node.text_content().strip() or node.find(".//br") is not None:
-        # The text has its line ends already.
+        # The text already has line breaks.
         return frozenset()
     box = node
     while len(box) == 1 and not (box.text or "").strip():
@@ -136,7 +136,7 @@ def _is_line(node: Any, lines: frozenset[Any]) -> bool:
 
 
 def _is_number(node: Any) -> bool:
-    """True if an element is a line number, by its name and text."""
+    """Return whether an element is a line number, by its name and text."""
     return _has_number_name(node) and all(map(str.isdigit, node.text_content().split()))
 
 
@@ -150,7 +150,7 @@ def _has_number_name(node: Any) -> bool:
 
 
 def _unwrap(table: Any) -> None:
-    """Replace a table that puts numbers next to the lines of a listing with that listing."""
+    """Replace a table of line numbers and code with a `pre` of the code."""
     rows = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
     rows = [cells for cells in rows if cells]
     if any(len(cells) < 2 or not all(map(_is_number_cell, cells[:-1])) for cells in rows):
@@ -179,7 +179,7 @@ def _is_code_cell(cell: Any) -> bool:
 
 
 def _is_listing(node: Any) -> bool:
-    """True if an element other than a `pre` is drawn as one."""
+    """Return whether an element other than a `pre` is drawn as one."""
     if node.tag == "code" and node.find("br") is not None:
         return bool(node.getparent().text_content().strip() == node.text_content().strip())
     style = declarations(node)
@@ -191,7 +191,7 @@ def _is_listing(node: Any) -> bool:
 
 
 def _drop_controls(pre: Any) -> None:
-    """Remove the controls around a listing: buttons, and numbers in separate elements."""
+    """Remove the buttons and separate line numbers around a listing."""
     size = len(pre.text_content())
     for box in islice(pre.iterancestors(), _MAX_WRAPPERS):
         if box.tag in ("body", "main", "article") or _is_longer_than(box, size + _MAX_EXTRA + size // 2):
@@ -201,7 +201,7 @@ def _drop_controls(pre: Any) -> None:
             if is_control and node is not pre and pre not in node.iterdescendants():
                 node.drop_tree()
         if not "".join(box.xpath(".//text()[not(ancestor::pre)]")).strip():
-            box.attrib.pop("class", None)  # a box with a toolbar's class would pass for controls
+            box.attrib.pop("class", None)  # a toolbar's class would make the code look like controls
 
 
 def _is_longer_than(node: Any, limit: int) -> bool:

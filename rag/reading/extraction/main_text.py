@@ -1,12 +1,11 @@
-"""The main text of a page: its blocks, trafilatura's opinion of them, the fitted classifier, the best set.
+"""Main text selection: the set of a page's blocks with the best expected score.
 
-Trafilatura reads articles well and the rest of the web poorly, so its fast mode gives a first opinion, which is one
-of the features by which each block is judged.
-The set with the best expected score is selected; then tables are made whole, and text gets the heading above it.
+Trafilatura extracts articles well and the rest of the web poorly, so the result of its fast mode is only one of the
+features by which the classifier scores each block. Once the best set is selected, tables are completed or dropped, and
+text gets the heading above it.
 
-Content that a page has only as structured data, because scripts draw it or it is collapsed, is used only for types
-whose data is the page's main content, and only if the visible text lacks it: a product's description and price, the
-answers of an FAQ, a recipe, the body of an article.
+Content that is only in structured data, because scripts draw it or it is collapsed, is added if the visible text lacks
+it and its type is the page's main content: a product's description and price, FAQ answers, a recipe, an article body.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MIN_WORDS = 4
 
 
 def find_unseen_passages(facts: Facts, visible: str) -> list[str]:
-    """Return Markdown of structured content that `visible`, all visible text of the page, lacks; each once."""
+    """Return unique Markdown passages of structured content that is missing from `visible`, the page's visible text."""
     existing, passages = Trigrams(visible), list[str]()
     for passage in _iter_passages(facts, visible):
         words = words_of(passage)
@@ -43,7 +42,7 @@ def _iter_passages(facts: Facts, visible: str) -> Iterator[str]:
     seen: set[str] = set()
     for thing in facts.things:
         for kind in kinds_of(thing):
-            # Other products are only related, but all questions count.
+            # Further products are only related ones, but all questions count.
             if kind in _READERS and (kind == "Question" or kind not in seen):
                 seen.add(kind)
                 yield from _READERS[kind](thing)
@@ -101,7 +100,7 @@ _SHORT_PAGE = 80
 _MAX_BLOCKS = 12_000
 _BOILERPLATE = sum(1 << LANDMARKS.index(name) for name in ("nav", "footer", "aside", "form"))
 _NOISE = sum(1 << ROLES.index(name) for name in ("consent", "promotion", "social"))
-# The page may be read strictly or generously: all thresholds are equally likely.
+# A uniform prior: the true main text may be strict or generous.
 _THRESHOLDS = tuple((i + 0.5) / 25 for i in range(25))
 _MAJORITY = 0.5
 _MAX_HEADING = 200
@@ -149,7 +148,7 @@ def judge_blocks(body: Any, blocks: Sequence[Block], facts: Facts, forest: Fores
 
 
 def extract_with_trafilatura(body: Any) -> str:
-    """Return trafilatura's text of a copy of `body`, without emphasis, at which it would split words."""
+    """Return trafilatura's text of a copy of `body` without emphasis tags, at which it would split words."""
     import trafilatura
     from lxml import etree
     from lxml.html import Element
@@ -161,18 +160,18 @@ def extract_with_trafilatura(body: Any) -> str:
 
 
 def _drop_boilerplate(blocks: Sequence[Block]) -> list[Block]:
-    """Return all blocks but menus, forms, footers and the like; all of them if nothing remains."""
+    """Return the blocks outside menus, forms, footers and the like, or all blocks if none are left."""
     remaining = [block for block in blocks if not (block.place.landmarks & _BOILERPLATE or block.place.roles & _NOISE)]
     return remaining or list(blocks)
 
 
 def choose(chances: Sequence[float], sizes: Sequence[int]) -> list[bool]:
-    """Select the set of blocks with the highest expected F1 over words; return for each block whether it is in.
+    """Select the set of blocks with the highest expected F1 over words; return a flag for each block.
 
-    Doubtful blocks belong together: all of a page's comments are main text, or none. So the truth is assumed to be the
-    set of blocks above a threshold drawn uniformly from 0 to 1, and not to be drawn block by block, which selects too
-    much if doubtful text is longer than certain text. The best set has the likeliest blocks (Lewis, SIGIR 1995), so it
-    is enough to try each length of that ranking.
+    Doubtful blocks are correlated: all of a page's comments are main text, or none. So the true set is modelled as all
+    blocks above a threshold drawn uniformly from 0 to 1. Independent blocks would select too much if doubtful text is
+    longer than certain text. The best set has the likeliest blocks (Lewis, SIGIR 1995), so it is enough to try each
+    prefix of the ranking.
     """
     order = sorted(range(len(chances)), key=lambda i: -chances[i])
     negated = [-chances[i] for i in order]
@@ -186,7 +185,7 @@ def choose(chances: Sequence[float], sizes: Sequence[int]) -> list[bool]:
 def round_off(
     blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int], chances: Sequence[float]
 ) -> list[bool]:
-    """Make tables whole, or drop them, by majority, and add the headings of selected text."""
+    """Complete or drop each table by majority, and add the headings and panel names of selected text."""
     result = _complete_tables(blocks, selected, sizes)
     for i in reversed(range(len(blocks))):
         if not result[i] and chances[i] >= _MIN_CHANCE and _is_heading(blocks[i]):
@@ -197,9 +196,9 @@ def round_off(
 
 
 def drop_teasers(blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int]) -> list[bool]:
-    """Drop paragraphs that are only a link: within the text of an article they lead away from it.
+    """Drop paragraphs that are only a link: within an article, they point to other pages.
 
-    If they are more than a small part of the selection, the page consists of them, and all remain.
+    If they are more than a small part of the selection, the page is a list of links, and all are kept.
     """
     remaining = [is_taken and not _is_teaser(block) for block, is_taken in zip(blocks, selected, strict=True)]
     total, size = (sum(compress(sizes, flags)) for flags in (selected, remaining))
@@ -225,12 +224,12 @@ def _complete_tables(blocks: Sequence[Block], selected: Sequence[bool], sizes: S
 
 
 def _is_heading(block: Block) -> bool:
-    """True if it heads a section; the page's title is judged by its own probability."""
+    """Return whether a block heads a section; the page's title is judged by its own probability."""
     return HEADINGS.get(block.place.node.tag, 1) > 1 and len(block.text) <= _MAX_HEADING
 
 
 def _leads_to_text(i: int, blocks: Sequence[Block], selected: Sequence[bool]) -> bool:
-    """True if selected text follows closely in the section that block i, a heading, opens."""
+    """Return whether selected text closely follows block i, a heading, within its section."""
     level = HEADINGS[blocks[i].place.node.tag]
     for j in range(i + 1, min(len(blocks), i + 1 + _LOOKAHEAD)):
         rank = HEADINGS.get(blocks[j].place.node.tag, 9)

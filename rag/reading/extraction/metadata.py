@@ -1,6 +1,6 @@
-"""Metadata of a page: title, site, language, canonical address, authors and dates.
+"""Page metadata: title, site, language, canonical URL, authors and dates.
 
-Most of it is in structured data: schema.org in JSON-LD and microdata, and the meta elements.
+Most of it comes from structured data: schema.org in JSON-LD and microdata, and meta elements.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Facts:
 
     @property
     def descriptions(self) -> str:
-        """All descriptions of the page or of a thing on it, line by line."""
+        """All descriptions of the page and the things on it, one per line."""
         page_texts = [self.meta[name] for name in _META_DESCRIPTIONS if name in self.meta]
         thing_texts = (thing[name] for thing in self.things for name in _DESCRIBING if isinstance(thing.get(name), str))
         return "\n".join([*page_texts, *(strip_tags(text) for text in thing_texts)])
@@ -100,7 +100,7 @@ def kinds_of(thing: Thing) -> list[str]:
 
 
 def strip_tags(text: str) -> str:
-    """Remove markup, which many sites leave in their descriptions, from a text."""
+    """Remove the markup that many sites leave in their descriptions."""
     from html import unescape
 
     from bs4 import BeautifulSoup
@@ -119,7 +119,7 @@ def _join_words(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return the words of a value: a text, a number, a named thing, or the first of a list of them."""
+    """Return a value as plain text: a string, a number, the name of a thing, or the first of a list of them."""
     if isinstance(value, list):
         return next(filter(None, map(text_of, value)), "")
     if isinstance(value, dict):
@@ -200,7 +200,7 @@ _MAX_TEXT = 200
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Metadata of a page; empty if the page has none. `canonical` is on the page's own host."""
+    """Metadata of a page; missing values are empty. `canonical` is on the page's own host."""
 
     title: str = ""
     site: str = ""
@@ -209,7 +209,7 @@ class Head:
 
 
 def read_head(tree: Any, facts: Facts, url: str) -> Head:
-    """Read titles, names and links from an lxml tree and its `facts`."""
+    """Read the title, site, language and canonical URL from an lxml tree and its `facts`."""
     meta = facts.meta
     site = meta.get("og:site_name") or meta.get("application-name") or _find_site(facts)
     language = _LANGUAGE.match(tree.get("lang") or tree.get("xml:lang") or meta.get("og:locale") or "")
@@ -228,7 +228,7 @@ def site_of(url: str) -> str:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of an address or file name without its extension, as a title of last resort."""
+    """Return the last part of a URL or file name without its extension, as a title of last resort."""
     path = split_url(url).path if "://" in url else url
     name = unquote(path.rstrip("/").replace("\\", "/").rpartition("/")[2])
     stem = _ENDING.sub("", name.removesuffix(".gz"))
@@ -236,7 +236,7 @@ def name_of(url: str) -> str:
 
 
 def shorten_title(title: str, heading: str) -> str:
-    """Cut `title` at the separator before which it equals the page's first heading."""
+    """Cut `title` at a separator if the part before it equals the page's first heading."""
     for mark in _SEPARATORS.finditer(title):
         if _fold(title[: mark.start()]) == _fold(heading) != "":
             return title[: mark.start()].strip()
@@ -244,7 +244,7 @@ def shorten_title(title: str, heading: str) -> str:
 
 
 def language_of(declared: str, text: str) -> str:
-    """Return the declared language, unless the script of the text contradicts it, as templates often do."""
+    """Return the declared language, unless the text contradicts it: templates often declare a wrong one."""
     detected = detect_language(text)
     if not declared or (detected == "zh" and declared in ("en", "fr", "de", "es")):
         return detected
@@ -294,7 +294,7 @@ def _resolve_on_host(href: str, url: str) -> str:
 def iso_date(text: str) -> str:
     """Return the first date near the start of `text` as `2024-03-05`, with its time and offset if given; else "".
 
-    Ignores numbers whose order differs between countries (03/05/2024).
+    Ignores numbers whose order depends on the country (03/05/2024).
     """
     text = text.strip()[:_MAX_TEXT]
     if match := _ISO.search(text):
@@ -392,7 +392,7 @@ def find_author(facts: Facts, tree: Any) -> str:
 
 
 def find_dates(facts: Facts, tree: Any) -> tuple[str, str]:
-    """Return the dates of publication and last change, each ISO 8601 or ""; from metadata only if `tree` is None."""
+    """Return the dates of publication and modification, ISO 8601 or ""; only from metadata if `tree` is None."""
     published = _find_metadata_date(facts, ("datePublished", "dateCreated", "uploadDate", "datePosted"), _PUBLISHED)
     modified = _find_metadata_date(facts, ("dateModified",), _MODIFIED)
     if (published and modified) or tree is None:
@@ -422,7 +422,7 @@ def _join_names(value: Any) -> str:
 
 
 def _clean_name(text: str) -> str:
-    """Return `text` if it can be a name: not a profile's address or a whole sentence."""
+    """Return `text` without "By" if it can be a name; "" for URLs, handles and whole sentences."""
     name = clean_line(text, 1000).removeprefix("By ").removeprefix("by ").strip(" ,|·")
     return "" if len(name) > _MAX_NAME or "://" in name or name.startswith("@") else name
 

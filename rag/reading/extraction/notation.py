@@ -1,7 +1,7 @@
 """Meaning that only markup conveys, written into the text: powers, notes, check boxes, abbreviations, icons.
 
-Works on an lxml tree without its hidden parts, before that is split into blocks. Readings of ruby text are dropped:
-they would split the words that people search for.
+Works on an lxml tree without hidden parts, before it is split into blocks. Ruby readings are dropped, because they
+would split the words that users search for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STRIKES: Final = (
     "//*[@role='deletion' or contains(@style,'line-through') or contains(@class,'line-through')"
     " or contains(@class,'strike')]"
 )
-# Names in the style sheets that many sites share.
+# Class names of widely used style sheets.
 _STRIKE_CLASSES: Final = frozenset(
     "line-through text-decoration-line-through text-line-through strikethrough strike-through strike".split()
 )
@@ -75,7 +75,7 @@ _MAX_LABEL = 80
 
 
 def mark_struck(tree: Any) -> None:
-    """Wrap what a style or a class strikes out in an `s`; `tree` still has its style sheets."""
+    """Wrap text that a style or a class strikes out in an `s`; `tree` must still have its style sheets."""
     for node in tree.xpath(_STRIKES):
         style = declarations(node)
         lines = style.get("text-decoration", "") + style.get("text-decoration-line", "")
@@ -103,7 +103,7 @@ def _strike(node: Any) -> None:
 
 
 def write_notation(tree: Any, source: str) -> None:
-    """Write the meaning of inline markup into `tree`; `source` is the HTML that it was made from."""
+    """Write the meaning of inline markup into `tree`; `source` is the HTML that it was parsed from."""
     for ruby in tree.xpath("//ruby"):
         _replace(ruby, _base_text(ruby))
     for link in tree.xpath(_NOTE_LINKS):
@@ -142,7 +142,7 @@ def _find_kind(node: Any) -> str:
 
 
 def _write_linked_note(link: Any) -> None:
-    """Write the mark of a note's link in or around a sup, right after a word, or raised by a class alone."""
+    """Write a link to a note as its mark, if the link is in or around a sup, named as a note, or right after a word."""
     notes = _format_notes(link.text_content().strip())
     if not notes or (node := _find_note_node(link)) is None:
         return
@@ -188,15 +188,15 @@ def _write_raised(node: Any, kind: str) -> None:
 
 
 def _is_note(node: Any) -> bool:
-    """True if a sup is the mark of a note by its name or its brackets."""
+    """Return whether a sup is the mark of a note, by its class, role or brackets."""
     names = f"{node.get('class') or ''} {node.get('role') or ''}"
     return bool(_NOTE_CLASS.search(names)) or node.text_content().strip()[:1] in "[(（［"
 
 
 def superscript(text: str, before: str, ahead: str = "", *, is_note: bool = False) -> str:
-    """Return raised `text` as it reads on one line, between the text before and `ahead` in its paragraph.
+    """Format raised `text` for one line, given the text `before` and `ahead` of it in its paragraph.
 
-    10 and 6: `^6`; m and 2: `²`; 4500 and 2, or a word and 2: the note `[^2]`; $19 and 99: `.99`; 3 and rd: `rd`.
+    6 after 10 is `^6`, 2 after m `²`, 2 after 4500 or a word the note `[^2]`, 99 after $19 `.99`, rd after 3 `rd`.
     """
     notes = _format_notes(text)
     if is_note and notes:
@@ -236,7 +236,7 @@ def _format_raised_number(text: str, before: str, ahead: str) -> str:
 
 
 def subscript(text: str, before: str) -> str:
-    """Return lowered `text` as it reads on one line: H and 2 as `₂`, x and max as `_max`, 1010 and 2 as `_2`."""
+    """Format lowered `text` for one line: after H, 2 is `₂`; after x, max is `_max`; after 1010, 2 is `_2`."""
     if _SIGNED_NUMBER.fullmatch(text) and not before[-1:].isdigit():
         return text.translate(_SUBSCRIPTS)
     if before[-1:].isalnum() or before.endswith((")", "]")):
@@ -280,20 +280,20 @@ def _replace(node: Any, text: str) -> None:
         node.remove(child)
     node.text = text
     previous = node.getprevious()
-    # Adjacent elements would be drawn apart; within text they stay, since some pages have very many of them.
+    # Adjacent elements would get a space between them. Within text, the tag stays: some pages have very many.
     if not node.tail or (previous is not None and not previous.tail):
         node.drop_tag()
 
 
 def _base_text(ruby: Any) -> str:
-    """Return the words of a ruby element without their readings, and without the spaces of its source layout."""
+    """Return the base text of a ruby element, without readings and the spaces of its source layout."""
     pieces = list(_iter_base_pieces(ruby))
     has_spaces = any(piece.isascii() and piece.strip() for piece in pieces)
     return (" " if has_spaces else "").join(" ".join(piece.split()) for piece in pieces if piece.strip())
 
 
 def _iter_base_pieces(node: Any) -> Iterator[str]:
-    # A missing end tag makes the next base part of the reading before it.
+    # If an end tag is missing, the next base is nested in the reading before it.
     is_reading = node.tag in _READINGS
     if not is_reading:
         yield node.text or ""
@@ -304,7 +304,7 @@ def _iter_base_pieces(node: Any) -> Iterator[str]:
 
 
 def _write_abbreviations(tree: Any) -> None:
-    """Add the long form of each abbreviation to its first use, if the title of its element has it."""
+    """Append the long form of each abbreviation to its first use, if its title attribute has one."""
     seen = set[str]()
     for node in islice(tree.iter("abbr", "acronym", "dfn"), _MAX_ABBREVIATIONS):
         short, long = clean_line(node.text_content()), clean_line(node.get("title") or "")
@@ -336,7 +336,7 @@ def _write_check_box(node: Any) -> None:
 
 
 def _is_state(box: Any) -> bool:
-    """True if a box shows a state; one that a form sends is a question."""
+    """Return whether a check box shows a state; one that a form submits is a question."""
     is_sent = box.get("disabled") is None and (box.get("name") or box.get("value"))
     return not is_sent and any(above.tag in _BOX_PLACES for above in box.iterancestors())
 

@@ -1,8 +1,7 @@
-"""Selected blocks as Markdown: headings, lists, tables, quotations and code in the order of the page.
+"""Selected blocks as Markdown: headings, lists, tables, quotations and code in page order.
 
 In a data table, a cell that spans rows is repeated in each, so that every row can be read alone. One that spans columns
-is repeated too, except for the label of a row or of a group of rows. Several header rows become one: a value has one
-name.
+is repeated too, unless it is the label of a row or a group of rows. Multiple header rows are merged into one.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _MAX_NUMBER = 9999
 
 
 def marks_of(box: Any) -> dict[Any, str]:
-    """Return the mark before each item of an `ol`, `ul` or `menu`: `- `, `3. `, or `- c. ` if letters count."""
+    """Return the marker of each item of an `ol`, `ul` or `menu`: `- `, `3. `, or `- c. ` for letters and numerals."""
     items = [node for node in box if node.tag == "li"]
     style = _find_style(box)
     if box.tag != "ol" or style == "none":
@@ -42,7 +41,7 @@ def marks_of(box: Any) -> dict[Any, str]:
 
 
 def _find_style(node: Any) -> str:
-    """Return the numbering of a list or an item: the name of its style, or HTML's `type`."""
+    """Return the numbering style of a list or an item, from CSS or HTML's `type`."""
     style = declarations(node)
     styles = f"{style.get('list-style', '')} {style.get('list-style-type', '')}".split()
     return next((name for name in styles if name == "none" or name in _NUMERALS), node.get("type") or "")
@@ -87,7 +86,7 @@ _WIDE = lazy_regex("[\u3040-\u30ff\u3400-\u9fff）】」]")
 
 
 def markdown(blocks: Sequence[Block]) -> str:
-    """Return the blocks as Markdown; items of one list are adjacent, all else is a blank line apart."""
+    """Return the blocks as Markdown; items of one list are adjacent, everything else is separated by a blank line."""
     output: list[str] = []
     previous: Any = None
     for group, lines in _iter_pieces(blocks):
@@ -99,7 +98,7 @@ def markdown(blocks: Sequence[Block]) -> str:
 
 @dataclass(slots=True)
 class _Progress:
-    """List items and definition entries that have begun, and the marks of lists' items."""
+    """List items and definition entries that have begun, and the markers of list items."""
 
     begun: set[Any] = field(default_factory=set)
     marks: dict[Any, str] = field(default_factory=dict)
@@ -115,7 +114,7 @@ class _Progress:
 
 
 def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
-    """Yield each piece of Markdown with its outermost list, whose other items it is adjacent to."""
+    """Yield pieces of Markdown as (outermost list or None, text); consecutive pieces of one list are adjacent."""
     tables, progress = data_tables(blocks), _Progress()
     for table, group in groupby(blocks, key=lambda block: table_of(block, tables)):
         if table is None:
@@ -154,12 +153,12 @@ def _iter_prose(blocks: Sequence[Block], progress: _Progress) -> Iterator[tuple[
 
 
 def _definitions_of(block: Block) -> Any:
-    """Return the definition list that a block is an entry of, or in."""
+    """Return the innermost definition list around a block, or None."""
     return next((node for node in reversed(block.place.ancestors) if node.tag == "dl"), None)
 
 
 def _entry_of(block: Block) -> Any:
-    """Return the `dt` or `dd` whose text is the block, with only plain wrappers between."""
+    """Return the `dt` or `dd` around a block, if there are only plain wrappers between, or None."""
     if block.place.is_code or block.place.node.tag in HEADINGS:
         return None
     entry: Any = next((node for node in reversed(block.place.ancestors) if node.tag in _ENTRIES), None)
@@ -167,7 +166,7 @@ def _entry_of(block: Block) -> Any:
 
 
 def _format_term(term: str) -> str:
-    """Return a term with the mark before its definition."""
+    """Return a term with a colon before its definition."""
     if term.endswith((":", "：")):
         return f"{term} "
     return f"{term}：" if _WIDE.search(term[-1]) else f"{term}: "
@@ -189,7 +188,7 @@ def _format_block(block: Block, progress: _Progress) -> str:
 
 
 def _item_of(block: Block) -> tuple[Any, int]:
-    """Return the list item around a block, if only plain wrappers are between, and its nesting depth."""
+    """Return the innermost list item around a block, or None if a table is between, and its nesting depth."""
     item, level = None, 0
     for node in block.place.ancestors:
         if node.tag in _LISTS:
@@ -211,7 +210,7 @@ def _outer_list(block: Block) -> Any:
 
 
 def fence_code(code: str, language: str = "") -> str:
-    """Return code in a fence that none of its lines closes."""
+    """Return code in a fence that is longer than any within it."""
     fence = "```"
     while fence in code:
         fence += "`"
@@ -235,7 +234,7 @@ _LABEL_END = lazy_regex(r"[:：]$")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row with the cell that covers each column: a cell that spans columns is in all of them, None marks a gap."""
+    """A row: `slots` has the cell that covers each column, or None for a gap, `own` the cells that start in it."""
 
     part: Any
     own: frozenset[Any]
@@ -247,7 +246,7 @@ class _Row:
 
 
 def data_tables(blocks: Iterable[Block]) -> set[Any]:
-    """Return the tables with data, not those for layout; a table within a cell is part of that cell."""
+    """Return the tables with data, not those for layout; a table nested in a cell is part of that cell."""
     own: dict[Any, list[Block]] = {}
     for block in blocks:
         for node in block.place.ancestors:
@@ -288,14 +287,14 @@ def _has_data(table: Any, blocks: Sequence[Block]) -> bool:
 
 
 def _read_rows(table: Any) -> list[tuple[Any, list[Any]]]:
-    """Return the rows of a table as drawn, head first and foot last: each with its part of the table and its cells."""
+    """Return the rows of a table as drawn, head first and foot last, as (part of the table, cells)."""
     rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
     rows.sort(key=lambda row: _PARTS.get(row.getparent().tag, 1))
     return [(row.getparent(), [cell for cell in row if cell.tag in _CELLS]) for row in rows]
 
 
 def _write_table(table: Any, blocks: Sequence[Block]) -> str:
-    """Return the table in Markdown, made from the blocks in its cells; rows that are its title come first."""
+    """Return a table in Markdown from the blocks in its cells; title rows become text above it."""
     texts = _cell_texts(table, blocks)
     rows = _drop_empty(_lay_out(_read_rows(table)), texts)
     lines: list[str] = []
@@ -324,7 +323,7 @@ def _cell_texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
 
 
 def _lay_out(rows: Sequence[tuple[Any, Sequence[Any]]]) -> list[_Row]:
-    """Put each cell in all columns and rows that it spans; spans end with their part of the table."""
+    """Place each cell in all columns and rows that it spans; spans end with their part of the table."""
     is_plain = sum(_span(cell, "colspan") for _, cells in rows for cell in cells) > _MAX_SLOTS
     result: list[_Row] = []
     below: dict[int, tuple[Any, int]] = {}  # by column: a cell that spans more rows, and how many
@@ -357,7 +356,7 @@ def _span(cell: Any, name: str) -> int:
 
 
 def _drop_empty(rows: Sequence[_Row], texts: Mapping[Any, str]) -> list[_Row]:
-    """Drop rows and columns without text, and those that only repeat cells that span them."""
+    """Drop rows and columns that are empty or only repeat the cells that span them."""
     rows = [row for row in rows if any(texts.get(cell) for cell in row.own)]
     columns = [
         index
@@ -369,10 +368,10 @@ def _drop_empty(rows: Sequence[_Row], texts: Mapping[Any, str]) -> list[_Row]:
 
 
 def _count_header_rows(rows: Sequence[_Row], texts: Mapping[Any, str]) -> int:
-    """Return the number of rows at the start that name the columns."""
+    """Return the number of header rows."""
     are_headers = [row.part.tag == "thead" or _is_header(row, texts) for row in rows]
     if are_headers[0]:
-        # A second row of headers divides what the first one spans.
+        # Further header rows subdivide the spans of the first one.
         has_spans = rows[0].part.tag == "thead" or len(set(rows[0].slots)) < len(rows[0].slots)
         count = next((index for index, is_header in enumerate(are_headers) if not is_header), len(are_headers))
         return min(count, _MAX_HEADERS, max(1, len(rows) - 1)) if has_spans else 1
@@ -384,13 +383,13 @@ def _count_header_rows(rows: Sequence[_Row], texts: Mapping[Any, str]) -> int:
 
 
 def _is_header(row: _Row, texts: Mapping[Any, str]) -> bool:
-    """True if all cells of a row except its corner are headers."""
+    """Return whether all cells of a row except its corner are headers."""
     are_headers = [cell is None or cell.tag == "th" or not texts.get(cell) for cell in row.slots[1:]]
     return all(are_headers) and any(cell is not None and cell.tag == "th" for cell in row.slots[1:])
 
 
 def _row_texts(row: _Row, texts: Mapping[Any, str]) -> list[str]:
-    """Return the texts of a row; a label that spans columns is only in the first of them."""
+    """Return the texts of a row; a label that spans columns is only in its first column."""
     values: list[str] = []
     for index, cell in enumerate(row.slots):
         is_label = index > 0 and cell is row.slots[0]

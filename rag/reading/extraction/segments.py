@@ -1,8 +1,8 @@
-"""Blocks of a page: the runs of text between the starts and ends of block-level elements, with their purposes.
+"""Segmentation of a page into blocks: runs of text between block-level tags, with the roles of their elements.
 
 Extraction selects or drops whole blocks, as in boilerplate detection by shallow text features
-(Kohlschütter et al., WSDM 2010, https://dl.acm.org/doi/10.1145/1718487.1718542). An element's purposes come from names
-that the web's templates share: landmarks and class-name tokens.
+(Kohlschütter et al., WSDM 2010, https://dl.acm.org/doi/10.1145/1718487.1718542). Roles come from names that web
+templates share: landmarks and class-name tokens.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ _NEAR_MASK = (1 << _NEAR_LEVELS * _LEVEL_BITS) - 1
 
 
 def landmark_bits(tag: str, role: str | None) -> int:
-    """Return one bit for each of LANDMARKS that an element is by its tag or its ARIA role."""
+    """Return a bit mask of the LANDMARKS that an element's tag or ARIA role names."""
     bits = _LANDMARK_BITS.get(_LANDMARK_OF.get(tag, ""), 0)
     return bits | _LANDMARK_BITS.get(_LANDMARK_OF_ROLE.get(role, ""), 0) if role else bits
 
 
 @lru_cache(maxsize=20_000)
 def role_bits(name: str) -> int:
-    """Return one bit for each of ROLES that a class or id attribute names."""
+    """Return a bit mask of the ROLES that a class or id attribute names."""
     bits = 0
     for token in _WORD_ENDS.split(name[:_MAX_NAME]):
         bits |= _ROLE_BITS.get(token.lower(), 0)
@@ -110,9 +110,9 @@ def role_bits(name: str) -> int:
 
 @dataclass(slots=True)
 class Place:
-    """The position of a block. `near` has the role bits of the closest elements, `roles` those of all above.
+    """The position of a block. `near` has the role bits of the closest elements, `roles` those of all ancestors.
 
-    `shape` is the same for blocks of one template: the path of tags and first classes to them.
+    `shape`, a hash of the path of tags and first classes, is the same for blocks of one template.
     """
 
     node: Any
@@ -143,7 +143,7 @@ class Place:
         )
 
     def closeness(self, role: int) -> int:
-        """Return 3 if the block's own element has the role, 2 for its parents, 1 for any element above, 0 for none."""
+        """Return 3 if the block's element has the role, 2 for parent or grandparent, 1 for other ancestors, else 0."""
         if self.near >> role & 1:
             return 3
         if (self.near >> _LEVEL_BITS | self.near >> 2 * _LEVEL_BITS) >> role & 1:
@@ -156,7 +156,7 @@ _DESCRIBES = frozenset(["articleBody", "description", "reviewBody", "text", "nam
 
 @dataclass(slots=True)
 class Block:
-    """A run of text. `linked` and `pressed` count its characters inside links and inside buttons."""
+    """A run of text. `linked` and `pressed` count its characters in links and buttons, `links` its links."""
 
     text: str
     place: Place
@@ -171,7 +171,7 @@ class Block:
 
 @dataclass(slots=True)
 class _Writer:
-    """Collects the text of one block at a time."""
+    """A builder that collects the text of one block at a time."""
 
     blocks: list[Block] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
@@ -223,7 +223,7 @@ class _Writer:
 
 
 def segment(body: Any) -> list[Block]:
-    """Split an lxml element into blocks, in the order of the page."""
+    """Split an lxml element into blocks, in page order."""
     from lxml import etree
 
     writer, places = _Writer(), [Place(body)]
@@ -278,7 +278,7 @@ def _tidy(text: str, is_code: bool) -> str:
 
 
 def _strike(run: re.Match[str]) -> str:
-    """Put struck-out text between two tildes on each side, line by line, with its spaces outside."""
+    """Wrap struck-out text in `~~`, line by line, with surrounding spaces outside."""
     lines = (
         f"{line[: len(line) - len(line.lstrip())]}~~{line.strip()}~~{line[len(line.rstrip()) :]}"
         if line.strip()

@@ -1,12 +1,11 @@
-"""The lxml tree that all of the extraction shares, parsed from a page's source, and the part that a reader sees.
+"""The lxml tree of a page, shared by all extraction steps, and the part of it that a reader sees.
 
-A page with more elements than people write skips extraction: its text is read in linear time and little memory.
+A page with more elements than people write skips extraction: its text is read in linear time with little memory.
 
-Text hidden from people still reaches models, and is the usual vehicle for planted instructions. `find_hidden` finds
-what the document itself hides: attributes, inline styles, and elements that are never drawn. It does not find text
-hidden by a stylesheet. `open_panels` reveals what appears after a click: panels of tabs, accordions, sections that
-find-in-page opens. A part counts as visible if a visible control opens it, or if it is one of several panels. Text of
-no size, transparent or off screen stays hidden.
+Hidden text is the usual vehicle for prompt injection. `find_hidden` finds what the document itself hides: by
+attributes, inline styles, and elements that are never drawn, but not by style sheets. `open_panels` reveals what a
+click would show: tab panels, accordions, and sections that find-in-page opens. An element counts as visible if a
+visible control opens it, or if it is one of several panels. Text of zero size, transparent or off screen stays hidden.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _ROOTS = frozenset(["html", "body"])
 _FADES = lazy_regex(r"(?:opacity|visibility)\s*:", re.IGNORECASE)
 _OUTSIDE_SHARE = 0.2
 _MIN_NOSCRIPT = 400
-# React sends late parts of a page in hidden elements, and one of its functions moves them into place.
+# React streams late parts of a page in hidden elements, and a script moves them into place.
 _LATE_PART = lazy_regex(r"S:[0-9a-f]+", re.ASCII)
 _LATE_PARTS_SCRIPT = "$RC("
 _OFF = r"-\s*\d{3,}(?:\.\d+)?\s*(?:px|r?em|v[wh]|%)?"
@@ -59,7 +58,7 @@ _OUT_OF_FLOW = lazy_regex(r"position\s*:\s*(?:absolute|fixed)|margin-", re.IGNOR
 
 
 def parse(source: str) -> Any:
-    """Return the lxml tree of `source`, or None. lxml gets bytes, since it refuses text that declares a charset."""
+    """Return the lxml tree of `source`, or None. lxml gets bytes, since it refuses strings that declare a charset."""
     from lxml import etree
     from lxml.html import HTMLParser, document_fromstring
 
@@ -77,7 +76,7 @@ def parse(source: str) -> Any:
 
 
 def _attach_shadow_root(template: Any) -> None:
-    """Put the content of a declarative shadow root into its host, whose own children are drawn only in its slots."""
+    """Move a declarative shadow root into its host, and the host's children into its slots, as browsers draw them."""
     host = template.getparent()
     if host is None:
         return
@@ -98,7 +97,7 @@ def _attach_shadow_root(template: Any) -> None:
 
 
 def _ensure_body(tree: Any) -> Any:
-    """Give a page without a body tag one: the parser puts all that follows the title into the head."""
+    """Add a missing body: without its tag, the parser puts everything after the title into the head."""
     head = tree.find("head")
     if head is None or tree.find("body") is not None:
         return tree
@@ -110,7 +109,7 @@ def _ensure_body(tree: Any) -> Any:
 
 
 def by_id(tree: Any) -> dict[str, Any]:
-    """Return the elements of `tree` by their ids, the first of each."""
+    """Return the elements of `tree` by id; the first one with an id wins."""
     elements: dict[str, Any] = {}
     for node in tree.xpath("//*[@id]"):
         elements.setdefault(node.get("id"), node)
@@ -118,7 +117,7 @@ def by_id(tree: Any) -> dict[str, Any]:
 
 
 def is_huge(tree: Any) -> bool:
-    """True if a tree has more elements than people write, too many for careful extraction."""
+    """Return whether a tree has more elements than people write, too many for careful extraction."""
     return any(count > _HUGE for count, _ in enumerate(tree.iter()))
 
 
@@ -128,7 +127,7 @@ def body_of(tree: Any) -> Any:
 
 
 def flat_text(body: Any) -> str:
-    """Return the paragraphs of `body`, a blank line apart; removes boilerplate from this lxml element."""
+    """Return the paragraphs of `body`, separated by blank lines; removes boilerplate from this lxml element."""
     from lxml import etree
 
     etree.strip_elements(body, *_BOILERPLATE, *SKIPPED, with_tail=False)
@@ -139,7 +138,7 @@ def flat_text(body: Any) -> str:
 
 
 def find_hidden(tree: Any) -> list[Any]:
-    """Remove scripts and comments; return the elements of an lxml tree that are not drawn, in page order."""
+    """Remove scripts, styles and comments; return the elements of an lxml tree that are not drawn, in page order."""
     for node in tree.xpath(_COMMENTS):
         drop(node)
     is_late = any(_LATE_PARTS_SCRIPT in (script.text or "") for script in tree.iter("script"))
@@ -156,7 +155,7 @@ def drop(node: Any) -> None:
 
 
 def hides(style: str) -> bool:
-    """True if an inline style hides its element: not drawn, of no size, transparent, or off screen."""
+    """Return whether an inline style hides its element: not drawn, zero size, transparent, or off screen."""
     style = style[:_MAX_STYLE]
     if _HIDING_STYLE.search(style):
         return True
@@ -171,7 +170,7 @@ def declarations(node: Any) -> dict[str, str]:
 
 
 def is_hidden(node: Any, has_late_parts: bool = False) -> bool:
-    """True if an element hides itself, or is of a kind that is not drawn."""
+    """Return whether an element hides itself or is never drawn; `has_late_parts` exempts those that React reveals."""
     if node.tag in _ROOTS:
         return False
     if node.get("hidden") is not None:
@@ -180,7 +179,7 @@ def is_hidden(node: Any, has_late_parts: bool = False) -> bool:
 
 
 def _is_whole_page(node: Any, tree: Any) -> bool:
-    """True if `node` is the page itself, transparent until a script fades it in, or shown without scripts."""
+    """Return whether `node` is the whole page, transparent until a script fades it in, or for use without scripts."""
     fades = _FADES.search(node.get("style") or "") and (node.tag == "main" or node.xpath(".//main|.//h1"))
     if not fades and node.tag != "noscript":
         return False
@@ -197,7 +196,7 @@ def _text_length(node: Any) -> int:
 
 
 PANEL_LABEL: Final = "data-panel-label"
-"""The attribute of a paragraph with the name of the panel below it."""
+"""The attribute that marks a paragraph with the name of the panel below it."""
 
 _CONTROLS: Final = (
     "//*[@aria-controls or @data-bs-target or @data-target or @onclick]"
@@ -221,7 +220,7 @@ _CONTAINERS: Final = frozenset(["div", "p", "section", "article"])
 
 
 def open_panels(tree: Any, hidden: Sequence[Any]) -> None:
-    """Reveal the `hidden` elements of `tree`, in their order, that a click reveals."""
+    """Reveal those of the `hidden` elements of `tree`, in page order, that a click would reveal."""
     controls = _find_controls(tree) if hidden else {}
     panels = Counter(node.getparent() for node in tree.xpath(_TABPANELS)) if hidden else Counter[Any]()
     has_tabs = bool(panels) and bool(tree.xpath("//*[@role='tab']"))
@@ -238,7 +237,7 @@ def open_panels(tree: Any, hidden: Sequence[Any]) -> None:
 
 
 def name_panels(tree: Any) -> None:
-    """Write the names of tabs in `tree` before their panels, which may have the same text for different systems."""
+    """Write the names of tabs before their panels, which may have similar texts, say one for each operating system."""
     controls, panels = _find_controls(tree), tree.xpath(_PANELS)
     groups: dict[Any, list[Any]] = defaultdict(list)
     for panel in panels:
@@ -255,7 +254,7 @@ def name_panels(tree: Any) -> None:
 
 
 def _find_controls(tree: Any) -> Mapping[str, Sequence[Any]]:
-    """Return the visible controls that can be clicked, by the ids of what they open."""
+    """Return the visible, clickable controls by the ids of the elements that they open."""
     controls: dict[str, list[Any]] = defaultdict(list)
     for node in tree.xpath(_CONTROLS):
         if not (names := _find_targets(node)) or (node.get("aria-haspopup") or "false") != "false":
@@ -297,7 +296,7 @@ def _is_expander(node: Any) -> bool:
 
 
 def _is_elsewhere(node: Any) -> bool:
-    """True if a part belongs to a menu, a dialog or the like, or is within something hidden."""
+    """Return whether an element is a form, part of a menu, dialog or the like, or within a hidden element."""
     return node.tag == "form" or any(
         above.tag in _OTHER_TAGS or above.get("role") in _OTHER_ROLES or (above is not node and is_closed(above))
         for above in (node, *node.iterancestors())
@@ -305,7 +304,7 @@ def _is_elsewhere(node: Any) -> bool:
 
 
 def is_closed(node: Any) -> bool:
-    """True if an element hides itself, by attribute or style."""
+    """Return whether an element hides itself, by attribute or style."""
     return node.get("hidden") is not None or hides(node.get("style") or "")
 
 
@@ -330,7 +329,7 @@ def _panel_name(panel: Any, controls: Mapping[str, Sequence[Any]], elements: Map
 
 
 def _write_labels(panels: Sequence[Any], names: Sequence[str]) -> None:
-    """Start each panel with its name: in its first sentence, else in a line before it."""
+    """Start each panel with its name: as a prefix of its text, or else in a paragraph before it."""
     for panel, name in zip(panels, names, strict=True):
         texts = [" ".join(text.split()) for text in islice(panel.itertext(), _MAX_TEXTS) if text.strip()]
         if not texts or not name or len(name) > _MAX_LABEL or texts[0].rstrip(":：").casefold() == name.casefold():
@@ -364,7 +363,7 @@ _TAG_OF_ROLE: Final = {
 
 
 def name_table_parts(tree: Any) -> None:
-    """Give elements with only ARIA table roles, such as grids drawn with style sheets, the tags of tables."""
+    """Give elements with ARIA table roles, such as grids drawn by style sheets, the tags of tables."""
     for table in tree.xpath(_ARIA_TABLES):
         for node in [table, *table.xpath(".//*[@role]")]:
             if tag := _TAG_OF_ROLE.get(node.get("role")):
