@@ -1,6 +1,6 @@
-"""Documents other than text pages: PDF, office files, books, mail and tables.
+"""Readers for documents other than web pages: PDF, office files, books, mail and tables.
 
-Each reader turns bytes into an `Extracted` whose text is Markdown. They run in the process that parses.
+Each turns bytes into an `Extracted` whose text is Markdown. They run in the parser's child process.
 """
 
 from __future__ import annotations
@@ -60,9 +60,8 @@ def read_document(
 ) -> Extracted:
     """Return the text of a document of any type in `rag.web.media`; `url` may be a file name.
 
-    `recognized` is what text recognition has found on its pages so far, None without text recognition.
-
-    Raises IngestError for a document that cannot be read.
+    `recognized` has the pages that text recognition has read so far, or is None without it. Raises IngestError for an
+    unreadable document.
     """
     if content_type == PDF:
         return read_pdf(body, url, recognized)

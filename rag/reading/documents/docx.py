@@ -1,7 +1,7 @@
-"""Word documents (.docx): headings, paragraphs, lists, tables, notes and comments in their order.
+"""Reader for Word documents (.docx): headings, paragraphs, lists, tables, notes and comments in document order.
 
-python-docx opens the package; its body is walked as XML, because python-docx's own lists of paragraphs omit inserted
-text and content controls. Nothing outside the file is opened.
+python-docx opens the package. The body is walked as XML, because python-docx's list of paragraphs omits inserted text
+and content controls. Nothing outside the file is opened.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FIELD = lazy_regex("%([1-9])")
 
 
 class Numbering:
-    """Counters of all lists in a document; `root` has their definitions."""
+    """The counters of a document's lists; `root` has the definitions of the lists."""
 
     def __init__(self, root: Any) -> None:
         kinds = {get_attr(kind, "abstractNumId"): kind for kind in root if get_tag(kind) == "abstractNum"}
@@ -66,7 +66,7 @@ class Numbering:
                 )
 
     def find_level(self, name: str, style: str) -> int:
-        """Return the list level that a paragraph style stands for."""
+        """Return the list level assigned to a paragraph style, or 0."""
         levels = self._lists[name][1] if name in self._lists else {}
         return next((depth for depth, level in levels.items() if get_val(level, "{*}pStyle") == style), 0)
 
@@ -99,7 +99,7 @@ def _start_of(level: Any) -> int:
 
 
 def format_number(count: int, form: str) -> str:
-    """Return a count in one of Word's number formats; in digits if the format is unknown or exceeded."""
+    """Format a count in one of Word's number formats, or in digits if the format is unknown or exceeded."""
     text = str(count)
     if form in ("none", "bullet"):
         return ""
@@ -147,7 +147,7 @@ def read_docx(body: bytes, url: str) -> Extracted:
 
 
 class _Body(Walker):
-    """A single walk over a document's body; `own_title` is known when all blocks have been read."""
+    """A single-use converter from a document's body to HTML; `own_title` is set once all blocks have been read."""
 
     def __init__(self, word: Document) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ class _Body(Walker):
         return self._numbering.count_item(name, depth), min(depth, _MAX_DEPTH)
 
     def _get_setting(self, node: Any, path: str) -> str:
-        """Return a setting of a paragraph, its own or that of its style."""
+        """Return a setting of a paragraph, directly applied or from its style."""
         return next(filter(None, (get_val(source, "{*}pPr/{*}" + path) for source in (node, *self._bases))), "")
 
     def _iter_styles(self, style: str) -> Iterator[Any]:

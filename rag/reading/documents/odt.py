@@ -1,4 +1,4 @@
-"""OpenDocument texts (.odt): headings, paragraphs, lists, tables, notes and comments in their order."""
+"""Reader for OpenDocument text (.odt): headings, paragraphs, lists, tables, notes and comments in document order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_REPEATED = 100
 
 
 def read_odt(body: bytes, url: str) -> Extracted:
-    """Return the text of an OpenDocument text.
+    """Extract an OpenDocument text.
 
     Raises IngestError: "office_broken", "office_too_large", "office_locked", "document_too_long", "document_no_text".
     """
@@ -39,7 +39,7 @@ def read_odt(body: bytes, url: str) -> Extracted:
 
 
 class _Writer:
-    """A converter of a document's body to HTML."""
+    """A converter from a document's body to HTML."""
 
     def __init__(self, package: ZipFile) -> None:
         self._package = package
@@ -126,7 +126,7 @@ class _Writer:
 
 
 def _apply_style(html: str, style: dict[str, str]) -> str:
-    """Wrap text in the tags of its style."""
+    """Wrap HTML in the tags of its style; return "" for hidden text."""
     if style.get("display") == "none":
         return ""
     place = style.get("text-position", "0%").split()[0].rstrip("%")

@@ -1,9 +1,9 @@
-"""Office files: their zip packages, checked for size before they are opened, and Office Open XML as HTML.
+"""Office files: zip packages, checked for size before they are opened, and Office Open XML as HTML.
 
-Office programs save Office Open XML in two dialects. Strict differs from what libraries read only by its namespaces
+Office Open XML has two dialects. Strict differs from Transitional, which libraries read, only in its namespaces
 (ISO/IEC 29500-4, annex A), so these are rewritten. WordprocessingML and DrawingML use the same names for runs, symbols,
 notes, equations, text boxes and tables, so elements are matched without their namespace. Readers convert the HTML to
-Markdown in the same way as pages.
+Markdown like that of web pages.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STRICT = lazy_regex(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _NULL_RELATION = lazy_regex(rb'<Relationship\b[^<>]*\bTarget="[^"<>]*\bNULL"[^<>]*/>')
 
 _TOKEN = lazy_regex(r"\d+(?:[.,]\d+)*|[^\W\d_]|\S")
-# Elements that MathML has too, with their parts in the same order; parts and all others become rows.
+# Elements with a MathML equivalent, whose children are in the same order; all others become `mrow`.
 _NAMES = {"f": "mfrac", "sSup": "msup", "sSub": "msub", "sSubSup": "msubsup", "limLow": "munder", "limUpp": "mover"}
 _NAMES |= {"m": "mtable", "eqArr": "mtable", "mr": "mtr"}
 _SIGNS = {"nary": "∫", "acc": "̂", "groupChr": "⏟", "bar": "¯"}
@@ -118,7 +118,7 @@ def to_int(text: str | None, default: int) -> int:
 
 
 def to_mathml(node: Any) -> str:
-    """Convert an element of an equation to MathML."""
+    """Convert an Office Math element to MathML."""
     name = get_tag(node)
     html_parts = [(get_tag(part), to_mathml(part)) for part in node if not get_tag(part).endswith("Pr")]
     parts, inside = dict(html_parts), "".join(html for _, html in html_parts)
@@ -175,7 +175,7 @@ Run = tuple[tuple[str, ...], str]
 
 
 class Block(NamedTuple):
-    """HTML of a paragraph or table. `kind` is "ul", "ol" or "pre" if neighbours are to be joined."""
+    """HTML of a paragraph or table. `kind` is "ul", "ol" or "pre" if it is joined with its neighbours."""
 
     html: str
     kind: str = ""
@@ -183,7 +183,7 @@ class Block(NamedTuple):
 
 
 class Walker:
-    """A converter of elements to HTML. Text boxes and notes inside a line are collected in `asides`."""
+    """A converter from Office Open XML to HTML. Text boxes and notes inside a line are collected in `asides`."""
 
     def __init__(self) -> None:
         self.asides: list[str] = []
@@ -208,7 +208,7 @@ class Walker:
         yield Block(f"<p>{self.write_line(node)}</p>")
 
     def write_line(self, node: Any) -> str:
-        """Return the runs in an element; neighbours with the same tags share them."""
+        """Return the runs of an element as HTML; adjacent runs with the same tags are merged."""
         parts = []
         for tags, group in groupby(self._iter_runs(node, ((), "")), key=lambda run: run[0]):
             text = "".join(html for _, html in group)
@@ -218,7 +218,7 @@ class Walker:
         return "".join(parts)
 
     def write_table(self, table: Any) -> str:
-        """Return rows of cells with their spans, without deleted rows and cells."""
+        """Return a table as HTML with its spans, without deleted rows and cells."""
         open_cells: dict[int, list[Any]] = {}  # by column, the cells that may continue below: HTML, columns, rows
         rows = []
         self.depth += 1
@@ -241,7 +241,7 @@ class Walker:
                 column += open_cells[column][1]
             rows.append(("th" if is_on(get_val(row, "{*}trPr/{*}tblHeader")) else "td", cells))
         self.depth -= 1
-        # Without a header, a table of long texts or tables would be taken for a layout table.
+        # Without a header, a table with long texts or inner tables would be mistaken for a layout table.
         if any(len(html) > _LONG_CELL or "<table>" in html for _, cells in rows for html, _, _ in cells):
             rows[0] = ("th", rows[0][1])
         html_rows = (
@@ -350,7 +350,7 @@ def _map_symbols(text: str, font: str) -> str:
 
 @cache
 def _load_symbols() -> dict[str, str]:
-    """Load, by font, the characters it draws for the codes from 0x20 to 0xFF."""
+    """Load the characters that symbol fonts draw for the codes from 0x20 to 0xFF, by font name."""
     loaded: dict[str, str] = json.loads(_SYMBOLS.read_text("utf-8"))
     return loaded
 

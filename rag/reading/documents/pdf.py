@@ -1,7 +1,7 @@
-"""PDF files: the text of each page under a heading with the page number, for citations; and pictures of text.
+"""Readers for PDF files (each page under a heading with its number, for citations) and pictures of text.
 
-Pages are numbered from 1 in file order, as in `#page=12` of a URL, not by the numbers printed on them. Pictures are
-photographs, screenshots and scanned sheets, read by text recognition.
+Pages are numbered from 1 in file order, as in `#page=12` of a URL, not by their printed numbers. Pictures are
+photographs, screenshots and scans, read by text recognition.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class PageText:
         return bool(_MONOSPACED.search(self._name.value))
 
     def unmapped_share(self) -> float:
-        """Return the share of characters whose meaning no font defines, based on a sample."""
+        """Return the share of characters that no font maps to Unicode, based on a sample."""
         sample = range(0, self._count, max(1, self._count // _SAMPLE))
         wrong = [i for i in sample if self._pdfium.FPDFText_HasUnicodeMapError(self._text, i) == 1]
         return len(wrong) / max(1, len(sample))
 
     def _read_text(self) -> str:
-        """Return the page's characters, each at its index; pdfium's text of a page omits some."""
+        """Return the page's characters, each at its pdfium index; FPDFText_GetText may omit some."""
         buffer = (ctypes.c_ushort * (self._count + 1))()
         size = self._pdfium.FPDFText_GetText(self._text, 0, self._count, buffer)
         text = bytes(buffer).decode("utf-16-le", "replace")[: max(0, size - 1)]
@@ -85,7 +85,7 @@ class PageText:
         return "".join([chr(self._pdfium.FPDFText_GetUnicode(self._text, i)) for i in range(self._count)])
 
     def _iter_words(self) -> Iterator[Word | None]:
-        """Yield the page's words, and None at each line end of pdfium."""
+        """Yield the page's words, and None wherever pdfium ends a line."""
         for match in _PIECE.finditer(self._characters):
             if match[0] != "\n":
                 yield self._build_word(match[0], match.start())
@@ -273,9 +273,9 @@ logger = logging.getLogger(__name__)
 MAX_PAGES = 3000
 _UNMAPPED_SHARE = 0.3
 _PICTURE_SHARE = 0.5
-"""A page without text is a scan if pictures cover more than this share of it."""
+"""A page without text is a scan if images cover more than this share of it."""
 _FORM = r"(?:form|schedule)\s+(?=\S*\d)[\w/-]{1,10}"
-# Large print on the first page of every filing: the authority, the form, and the law that requires it.
+# Large print on the cover of every SEC filing: the authority, the form, and the law that requires it.
 _FILING_WORDS = lazy_regex(
     rf"(?:\W{{0,9}}(?:{_FORM}|\d{{1,2}}-[a-z]{{1,2}}(?:/a)?|united states(?: of america)?"
     r"|(?:u\.?s\.? )?securities and exchange commission|washington,? d\.?c\.?(?: \d{5})?"
@@ -287,7 +287,7 @@ _FILER_NAME = lazy_regex(r"\(exact name of (?:the )?(?:registrant|issuer)", re.I
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """Each page's lines, and the numbers of pages without any: pictures (`scans`) or bad letters (`garbled`)."""
+    """Each page's lines, and the numbers of pages without any: images (`scans`) or wrong letters (`garbled`)."""
 
     lines: list[list[Line]]
     scans: list[int]
@@ -295,12 +295,13 @@ class _Pages:
 
 
 def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -> Extracted:
-    """Return the text of a PDF file, page by page; pages without readable text are its `unread` ones.
+    """Extract a PDF file page by page.
 
     `recognized` has the pages read by text recognition so far; the others that need it are `unread`.
 
-    Raises IngestError: "pdf_encrypted", "pdf_broken", "document_too_long", "pdf_unmapped" (its fonts do not define
-    which letters they draw), "pdf_no_text" (a scan without a text layer); not the last two if `recognized` is empty.
+    Raises IngestError: "pdf_encrypted", "pdf_broken", "pdf_too_many_pages", "document_too_long"; also "pdf_unmapped"
+    (its fonts do not define which letters they draw) and "pdf_no_text" (a scan without a text layer), unless
+    `recognized` is {} and pages are `unread`.
     """
     with closing(_open(body, url)) as document:
         pages = _read_pages(document, url)
@@ -392,7 +393,7 @@ def _read_lines(page: PdfPage, text: PageText) -> list[Line]:
 
 
 def _is_picture(page: PdfPage) -> bool:
-    """Return whether pictures cover most of a page."""
+    """Return whether images cover most of a page."""
     import pypdfium2.raw as pdfium
 
     covered = 0.0
@@ -404,9 +405,9 @@ def _is_picture(page: PdfPage) -> bool:
 
 
 def _choose_title(own_title: str, page: Sequence[Line], largest: str) -> str:
-    """Return a document's title: its own, or else its largest lines; "" if these are those of any filing.
+    """Return a document's title: from its metadata, or else its largest lines, unless they are stock words of filings.
 
-    A filing is named after its filer, if the standard words on its cover name it, and its form.
+    An SEC filing is named after its filer and form, if its cover states the filer; otherwise, the title is "".
     """
     for title in (clean_title(own_title), largest):
         if title and not _FILING_WORDS.fullmatch(title) and " pursuant to section " not in title.lower():
@@ -418,7 +419,7 @@ def _choose_title(own_title: str, page: Sequence[Line], largest: str) -> str:
 
 
 def read_picture(url: str, recognized: RecognizedPages | None) -> Extracted:
-    """Return the text of a picture, which is page 1; without `recognized` lines, that page is `unread`.
+    """Extract the text of a picture, which is page 1; without `recognized` lines, that page is `unread`.
 
     Raises IngestError: "picture_unread" without text recognition, "picture_no_text".
     """

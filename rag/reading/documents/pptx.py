@@ -1,7 +1,7 @@
-"""Slides (.pptx): each under its number and title, with its texts, tables, charts and speaker notes.
+"""Reader for slides (.pptx): each under its number and title, with its texts, tables, charts and speaker notes.
 
-python-pptx opens the package and knows the order of slides; their shapes are walked as XML, because python-pptx's list
-omits shapes with a fallback copy for old programs, such as all with equations.
+python-pptx opens the package and orders the slides. Shapes are walked as XML, because python-pptx's list omits those
+with a fallback for old programs, such as all shapes with equations.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_pptx(body: bytes, url: str) -> Extracted:
 
 
 class _Slide(Walker):
-    """A single walk over the shapes of a slide, in the order of a screen reader."""
+    """A single-use converter from the shapes of a slide to HTML, in the reading order of screen readers."""
 
     def __init__(self, slide: Any) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class _Slide(Walker):
 
 
 def _write_chart(chart: Any) -> str:
-    """Return the categories of a chart with the values of each series."""
+    """Return a chart as a table of its categories and the values of each series."""
     title = "".join(text.text or "" for text in chart.findall("{*}chart/{*}title//{*}t"))
     series = list(chart.iter("{*}ser"))
     columns = [_read_points(item, "val", "yVal") for item in series]
@@ -127,7 +127,7 @@ def _write_chart(chart: Any) -> str:
 
 
 def _read_points(series: Any, *names: str) -> dict[int, str]:
-    """Return the text at each place of a series; numbers without binary rounding errors."""
+    """Return the text at each index of a series, with numbers free of binary rounding errors."""
     points = (point for name in names for point in series.iterfind(f"{{*}}{name}//{{*}}pt"))
     texts = {to_int(point.get("idx"), 0): point.findtext("{*}v", "") for point in points}
     return {place: f"{float(text):.15g}" if _FIGURE.fullmatch(text) else text for place, text in texts.items()}

@@ -1,4 +1,4 @@
-"""Title, author and dates from a file's properties, if plausible: programs fill in defaults."""
+"""Title, author and dates from a file's properties, without the defaults that programs fill in."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _DAY = lazy_regex(r"(?:D:)?(\d{4})-?(\d{2})?-?(\d{2})?")
 
 
 def clean_title(text: str) -> str:
-    """Return a title that a person chose, or ""."""
+    """Return a title, or "" if it is a program's default or a file name."""
     title = _PROGRAM_PREFIX.sub("", clean_line(text))
     return "" if _UNTITLED.fullmatch(title) else title
 
 
 def clean_author(text: str) -> str:
-    """Return an author if it names a person, or ""."""
+    """Return an author's name, or "" if it is a program's default."""
     name = clean_line(text, 200)
     return "" if name.lower() in _NOBODY else name
 
@@ -60,7 +60,7 @@ def build_extracted(
     created: str = "",
     modified: str = "",
 ) -> Extracted:
-    """Build the result for a document from its text, the title in it, and the plausible properties of its file.
+    """Build the result for a document from its text, the title in it (`own_title`), and its file properties.
 
     Raises IngestError: "document_too_long", "document_no_text".
     """

@@ -1,6 +1,6 @@
-"""Formats whose readers need little code: e-books, notebooks, captions, mail, and office formats without another one.
+"""Readers that need little code: e-books, notebooks, captions, mail, and office formats without another reader.
 
-These are .epub, .ipynb, .vtt, .srt, .eml, and .xls, .ods, .odp, .rtf, .msg.
+The formats are .epub, .ipynb, .vtt, .srt, .eml, and .xls, .ods, .odp, .rtf, .msg.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MIN_PARAGRAPH, _MAX_PARAGRAPH = 300, 900
 
 
 def read_epub(body: bytes, url: str) -> Extracted:
-    """Return the chapters of a book.
+    """Extract the chapters of an e-book, in reading order.
 
     Raises IngestError: "office_broken", "office_too_large", "office_locked", "document_too_long", "document_no_text".
     """
@@ -74,7 +74,7 @@ def _read_chapters(package: ZipFile, book: Any, folder: str) -> Iterator[str]:
 
 
 def read_notebook(body: bytes, url: str) -> Extracted:
-    """Return the cells of a notebook of format 3 or 4.
+    """Extract the cells of a Jupyter notebook (format 3 or 4).
 
     Raises IngestError: "office_broken", "document_too_long", "document_no_text".
     """
@@ -102,7 +102,7 @@ def _write_cell(cell: dict[str, Any], language: str) -> Iterator[str]:
 
 
 def _write_output(output: dict[str, Any]) -> str:
-    """Return the output of a cell, in the richest form that is text."""
+    """Return the output of a cell in its richest text form."""
     if "ename" in output:
         return fence_code(f"{output['ename']}: {output.get('evalue', '')}")
     forms = {name.rpartition("/")[2]: _join(form) for name, form in output.get("data", output).items()}
@@ -119,7 +119,7 @@ def _join(value: object) -> str:
 
 
 def read_captions(body: bytes, charset: str | None, url: str) -> Extracted:
-    """Return the text of captions, each line once, even if it repeats while scrolling.
+    """Extract the text of captions, without lines that repeat while scrolling.
 
     Raises IngestError: "document_too_long", "document_no_text".
     """
@@ -164,10 +164,10 @@ _SUPER = lazy_regex(rb"(?<=\d)((?:[{}\s]|\\[a-z]+-?\d*){0,12}?\\super(?:[{}\s]|\
 
 
 def read_office(body: bytes, url: str, kind: str) -> Extracted:
-    """Return the text of an office document of type `kind` without another reader, read by xberg.
+    """Extract an office document of media type `kind` with xberg, for formats without another reader.
 
-    xberg is an optional requirement. It gets bytes, never a URL, in the process that parses, which has no keys. Its
-    output is HTML, converted like that of the other formats.
+    xberg is an optional dependency. It gets bytes, never a URL, in the parser's child process, which has no keys. Its
+    HTML output is converted like that of the other formats.
 
     Raises IngestError: "office_reader_missing", "office_broken", "document_too_long", "document_no_text".
     """
@@ -214,9 +214,9 @@ Reader = Callable[[bytes, str, str | None, str], Extracted]
 
 
 def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> Extracted:
-    """Return the head of a mail, its message, and each attachment under its name.
+    """Extract a mail: its headers, its message, and each attachment under its name.
 
-    `depth` counts the mails that contain it.
+    `depth` is its nesting depth among attached mails, from 1.
 
     Raises IngestError: "office_broken", "document_too_long", "document_no_text".
     """
@@ -231,7 +231,7 @@ def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> Extracted:
 
 
 def _parse(body: bytes) -> Any:
-    """Parse the message. Raw non-ASCII text in its head, in any charset, is encoded properly first."""
+    """Parse a message. Raw non-ASCII text in its headers, in any charset, is encoded properly first."""
     end, charset = _END_OF_HEAD.search(body), _CHARSET.search(body)
     head, rest = (body[: end.start()], body[end.start() :]) if end else (body, b"")
     text = decode(head, charset[1].decode() if charset else None)
@@ -260,7 +260,7 @@ def _write_parts(mail: Any, read: Reader, depth: int) -> Iterator[str]:
 
 
 def _iter_leaves(part: Any) -> Iterator[Any]:
-    """Yield the parts that a mail program shows: of alternative forms, the richest that can be read."""
+    """Yield the parts that a mail client shows: of several alternatives, the richest readable one."""
     if not part.is_multipart() or part.get_content_type() == EML:
         yield part
         return
@@ -279,7 +279,7 @@ def _read(part: Any) -> str:
 
 
 def _read_attachment(body: bytes, kind: str, name: str, read: Reader, depth: int) -> str:
-    """Return the text of an attachment, its headings one level lower."""
+    """Return the text of an attachment, with headings one level lower."""
     try:
         kind = kind or media_type(body, "", name)
         if kind == EML and depth >= _MAX_DEPTH:

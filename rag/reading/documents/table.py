@@ -1,6 +1,6 @@
-"""Tables (.csv, .tsv) and workbooks (.xlsx) as Markdown: one table, or one list per row if rows are too long.
+"""Readers for tables (.csv, .tsv) and workbooks (.xlsx): Markdown tables, or one list per row if rows are too long.
 
-Each sheet of a workbook is under its name, formulas as their stored values.
+Each sheet of a workbook is under its name. Formulas are shown as their stored values, if there are any.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _MAX_CELL = 200_000
 _DELIMITERS = ",\t;|"
 _SAMPLE_LINES = 60
 _MAX_ROW_LENGTH = 500
-"""Rows longer than this (median) are written as lists, each value after its column's name."""
+"""Max. median length of rows; longer ones are written as lists, each value after its column's name."""
 _NUMBER = lazy_regex(r"[-+]?[\d.,\s%]+|\d{4}-\d{2}-\d{2}.*")
-# A year, a span of two years, a month or a day: numbers that are column names.
+# A year, a span of two years, a month or a day: numbers that may be column names.
 _PERIOD = lazy_regex(r"(?:1[5-9]|2[01])\d\d(?:[-/–]\d{2,4})?(?:-\d{2})?|\d{1,2}\.\d{1,2}\.\d{2,4}")
 
 Row = list[str]
@@ -78,7 +78,7 @@ def _write_tables(rows: Sequence[Row], url: str) -> Iterator[str]:
 
 
 def _columns(*rows: Row) -> list[int]:
-    """Return the indexes of the columns that are not empty."""
+    """Return the indexes of non-empty columns."""
     return sorted({i for row in rows for i, cell in enumerate(row) if cell})
 
 
@@ -140,7 +140,7 @@ def _split_header(rows: list[Row]) -> tuple[Row, list[Row]]:
 
 
 def _is_subheader(names: Row, row: Row) -> bool:
-    """Return whether a row names the parts of columns that share one name above, as of a merged cell."""
+    """Return whether a row subdivides columns that share a name above, as under a merged cell."""
     shared = [i for i, name in enumerate(names) if name and names.count(name) > 1]
     parts = [row[i] for i in shared]
     return len(set(parts)) > 1 and not any(not part or _NUMBER.fullmatch(part) for part in parts)
@@ -223,7 +223,7 @@ def _write_sheets(file: Any, url: str) -> Iterator[str]:
 
 
 def _read_sheet(sheet: Any, values: Any) -> Iterator[tuple[int, Row]]:
-    """Yield the rows that are not empty, with their numbers, up to the last non-empty cell."""
+    """Yield non-empty rows, up to their last non-empty cell, with their numbers."""
     from openpyxl.cell.read_only import ReadOnlyCell
 
     is_unsolved = _UNCALCULATED.search(sheet._get_source().read())
@@ -239,8 +239,7 @@ def _read_sheet(sheet: Any, values: Any) -> Iterator[tuple[int, Row]]:
 
 
 def _create_parser(sheet: Any, *, values: bool = True) -> Any:
-    """Create openpyxl's parser of a sheet's XML. openpyxl's own row reader drops rich text formats and the list of
-    merged cells."""
+    """Create openpyxl's parser of a sheet's XML; its row reader drops rich text formats and merged cells."""
     from openpyxl.worksheet._reader import WorkSheetParser
 
     book = sheet.parent
@@ -250,7 +249,7 @@ def _create_parser(sheet: Any, *, values: bool = True) -> Any:
 
 
 def _show(cell: Any) -> str:
-    """Return a cell as displayed, with all its digits."""
+    """Return a cell as displayed, but with all its digits."""
     value = cell.value
     if isinstance(value, list):  # rich text
         text = _flatten(html_to_markdown(f"<p>{''.join(map(_write_run, value))}</p>"))
@@ -298,7 +297,7 @@ def _format_moment(value: datetime | date | time, form: str) -> str:
 
 
 def _repeat_merged(rows: dict[int, Row], cell_ranges: Any) -> None:
-    """Copy the text of merged cells into each of them; a title that is alone in its row stays one cell."""
+    """Copy the text of a merged cell into all cells that it spans; a title alone in its row stays in one column."""
     budget, last = _MAX_FILLED, max(rows, default=0)
     for left, top, right, bottom in (cells.bounds for cells in cell_ranges):
         first = rows.get(top, [])
