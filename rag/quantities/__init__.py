@@ -1,4 +1,4 @@
-"""Values in texts: numbers with sign, bound and unit, dates, times, ratios, versions and identifiers.
+"""Values in text: numbers with sign, bound and unit, dates, times, ratios, versions and identifiers.
 
 `numerals` parses digits and words, `units` has measures and currencies, `reading` finds values, `values` compares them.
 """

@@ -15,7 +15,7 @@ DIGITS: Final = (
     r"|\d{1,3}(?:(?:\.\d{3}){2,12}(?!\d)(?:,\d+)?|(?:\.\d{3}){1,12},\d+)"  # 1.234.567 and 1.234,5
     r"|0,\d+|\d+,\d{1,2}(?![\d,])|\d*\.\d+|\d+)"  # 3,5 and .5
 )
-"""A number in digits. NFKC has turned no-break and thin spaces between thousands into plain ones."""
+"""A number in digits, after NFKC, which turns no-break and thin spaces between thousands into plain ones."""
 HAN_DIGITS: Final = "〇零一二两三四五六七八九"
 HAN_PLACES: Final = MappingProxyType({"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000})
 _HAN_VALUES: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -51,7 +51,7 @@ ENGLISH: Final = (
 
 
 def parse_digits(text: str) -> Decimal:
-    """Return the value of a match of DIGITS. A comma before three digits separates thousands; so do two points."""
+    """Return the value of a match of DIGITS. Repeated marks and a comma before three digits separate thousands."""
     bare = re.sub("[ '’]", "", text)
     last = max(bare.rfind(","), bare.rfind("."))
     mark, tail = bare[last : last + 1], bare[last + 1 :]
@@ -64,7 +64,7 @@ def parse_digits(text: str) -> Decimal:
 def parse_chinese(text: str) -> Decimal:
     """Parse a Chinese numeral, by places (三百二十, 3万5000, 三点五亿) or digits (二〇二五).
 
-    Raises ValueError if there is none.
+    Raises ValueError for anything else.
     """
     whole, point, part = text.partition("点")
     if point:

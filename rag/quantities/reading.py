@@ -1,6 +1,6 @@
 """Value detection: equal values are equal however they are written.
 
-A number has its sign, its unit or currency, and a bound, if any; dates, times of day, ratios, versions and identifiers
+A number includes its sign, unit or currency, and bound, if any; dates, times of day, ratios, versions and identifiers
 are separate kinds of values. `find_values` expects text from `normalise`.
 """
 
@@ -49,7 +49,7 @@ _ARROWS: Final = {"RIGHTWARDS": "→", "LEFTWARDS": "←", "UPWARDS": "↑", "DO
 
 
 def normalise(text: str) -> str:
-    """Return `text` in compatibility forms (NFKC), with powers, fractions and signs in a uniform notation."""
+    """Return `text` in NFKC, with powers, fractions and symbols in a uniform notation."""
     if not text.isascii():
         text = _DEGREE.sub("°", text)
         text = _HAN_COMMA.sub(", ", _VULGAR_FRACTION.sub(" ", _SUPERSCRIPT.sub("^", text)))
@@ -61,7 +61,7 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def find_sign(char: str) -> str:
-    """Return the sign that distinguishes two sentences, arrows by direction; "" for letters, marks and decoration."""
+    """Return a symbol that may change the meaning of a sentence, with arrows reduced to directions; else ""."""
     if char in "|~^`+*" or unicodedata.category(char) not in ("Sm", "Sc", "So"):
         return ""
     name = unicodedata.name(char, "")
@@ -404,7 +404,7 @@ class _Finder:
         return self._extend_unit(measures, end) if measures else (measures, at)
 
     def _extend_unit(self, measures: tuple[Measure, ...], end: int) -> tuple[tuple[Measure, ...], int]:
-        """Extend a unit by a second one that it is counted per: a night, /kg."""
+        """Extend a unit to a rate: a night, /kg."""
         if per := _PER.match(self._text, end):
             others, other_end = self._find_single_unit(per.end())
             if others:
@@ -560,7 +560,7 @@ def _build_identifier(code: re.Match[str]) -> list[Value]:
 
 
 def _merge(first: Value, second: Value, has_and: bool) -> Value | None:
-    """Return two values as one: 1 hour and 30 minutes, 5 ft 3 in."""
+    """Return two values as one, such as 1 hour and 30 minutes or 5 ft 3 in; None if they are separate."""
     big, small = first.readings[0], second.readings[0]
     same = big.kind == small.kind and big.kind != "" and big.size > small.size and not second.bound
     if not same or isinstance(big.amount, str) or isinstance(small.amount, str) or small.amount >= big.size:
@@ -574,7 +574,7 @@ def _merge(first: Value, second: Value, has_and: bool) -> Value | None:
 
 
 def _bind_range(first: Value, second: Value, scales: tuple[Decimal, Decimal]) -> tuple[Value, Value]:
-    """Return both ends of a range with their shared unit and as bounds; the second one includes the connector."""
+    """Return both ends of a range as bounds with their shared unit; the second one includes the connector."""
     if day := read_day(first, second):
         first = day
     elif day := read_day(second, first):

@@ -1,4 +1,4 @@
-"""Units of measure and currencies, with their names in both languages, and quantities with dimensions.
+"""Units of measure and currencies, with their English and Chinese names, and quantities with dimensions.
 
 The table below has units with exact conversions. More names, units and currencies come from Unicode's CLDR via Babel.
 """
@@ -140,8 +140,8 @@ def find_compound_unit(name: str) -> Unit | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One reading of a unit: its dimension, a currency code, or another `kind` without conversions; one of it is `size`
-    of the base unit, counted from `zero`."""
+    """One reading of a unit. `kind` is its dimension, a currency code, or a name without conversions; the unit equals
+    `size` base units, counted from `zero`."""
 
     kind: Dimension | str
     size: Decimal = Decimal(1)
@@ -271,7 +271,7 @@ def _to_measure(unit: Unit) -> Measure:
 
 
 def _convert_cldr_unit(unit: str) -> Measure:
-    """Return the measure of a CLDR unit outside the table: by size, compound or prefix, or else of a separate kind."""
+    """Return the measure of a CLDR unit outside the table: from its size, parts or prefix, or else a separate kind."""
     if unit in _SIZES:
         kind, size = _SIZES[unit]
         return Measure(kind, Decimal(size))
@@ -285,7 +285,7 @@ def _convert_cldr_unit(unit: str) -> Measure:
 
 
 def _load_cldr_units() -> Mapping[str, set[str]]:
-    """Return the names of each unit, singular and plural, long and short."""
+    """Return the names of each CLDR unit, singular and plural, long and short."""
     from babel import Locale
     from babel.units import UnknownUnitError, format_unit
 

@@ -1,4 +1,4 @@
-"""Values in texts, and their comparison."""
+"""Values found in text, and their comparison."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FAMILIES: Final = {"month": "date", "version": "code"} | {
 
 
 class Reading(NamedTuple):
-    """One interpretation. `kind` is the kind of a unit (see Measure), empty without one, or date, month, time, ratio,
-    version, code; `amount` is in base units, `size` is the size of the unit as written."""
+    """One interpretation of a value. `kind` is that of its unit (see Measure), empty without one, or date, month,
+    weekday, time, am, pm, ratio, version, code; `amount` is in base units, `size` is the unit's size as written."""
 
     kind: Dimension | str
     amount: Decimal | str
@@ -30,12 +30,12 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value in `text[start:end]`: `readings`, likeliest first, and what it `covers`, such as the month of a date.
+    """The value in `text[start:end]`: `readings`, likeliest first, and those it `covers`, such as the month of a date.
 
-    `number` is as written, without a unit. `bound` is <, ≤, >, ≥ or empty; `ranged` marks the end of a range. `figures`
-    counts significant digits, `loose` allows rounding, and `written` marks an unmistakable number: digits, a number
-    with a unit, or several Chinese numerals. `label` is the prefix of an identifier; `counts` marks a number without a
-    unit before a noun.
+    `number` is as written, without a unit. `bound` is <, ≤, >, ≥ or empty; `ranged` marks either end of a range.
+    `figures` counts significant digits, `loose` allows rounding, and `written` marks an unmistakable number: digits, a
+    number with a unit, or several Chinese numerals. `label` is the prefix of an identifier; `counts` marks a number
+    without a unit before a noun.
     """
 
     start: int
@@ -53,7 +53,7 @@ class Value:
 
     @property
     def key(self) -> str:
-        """A text that equal values share."""
+        """A string that is the same for equal values."""
         kind, amount, _ = self.readings[0]
         number = amount if isinstance(amount, str) else f"{amount.normalize():f}"
         return f"#{self.label}{number}{kind or ''}{self.bound}"
@@ -64,7 +64,7 @@ class Value:
         return self.readings[0].kind != ""
 
     def matches(self, other: Value, *, copied: bool = False) -> bool:
-        """Return whether `other` says the same: an equal amount, converted or rounded, without another unit or bound.
+        """Return whether `other` means the same: an equal amount, converted or rounded, without another unit or bound.
 
         A unit or bound that only one of them has is ignored unless the text around it was `copied`.
         """
@@ -79,7 +79,7 @@ class Value:
         return not (copied and added and self.has_unit != other.has_unit) and self._has_same_number(other)
 
     def rivals(self, other: Value) -> bool:
-        """Return whether replacing the other value by this one would change the meaning."""
+        """Return whether replacing `other` with this value would change the meaning."""
         kind, theirs = self.readings[0].kind, other.readings[0].kind
         if _FAMILIES.get(f"{kind}", "") != _FAMILIES.get(f"{theirs}", ""):
             return False
@@ -121,7 +121,7 @@ def _agree(first: Decimal, second: Decimal, step: Decimal) -> bool:
 
 
 def _is_part(kind: Dimension | str, other: Dimension | str, copied: bool) -> bool:
-    """Return whether only one is per another unit: dollars, and dollars a night."""
+    """Return whether only one of two kinds is a rate: dollars, and dollars a night."""
     mine, theirs = f"{kind}", f"{other}"
     return bool(mine and theirs) and (theirs.startswith(f"{mine}/") or (not copied and mine.startswith(f"{theirs}/")))
 
@@ -179,7 +179,7 @@ def find_date(text: str, at: int) -> list[Value]:
 
 
 def find_weekday(text: str, at: int) -> Value | None:
-    """Return the day of the week that begins at `at`."""
+    """Return the day of the week that begins at `at`, or None."""
     if match := _WEEKDAY.match(text, at):
         han = (match["han"] or "").replace("天", "日")
         place = "一二三四五六日".index(han) if han else WEEKDAYS.index(match["day"].lower())
@@ -188,7 +188,7 @@ def find_weekday(text: str, at: int) -> Value | None:
 
 
 def read_day(number: Value, date: Value) -> Value | None:
-    """Return the number as a day in the month of a date: 5–7 March."""
+    """Return a number as a day in the month of `date`, as in 5–7 March, or None."""
     counts_days = number.readings[0].size == _DAY_SIZE
     if number.number is None or (number.has_unit and not counts_days) or not (1 <= number.number <= 31 and date.covers):
         return None
@@ -204,7 +204,7 @@ def _parse_month(groups: dict[str, str | None]) -> int:
 
 
 def _build_date(month: int, day: int, match: re.Match[str]) -> Value | None:
-    """Return a date; if either number may be the month (05/03/2024), with both readings."""
+    """Return a date, with both readings if either number may be the month (05/03/2024), or None if it is invalid."""
     is_ambiguous = match.groupdict().get("by") and match.start("d") < match.start("m")
     orders = [(month, day), (day, month)] if is_ambiguous else [(month, day)]
     valid = [(m, d) for m, d in orders if 1 <= m <= 12 and d <= 31]
@@ -222,7 +222,7 @@ def _build_year(year: int, end: int) -> Value:
 
 
 def find_time(text: str, at: int, before: str) -> Value | None:
-    """Return the time of day that begins at `at`; the half of the day may follow from `before`, the text before it."""
+    """Return the time of day that begins at `at`, or None; the text `before` it may name the half of the day."""
     for pattern in _TIMES:
         if match := pattern.match(text, at):
             return _build_time(match, before)
