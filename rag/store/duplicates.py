@@ -1,10 +1,10 @@
 """Aliases of a page with several addresses, and detection of near-duplicate texts.
 
-A text is the set of its shingles: runs of `SHINGLE` words, where a Chinese character counts as a word. The share of
-equal values in two MinHash signatures estimates the Jaccard similarity of the two sets (Broder, "On the resemblance and
-containment of documents", 1997). A signature is cut into bands; pages that agree in a whole band are candidates
-(Leskovec et al., "Mining of Massive Datasets", chapter 3). With 16 bands of 8 values a pair of similarity s is found
-with probability 1 - (1 - s^8)^16: 99.4 % at 0.85, 61 % at 0.7, 6 % at 0.5.
+Each text is reduced to a set of shingles: runs of `SHINGLE` words, where a Chinese character counts as a word. The
+share of equal values in two MinHash signatures estimates the Jaccard similarity of the sets (Broder, "On the
+resemblance and containment of documents", 1997). Signatures are split into bands; pages that share a band are
+candidates (Leskovec et al., "Mining of Massive Datasets", chapter 3). With 16 bands of 8 values, a pair of similarity s
+is found with probability 1 - (1 - s^8)^16: 99.4 % at 0.85, 61 % at 0.7, 6 % at 0.5.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ THRESHOLD = 0.85
 SHINGLE = 4
 PERMUTATIONS = 128
 BANDS = 16
-_SCHEME = "affine32"  # of datasketch; changing it invalidates stored signatures
+_SCHEME = "affine32"  # datasketch's hash scheme; changing it invalidates stored signatures
 _MIN_SHINGLES = 40  # shingles; similarity is unreliable for fewer
 _BATCH = 1024  # shingles hashed per call: 0.5 MB, which fits in a core's cache
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -43,12 +43,12 @@ _TOKEN = lazy_regex(f"[{_HAN}]|[^\\W_{_HAN}]+")
 
 
 def alias_hash(address: str) -> str:
-    """Return the url_hash of an alias, which must be spelled as its key (`rag.web.url_key`)."""
+    """Return the url_hash of an alias that is already normalised by `rag.web.url_key`."""
     return hashlib.md5(address.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def merge_aliases(existing: Iterable[str], recent: Iterable[str]) -> tuple[str, ...]:
-    """Merge a page's aliases, the most recently seen last; drop the oldest if there are too many.
+    """Merge a page's aliases, most recently seen last; drop the oldest above the limits.
 
     Without a limit, an address that redirects somewhere new every time would add aliases forever.
     """
@@ -74,7 +74,7 @@ class Signature:
     def bands(self) -> SparseVector:
         """The bands as terms of weight 1, so that an inverted index finds pages that share one.
 
-        This takes the least memory of all options: 1.3 KB a page, against 5.4 for a keyword index.
+        A sparse vector needs 1.3 KB per page, a keyword index 5.4 KB.
         """
         width = len(self.values) // BANDS
         pieces = (bytes([at]) + self.values[at * width : (at + 1) * width] for at in range(BANDS if width else 0))
@@ -92,7 +92,7 @@ def signature_from(payload: Mapping[str, Any]) -> Signature:
 
 @functools.lru_cache(maxsize=64)
 def sign(text: str) -> Signature:
-    """Return the signature of a text, cached from the duplicate check to the commit; 5 ms per 20 000 characters."""
+    """Return a text's signature, cached so that the commit reuses the duplicate check's; 5 ms per 20 000 characters."""
     shingles = _shingles(text)
     if len(shingles) < _MIN_SHINGLES:
         return Signature()

@@ -1,4 +1,4 @@
-"""Values that a library takes and returns, and the time that a call may wait for the database.
+"""Value types of the library API, and limits on how long a call waits for the database.
 
 Every method of a library raises StoreError if the database fails, and StoreAwayError if it is unavailable for longer
 than `patience` allows.
@@ -32,7 +32,7 @@ SCREEN_SECONDS = 3.0  # the same while a page is rendered
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The seconds that a call waits for the database, and a callback that cancels the wait."""
+    """A limit in seconds on how long a call waits for the database, and a callback that cancels the wait."""
 
     seconds: float = QUESTION_SECONDS
     stopped: Callable[[], bool] = lambda: False
@@ -53,7 +53,7 @@ def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Ite
 
 
 def make_patient(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
-    """Wrap a task of a job so that its calls wait for the server until `stopped`, on any thread."""
+    """Wrap a job's task so that its calls, on whatever thread it runs, wait for the server until `stopped`."""
 
     def wrapper() -> T:
         with patience(math.inf, stopped):
@@ -79,10 +79,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class NewChunks:
-    """A page's chunks with their vectors, row by row; `hashes` are those of the embedded texts.
+    """A page's chunks and their vectors, one row per chunk; `hashes` are those of the embedded texts.
 
-    dense: (n, d) float32, L2-normalised; row i is ignored if `dense_ok[i]` is False, and dense ranking then skips chunk
-    i. `sentences` are the packed sentence indexes of the chunks; without them, each search computes what it needs.
+    dense: (n, d) float32, L2-normalised; if `dense_ok[i]` is False, row i is ignored and dense ranking skips chunk i.
+    `sentences` are the packed sentence indexes of the chunks; without them, each search computes what it needs.
     """
 
     chunks: Sequence[Chunk]
@@ -152,11 +152,10 @@ RRF_K = 2  # Qdrant's default; ranks count from 0
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Search filters. Every field that is not empty restricts the search; several values of a field are alternatives.
+    """Search filters: non-empty fields are combined with AND, the values of a field with OR.
 
     `pages` are url_hashes; `sections` are headings anywhere on the path; `since` and `until` limit when the page was
-    added, as ISO 8601 times or dates, where a date means the whole day in UTC. `without` are url_hashes of excluded
-    pages.
+    added, as ISO 8601 times or dates (the whole day in UTC). `without` are url_hashes of excluded pages.
     """
 
     pages: tuple[str, ...] = ()
@@ -171,14 +170,14 @@ class Filters:
         return any((self.pages, self.sites, self.languages, self.sections, self.since, self.until, self.without))
 
     def matches(self, page: Page, *, dated: bool = True) -> bool:
-        """Return whether a page matches, with `dated` also by the date it was added; headings are ignored."""
+        """Return whether a page matches, ignoring headings and, unless `dated`, the date it was added."""
         filters = ((self.pages, page.url_hash), (self.sites, page.site), (self.languages, page.language))
         if page.url_hash in self.without or any(accepted and value not in accepted for accepted, value in filters):
             return False
         return not dated or is_between(page.added_at, self.since, self.until)
 
     def intersect(self, other: Filters) -> Filters:
-        """Intersect both filters. If a field's values have none in common, use this filter's."""
+        """Intersect both filters, field by field. Where they have no common value, use this filter's."""
 
         def intersect(own: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(value for value in own if value in others) or own or others
@@ -219,7 +218,7 @@ def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
 
 
 def sort_ids(scores: Mapping[str, float]) -> list[str]:
-    """Return the ids by descending score, ties in the order of ids."""
+    """Return the ids by descending score, ties by id."""
     by_id = sorted(scores)
-    by_id.sort(key=scores.__getitem__, reverse=True)  # stable: ties stay in the order of ids
+    by_id.sort(key=scores.__getitem__, reverse=True)  # stable: ties stay sorted by id
     return by_id

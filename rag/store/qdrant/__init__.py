@@ -1,6 +1,6 @@
 """Libraries in Qdrant. `client.connect` opens the database, `library.open_library` a library in it.
 
-`edge` is the embedded engine; other modules need not know whether it or a server is used.
+`edge` is the embedded engine; most modules do not know whether it or a server is used.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from pydantic import BaseModel
 
 
 def _import_client() -> None:
-    """Import qdrant-client without the schemas of its 400 models, which take most of its time.
+    """Import qdrant-client without building the schemas of its 400 models, which takes most of the import time.
 
-    It builds them all when it is imported; pydantic builds a missing one when it is first used. Nor is httpx's
-    command line imported, which brings rich and pygments.
+    Pydantic builds a missing schema on first use. httpx's command line, which imports rich and pygments, is skipped.
     """
     rebuild = BaseModel.__dict__["model_rebuild"]
 

@@ -10,7 +10,7 @@
     000003.terms.u4          term numbers of all their sparse vectors, concatenated
     000003.weights.f4        the weights of these terms
 
-The file is untrusted: it has no pickle, only one part at a time is loaded into memory, and parsed JSON is small. The
+Files are untrusted: there is no pickle, only one part at a time is loaded into memory, and parsed JSON is small. The
 writer respects the limits of the reader.
 """
 
@@ -51,15 +51,15 @@ ROWS_BYTES = 8 * 1024 * 1024
 """Maximum size of a part's rows; parsed JSON takes up to thirty times as much memory."""
 _LINE_BYTES = 256 * 1024
 _MANIFEST_BYTES = 64 * 1024
-_DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's list of parts, about 200 000 of them
+_DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's central directory, about 200 000 entries
 _NAME = lazy_regex(r"(\d{6,9})\.(pages|versions|chunks)\.jsonl")
 _END, _END64 = b"PK\x05\x06", b"PK\x06\x06"
 _READ_ERRORS = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
-_ZIP_DATE = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same library gives the same file
+_ZIP_DATE = (2020, 1, 1, 0, 0, 0)  # fixed, for reproducible files
 
 
 class ArchiveWriter:
-    """Writes a temporary file next to `path` and renames it when the `with` block succeeds."""
+    """A writer to a temporary file next to `path`, which is renamed when the `with` block succeeds."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -130,10 +130,10 @@ class ArchiveWriter:
 
 
 class ArchiveReader:
-    """Reads an untrusted file. Raises StoreError for an invalid one."""
+    """A reader of an untrusted file. Raises StoreError for an invalid one."""
 
     def __init__(self, path: Path, called: str = "") -> None:
-        """`called` is the name shown to people, if different from the file's."""
+        """`called` is the display name, if different from the file's."""
         self.name = called or path.name
         self._path = path
 
@@ -206,7 +206,7 @@ class ArchiveReader:
 
 
 def _directory_size(path: Path) -> int:
-    """Return the size of the zip's directory without reading it. Raises ValueError if the file is not a zip."""
+    """Return the size of the zip's central directory without reading it. Raises ValueError if it is not a zip."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         size = file.tell()
@@ -222,11 +222,11 @@ def _directory_size(path: Path) -> int:
     return length
 
 
-# Rows that were read: parsing raises ValueError for an invalid one
+# Parsing of rows: raises ValueError, KeyError or TypeError for an invalid one
 
 MAX_CHARACTERS = 2000  # characters of a heading, a title, a name
 MAX_HEADINGS = 16  # headings of a path
-MAX_INDEX = 4000  # characters of a packed sentence index; longer ones are left out, and computed when needed
+MAX_INDEX = 4000  # characters of a packed sentence index; longer ones are omitted, and computed when needed
 TEXT_FIELDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
 _HASH = lazy_regex(r"[0-9a-f]{32}")
 _NUMBER_FIELDS = frozenset(["chunks", "characters", "failures", "version", "reading"])
@@ -244,7 +244,7 @@ class AddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A parsed chunk: `dense` says whether it has a vector, `terms` is the length of its sparse one."""
+    """A parsed chunk: `dense` says whether it has a dense vector, `terms` is the length of its sparse vector."""
 
     page: Page
     chunk: Chunk
@@ -266,7 +266,7 @@ class ChunkRow:
 
 
 def parse_page(row: Mapping[str, Any], text: str) -> Page:
-    """Return the page of a row, with its text."""
+    """Return the page in a row, with its text."""
     values: dict[str, Any] = {"text": text}
     for field in fields(Page):
         if field.name == "text" or (field.name not in row and field.name in _OPTIONAL_FIELDS):
@@ -282,9 +282,9 @@ def parse_page(row: Mapping[str, Any], text: str) -> Page:
 
 
 def check_address(page: Page) -> Page:
-    """Return the page with its valid aliases. Its own address must pass the check for rows of JSONL, or be a file's.
+    """Return the page with only its valid aliases.
 
-    Raises AddressError.
+    Raises AddressError unless its address is a web address or, for a file or note, a file address.
     """
     if not (is_web_address(page.url) or (page.source in ("file", "note") and _is_file_address(page.url))):
         raise AddressError(printable(page.url))
@@ -292,14 +292,14 @@ def check_address(page: Page) -> Page:
 
 
 def parse_claim(row: Mapping[str, Any]) -> str:
-    """Return the address that the page of a row claims; empty if it is invalid."""
+    """Return the address that the page in a row claims; empty if it is invalid."""
     claim = row.get("claim", "")
     _require(isinstance(claim, str))
     return claim if _is_address(claim) else ""
 
 
 def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
-    """Return the version of a row, with its text."""
+    """Return the version in a row, with its text."""
     number = row["number"]
     _require(isinstance(number, int) and not isinstance(number, bool))
     names = ("url_hash", "title", "text_hash", "since", "until")
@@ -309,7 +309,7 @@ def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
 
 
 def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:
-    """Return the chunk of a row, a slice of one of `pages`."""
+    """Return the chunk in a row, a slice of one of `pages`."""
     page, left_out = pages[row["page"]]
     start, end, index, terms = row["start"], row["end"], row["index"], row["terms"]
     _require(all(type(value) is int for value in (start, end, index, terms)) and type(row["dense"]) is bool)
@@ -343,7 +343,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_file_address(text: str) -> bool:
-    """Return whether this is a file address as imports make it, with a percent-encoded name."""
+    """Return whether this is a file address in the form that imports create, with a percent-encoded name."""
     return split_url(text).scheme == "file" and text.isascii() and text.isprintable() and " " not in text
 
 

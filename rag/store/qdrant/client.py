@@ -1,6 +1,6 @@
 """Connection to the database: a server or cluster if QDRANT_URL is set, else the embedded engine.
 
-Also the handling of failed calls to a server, and the locks between threads.
+Also retries and errors of calls to a server, and locks between threads.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepal
 
 
 def connect(settings: Settings) -> QdrantClient:
-    """Open the database of the settings. An unavailable server raises an error only at the first call.
+    """Open the database of the settings. If a server is unavailable, later calls raise an error, but not this one.
 
-    Raises StoreBusyError if another process has the embedded folder open, StoreError if the folder is not writable, or
-    a server is too old or rejects the key.
+    Raises StoreBusyError if another process has the embedded folder open, StoreError if the folder is not writable or
+    the server is too old or rejects the key.
     """
     if settings.qdrant_url:
         return Server(settings)
@@ -59,13 +59,13 @@ def is_shared(client: QdrantClient) -> bool:
 
 
 def unload_idle(client: QdrantClient, idle: float) -> None:
-    """Release the embedded engine's resources for collections without a call for `idle` seconds."""
+    """Unload embedded collections that were not used for `idle` seconds."""
     if isinstance(client, EdgeClient):
         client.backend.unload_idle(idle)
 
 
 def away_since(client: QdrantClient) -> datetime | None:
-    """Return since when the server is unavailable; None if it responds, and for the embedded engine."""
+    """Return when the server became unavailable; None if it responds, and for the embedded engine."""
     return client.outages.since if isinstance(client, Server) else None
 
 
@@ -82,7 +82,7 @@ class Layout:
 
 
 def layout(client: QdrantClient) -> Layout:
-    """Return the collection options of the settings for `client`."""
+    """Return the client's collection options."""
     return client.layout if isinstance(client, Server) else Layout()
 
 
@@ -96,7 +96,7 @@ _QUANTIZATIONS: Mapping[str, models.QuantizationConfig | None] = {
 
 
 def _layout(settings: Settings) -> Layout:
-    """Build the layout. Records have one shard, and so do chunks unless configured, as IDF is computed per shard."""
+    """Build the layout. Records have one shard, chunks one by default, because IDF is computed per shard."""
     copies = {
         "replication_factor": settings.qdrant_replicas,
         "write_consistency_factor": settings.qdrant_write_consistency,
@@ -114,9 +114,9 @@ Connection = QdrantClient
 
 
 class Server(QdrantClient):
-    """A QdrantClient over HTTP that raises StoreErrors. The constructor makes one call, to report mistakes early.
+    """A QdrantClient over HTTP that raises StoreErrors. The constructor makes one call, to report wrong settings early.
 
-    Responses are requested uncompressed: servers send compressed ones in small packets, each delayed by 40 ms.
+    Requests uncompressed responses: servers send compressed ones in small packets, each delayed by 40 ms.
     """
 
     def __init__(self, settings: Settings, **options: Any) -> None:
@@ -132,7 +132,7 @@ class Server(QdrantClient):
         remote = cast(QdrantRemote, self._client)
         remote.openapi_client.client.add_middleware(self.outages)
         self._client = cast(QdrantBase, _Guarded(remote))
-        self.cloud_inference = True  # skips the search of points for texts to embed; ours have none
+        self.cloud_inference = True  # skips looking for texts to embed in every point; there are none
         _silence_httpx()
         with suppress(StoreAwayError), patience(SCREEN_SECONDS):
             self.get_collections()
@@ -140,13 +140,13 @@ class Server(QdrantClient):
     def query_batch_points(
         self, collection_name: str, requests: Sequence[models.QueryRequest], *_: Any, **options: Any
     ) -> list[models.QueryResponse]:
-        """Query without copying every request as QdrantClient does; see `EdgeClient`."""
+        """Query without copying each request, unlike QdrantClient; see `EdgeClient`."""
         responses: list[models.QueryResponse] = self._client.query_batch_points(collection_name, requests, **options)
         return responses
 
 
 def _silence_httpx() -> None:
-    """Hide the log line of each call, unless debug logging is on."""
+    """Silence httpx's log line per call, unless debug logging is on."""
     logger = logging.getLogger("httpx")
     if logger.level == logging.NOTSET and not logging.getLogger().isEnabledFor(logging.DEBUG):
         logger.setLevel(logging.WARNING)
@@ -180,7 +180,7 @@ def wait_for_database(settings: Settings, seconds: float, waiting: Callable[[Not
 
 
 class _Guarded:
-    """Forwards calls, names the call in errors, and splits requests that are too large for the server."""
+    """A proxy that adds the name of the call to errors and splits requests that are too large for the server."""
 
     def __init__(self, remote: QdrantBase) -> None:
         self._remote = remote
@@ -218,7 +218,7 @@ class _Guarded:
         return wrapper
 
     def _check_version(self) -> None:
-        """Check the version once: a server without conditional writes would lose pages when two processes write."""
+        """Check the version once: without conditional writes, two writing processes would lose pages."""
         if self._is_checked:
             return
         version = self._remote.info().version
@@ -244,16 +244,16 @@ def _write_in_parts(write: Callable[[Sequence[Any]], Any], rows: Sequence[Any]) 
     return _write_in_parts(write, rows[:half]) + _write_in_parts(write, rows[half:])
 
 
-# Failed calls to a server: repeated, split, or raised as one clear error.
+# Failed calls to a server are retried, split, or raised as a StoreError.
 
-_SLOW_TIMEOUT = 30.0  # seconds for a response that nobody waits for, and for a write
+_SLOW_TIMEOUT = 30.0  # seconds for writes, and for calls of patient callers
 _AWAY_TIMEOUT = 1.0  # seconds for a response of a server known to be unavailable
-_CHECK_INTERVAL = 2.0  # seconds between checks of it, for all impatient callers together
-_MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0  # seconds; the first pause and the longest, doubling in between
-_MAX_500_SECONDS = 300.0  # seconds of status 500 until the call itself is blamed
+_CHECK_INTERVAL = 2.0  # seconds between checks of such a server, across all impatient callers
+_MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0  # seconds; the first and the longest pause, doubling in between
+_MAX_500_SECONDS = 300.0  # seconds of status 500 until the request itself is considered faulty
 _FULL_DISK_PAUSE = 30.0  # seconds until the next try on a full disk
 _TRANSPORT = lazy_regex(r"transport error|tcp connect|Connection refused|code: '|status: (?:'|Unavailable)")
-"""Text of the connections between a cluster's nodes."""
+"""Error messages about connections between the nodes of a cluster."""
 _WRITES = lazy_regex(r"/points/(delete|payload|batch|vectors)")
 
 _Send = Callable[[httpx.Request], httpx.Response]
@@ -261,9 +261,9 @@ _Send = Callable[[httpx.Request], httpx.Response]
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """The action for a failure, its message code, and the server's own text.
+    """A failed call: what to do next, the error code, and the server's message.
 
-    `after` is the requested wait in seconds; `elsewhere` says that another node may succeed.
+    `after` is the minimum pause in seconds; `elsewhere` says that another node may succeed.
     """
 
     act: Literal["again", "split", "refuse"]
@@ -274,7 +274,7 @@ class _Fault:
 
 
 def _response_fault(response: httpx.Response) -> _Fault | None:
-    """Return the fault in a response, as Qdrant 1.18 and 1.19 word it; None if there is none."""
+    """Classify a response by the messages of Qdrant 1.18 and 1.19; None if it is a success."""
     if response.is_success:
         return None
     status, text = response.status_code, _server_message(response)
@@ -296,16 +296,16 @@ def _response_fault(response: httpx.Response) -> _Fault | None:
 
 
 def _error_fault(error: Exception | None) -> _Fault:
-    """Return the fault behind an exception of the transport."""
+    """Classify an exception of the transport."""
     if isinstance(error, httpx.ConnectError) and "certificate" in str(error).lower():
         return _Fault("refuse", "store_certificate")
     if isinstance(error, (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)):
         return _Fault("again", elsewhere=True)
-    return _Fault("refuse", "store_unread")  # including responses that are not Qdrant's
+    return _Fault("refuse", "store_unread")  # also if another program responded
 
 
 def _server_message(response: httpx.Response) -> str:
-    """Return the server's error message, without other nodes' details; empty if it gives none, or a proxy responded."""
+    """Return the server's error message, without details of other nodes; empty if it has none, as from a proxy."""
     try:
         message = response.json()["status"]["error"]
     except (ValueError, KeyError, TypeError):
@@ -321,11 +321,10 @@ def _retry_after(response: httpx.Response) -> float:
 
 
 class _Outages:
-    """Sends calls to one of several addresses, retries them, and knows since when none responds.
+    """HTTP middleware that tries several addresses, retries calls, and records since when none responds.
 
-    It is the middleware of the client. Safe to share between threads. A write whose response was lost may have
-    succeeded. It is sent again unchanged: repeating upserts by id, conditional writes and deletions has no further
-    effect.
+    Safe to share between threads. A write whose response was lost may have succeeded; it is retried unchanged, because
+    upserts by id, conditional writes and deletions are idempotent.
     """
 
     def __init__(self, addresses: Sequence[str]) -> None:
@@ -336,7 +335,7 @@ class _Outages:
         self._has_responded = False
 
     def __call__(self, request: httpx.Request, send: _Send) -> httpx.Response:
-        """Return the response. Raises StoreAwayError if none arrives in time, StoreError for a refusal."""
+        """Return the response. Raises StoreAwayError if none arrives in time, StoreError if the server refuses."""
         limits, start, tries = current_patience.get(), time.monotonic(), 0
         if self._is_known_away(limits):
             raise self.away_error()
@@ -353,7 +352,7 @@ class _Outages:
                 raise self.away_error(fault)
 
     def away_error(self, fault: _Fault | None = None) -> StoreAwayError:
-        """Return the error for a server that does not respond, or accepts nothing."""
+        """Return the error for a server that is unavailable or whose disk is full."""
         since = (self.since or datetime.now().astimezone()).strftime("%H:%M")
         code = fault.code if fault is not None else "store_away"
         if code == "store_away" and not self._has_responded:
@@ -361,7 +360,7 @@ class _Outages:
         return StoreAwayError(code, url=self._urls(), since=since)
 
     def _is_known_away(self, limits: Patience) -> bool:
-        """Return whether the server has been away longer than the caller waits and was just checked."""
+        """Return whether the server has been away for longer than the caller's patience, and was checked just now."""
         now = time.monotonic()
         if self.since is None or now - self._outage_start < limits.seconds or now - self._last_try >= _CHECK_INTERVAL:
             return False
@@ -388,7 +387,7 @@ class _Outages:
         return None, response
 
     def _timeouts(self, request: httpx.Request, limits: Patience, remaining: float) -> dict[str, float]:
-        """Return the timeouts of a try in seconds: reads end with the caller's patience, writes may take longer."""
+        """Return the timeouts of one try in seconds: the caller's patience limits reads, but not writes."""
         is_known_away = self.since is not None and time.monotonic() - self._outage_start > limits.seconds
         timeout = _AWAY_TIMEOUT if is_known_away else max(_AWAY_TIMEOUT, min(remaining, _SLOW_TIMEOUT))
         is_write = request.method in ("PUT", "DELETE", "PATCH") or bool(_WRITES.search(request.url.path))
@@ -396,14 +395,14 @@ class _Outages:
         return {"connect": min(timeout, _MAX_PAUSE), "read": longest, "write": longest, "pool": longest}
 
     def _set_address(self, request: httpx.Request) -> None:
-        """_Send the request, which was made for the first address, to the current one."""
+        """Redirect the request, which was built for the first address, to the current one."""
         address = self._addresses[self._current % len(self._addresses)]
         if len(self._addresses) > 1:
             request.url = request.url.copy_with(scheme=address.scheme, host=address.host, port=address.port)
             request.headers["Host"] = request.url.netloc.decode()
 
     def _pause_after(self, fault: _Fault, tries: int) -> float:
-        """Return the pause: growing, with jitter; none while there is an untried address."""
+        """Return the pause in seconds: exponential with jitter, none while there is an untried address."""
         if fault.elsewhere and (tries + 1) % len(self._addresses):
             return 0.0
         pause: float = min(_MAX_PAUSE, _MIN_PAUSE * 2 ** (tries // len(self._addresses)))
@@ -429,7 +428,7 @@ class _Outages:
 
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> bool:
-    """Wait `seconds`; return False if stopped before."""
+    """Wait `seconds`; return False if stopped meanwhile."""
     end = time.monotonic() + seconds
     while (remaining := end - time.monotonic()) > 0 and not stopped():
         time.sleep(min(remaining, 0.2))
@@ -447,7 +446,7 @@ _STRIPES = 64
 
 
 class Switch:
-    """A reentrant lock; `changes` counts how often it was acquired and released."""
+    """A reentrant lock that counts its acquisitions and releases in `changes`."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -467,14 +466,14 @@ class Switch:
         self._lock.release()
 
     def snapshot(self) -> int | None:
-        """Return a number that stays the same until a change; None during a change, or after a failed one."""
+        """Return a number that identifies the current state; None during a change or after a failed one."""
         return None if self._depth or self._failed else self.changes
 
 
 class LibraryLocks:
-    """Locks of one library: `lock_pages` prevents two writers of one page, `switch` covers the replacement of pages.
+    """Locks of one library: `lock_pages` serialises writers of a page, `switch` guards the replacement of pages.
 
-    `notes` covers updates of a record that no chunk shows.
+    `notes` guards updates of records that do not affect chunks.
     """
 
     def __init__(self) -> None:
@@ -484,7 +483,7 @@ class LibraryLocks:
 
     @contextmanager
     def lock_pages(self, url_hashes: Iterable[str]) -> Iterator[None]:
-        """Lock these pages for the block, always in the same order, so that threads cannot deadlock."""
+        """Lock these pages for the block, in a fixed order, to avoid deadlocks."""
         stripes = sorted({crc32(url_hash.encode()) % _STRIPES for url_hash in url_hashes})
         with ExitStack() as stack:
             for stripe in stripes:

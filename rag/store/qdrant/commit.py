@@ -1,4 +1,4 @@
-"""Atomic changes of a page, safe with several writing processes and crashes.
+"""Atomic changes of pages, safe with concurrent writers and crashes.
 
 A page's record names the *generation* of its current chunks, under a revision `rev` that only changes by
 compare-and-set:
@@ -11,9 +11,9 @@ compare-and-set:
     6. delete the chunks of the replaced generation, activate the new ones, settle the version
 
 Cleanup needs neither a clock nor an owner. An attempt can only be committed at its `base_rev`, and each revision is
-replaced once: so a process that has read (R, G) from a record, however long ago, may delete the chunks with `base_rev`
-< R that are not of G. A removed page leaves a record without a text, so that its revision never goes back. Before
-deleting chunks of an attempt that could still be committed, the revision is raised, which prevents the commit.
+replaced once. So a process that read revision R and generation G from a record, however long ago, may delete the page's
+chunks with `base_rev` < R outside G. A removed page leaves a tombstone, so that its revision never decreases. To delete
+chunks of an attempt that could still be committed, first the revision is increased, which prevents the commit.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _SENDS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Swap:
-    """A compare-and-set of a record that was read as `before`; it succeeded if the record has `token`."""
+    """A compare-and-set of a record that was read as `before`; it succeeded if the record contains `token`."""
 
     page: Page
     before: PageRecord | None
@@ -92,7 +92,7 @@ class _Attempt:
 
     @property
     def left_out(self) -> bool:
-        """An excluded page stays excluded, unless it was gone and is back."""
+        """True if the page is excluded and stays so; a page that was gone and is back is included again."""
         if self.before is None or not self.before.left_out:
             return False
         return not (self.before.page.status == "gone" and self.page.status == "active")
@@ -114,7 +114,7 @@ class _Attempt:
 
 
 class Committer:
-    """Writes pages of one library by the protocol of this module."""
+    """A writer of one library's pages that implements the protocol of this module."""
 
     def __init__(
         self, client: QdrantClient, library: str, pages: str, chunks: str, versions: Versions, locks: LibraryLocks
@@ -131,7 +131,7 @@ class Committer:
     def commit(self, drafts: Sequence[Draft]) -> list[CommitResult]:
         """Replace these pages, each atomically; on StoreError each page is either the old or the new one.
 
-        No page may occur twice. Takes a few calls in all, and as many again for each conflict with another process.
+        No page may occur twice. Makes a few calls in total, and as many again per conflict with another process.
         """
         results: dict[str, CommitResult] = {}
         remaining = {draft.page.url_hash: draft for draft in drafts}
@@ -152,7 +152,7 @@ class Committer:
     def _attempts(
         self, drafts: Mapping[str, Draft], results: dict[str, CommitResult], *, is_first: bool
     ) -> list[_Attempt]:
-        """Make an attempt for each draft, except those that another process has made redundant since the first try."""
+        """Make an attempt for each draft; after the first try, skip those that another process made redundant."""
         attempts = []
         records = self.records(drafts)
         for url_hash, draft in drafts.items():
@@ -166,7 +166,7 @@ class Committer:
         return attempts
 
     def _stage(self, attempts: Sequence[_Attempt]) -> None:
-        """Write chunks and versions, which nothing refers to yet."""
+        """Write chunks and versions, to which nothing refers yet."""
         written = time.time()
         points = [point for attempt in attempts for point in _chunk_points(attempt, written)]
         for at in range(0, len(points), BATCH):
@@ -181,7 +181,7 @@ class Committer:
                 self.versions.save(before, successors[before.url_hash].updated_at)
 
     def _exchange(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
-        """Commit, and return the attempts that won. Deletes the chunks of the others."""
+        """Commit, and return the attempts that won; delete the chunks of the others."""
         with self._locks.switch:
             hashes = self._swap([attempt.swap() for attempt in attempts])
             winners = [attempt for attempt in attempts if attempt.page.url_hash in hashes]
@@ -200,7 +200,7 @@ class Committer:
     def _swap(self, swaps: Sequence[_Swap]) -> set[str]:
         """Send compare-and-sets until the outcome of each is known; return the hashes of pages where they succeeded.
 
-        A response may get lost while the write continues, so undecided ones are sent again unchanged.
+        A write may continue although its response was lost, so undecided ones are sent again unchanged.
         """
         winners: set[str] = set()
         for _ in range(_SENDS):
@@ -220,22 +220,22 @@ class Committer:
             self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _ID_BATCH]))
 
     def _flag(self, ids: Sequence[str], left_out: bool) -> None:
-        """Set the flags of new chunks; by a filter, since another process may have replaced them already."""
+        """Set the flags of new chunks, by a filter, because another process may have deleted some already."""
         for at in range(0, len(ids), _ID_BATCH):
             condition = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _ID_BATCH]))])
             self._client.set_payload(self._chunks, search_flags(left_out), points=condition, key="metadata")
 
-    # Changes that leave the text alone
+    # Changes that do not affect the text
 
     def records(self, url_hashes: Sequence[str] | Mapping[str, Any]) -> dict[str, PageRecord]:
-        """Return the records of these pages without their texts, by hash; includes removed pages."""
+        """Return the records of these pages by hash, without their texts; includes tombstones."""
         ids = [page_id(url_hash) for url_hash in url_hashes]
         points = self._client.retrieve(self._pages, ids, with_payload=WITHOUT_TEXT) if ids else []
         stored = (record_from(record.payload or {}) for record in points)
         return {record.page.url_hash: record for record in stored}
 
     def update_state(self, page: Page, claim: str | None = None) -> None:
-        """Write the fields of `page` that concern its address, not its text, into its record, if it has one."""
+        """Update the fields of `state_payload` in the page's record; do nothing if the page is not stored."""
         with self._locks.lock_pages([page.url_hash]):
             before = self.records([page.url_hash]).get(page.url_hash)
             if before is None or before.removed:
@@ -268,7 +268,7 @@ class Committer:
         return self._change(url_hashes, change)
 
     def _change(self, url_hashes: Sequence[str], change: Callable[[PageRecord, str], Any]) -> int:
-        """Change the records of existing pages despite concurrent writers, and clean up; return their number."""
+        """Change the records of existing pages despite concurrent writers, and clean up; return how many."""
         count = 0
         remaining = list(dict.fromkeys(url_hashes))
         with self._locks.lock_pages(remaining), self._locks.switch:
@@ -292,10 +292,10 @@ class Committer:
         if model and chunks_collection(self._library, model) != self._chunks:
             raise LibraryMovedError("library_moved", library=self._library)
 
-    # Clearing up
+    # Cleanup
 
     def settle(self, url_hash: str) -> None:
-        """Make chunks and versions agree with the page's record, and prevent uncommitted attempts from committing."""
+        """Make chunks and versions match the page's record, and prevent pending attempts from committing."""
         self._fence(url_hash)
         stored = self.records([url_hash]).get(url_hash)
         if stored is not None:
@@ -303,7 +303,7 @@ class Committer:
             self._clear_up([stored])
 
     def mark_lost(self, url_hash: str) -> bool:
-        """Record that the page has no chunks, if some are missing; return whether it was recorded."""
+        """Record that the page has no chunks if some are missing; return whether it did."""
         before = self.records([url_hash]).get(url_hash)
         if before is None or before.removed:
             return False
@@ -322,7 +322,7 @@ class Committer:
     def reconcile(self, ids: Sequence[Any]) -> int:
         """Write one replica's copy of these records to every replica; return the number of records.
 
-        The new revision is taken from the clock, above that of any replica, so no running commit can succeed it.
+        The new revision comes from the clock and exceeds that of every replica, so no running commit can succeed.
         """
         points = self._client.retrieve(self._pages, ids, with_payload=True, with_vectors=True) if ids else []
         for record in points:
@@ -336,14 +336,14 @@ class Committer:
         return len(points)
 
     def _fence(self, url_hash: str) -> None:
-        """Raise the revision despite concurrent writers, so that no earlier attempt can be committed."""
+        """Increase the revision despite concurrent writers, so that no earlier attempt can be committed."""
         before = self.records([url_hash]).get(url_hash)
         mark = Mark(_next_rev(before))
         fence = _amend(before, {"rev": mark.rev}) if before else _replace(tombstone(url_hash, mark), None)
         self._client.batch_update_points(self._pages, [fence], ordering=ORDER)
 
     def _clear_up(self, records: Sequence[PageRecord]) -> None:
-        """Flag the chunks of each record's generation, and delete those that the record makes obsolete."""
+        """Flag the chunks of each record's generation, and delete obsolete ones."""
         if not records:
             return
         operations = [operation for stored in records for operation in _cleanup_operations(stored)]
@@ -355,7 +355,7 @@ class Committer:
 
 
 def _supersedes(stored: PageRecord, draft: Draft) -> bool:
-    """Return whether another process wrote the same text with the same splitting, or a later fetch."""
+    """Return whether the stored page has the draft's recipe or was fetched later."""
     if stored.removed:
         return False
     draft_time, stored_time = (
@@ -372,7 +372,7 @@ def _is_page(url_hash: str) -> models.HasIdCondition:
 
 
 def _has_revision(before: PageRecord) -> models.Condition:
-    """Match the record while it has the revision that was read."""
+    """Match the record while its revision is the one that was read."""
     return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
 
 
@@ -422,17 +422,17 @@ def _tokens(stored: PageRecord | None) -> Sequence[str]:
 
 
 def _next_rev(before: PageRecord | None) -> int:
-    """Return the next revision. The first is taken from the clock, so that it grows even if a record was lost."""
+    """Return the next revision. The first comes from the clock, so that it increases even if a record was lost."""
     return before.rev + 1 if before else time.time_ns() // 1_000_000
 
 
 def _recent(before: PageRecord | None, token: str) -> tuple[str, ...]:
-    """Return the tokens of the last changes, so that a winner finds itself even if already replaced."""
+    """Return the tokens of the last changes, so that a winner finds its own even if it was replaced since."""
     return (*_tokens(before), token)[-8:]
 
 
 def _dead_ids(attempt: _Attempt) -> list[str]:
-    """Return the ids of the chunks of the generation that the attempt has replaced."""
+    """Return the ids of the chunks that the attempt has replaced."""
     if attempt.before is None:
         return []
     before = attempt.before.page
@@ -440,7 +440,7 @@ def _dead_ids(attempt: _Attempt) -> list[str]:
 
 
 def _successor(draft: Draft, stored: PageRecord | None) -> Page:
-    """Return the page to store in place of `stored`, with counts, dates and merged aliases."""
+    """Return the page that replaces `stored`, with counts, dates and merged aliases."""
     moment = now()
     page = draft.page
     aliases = merge_aliases((), page.aliases)
@@ -473,7 +473,7 @@ def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: f
         sparse = new.sparse[row]
         vector[SPARSE] = models.SparseVector.model_construct(indices=sparse.indices, values=sparse.values)
     first = _first_child(new.chunks, row)
-    # Unvalidated: checking 384 numbers per point costs more than storing them.
+    # Unvalidated: checking 384 numbers per point takes longer than storing them.
     return models.PointStruct.model_construct(
         id=chunk_id(page.url_hash, page.generation, chunk.index),
         vector=vector,

@@ -1,8 +1,8 @@
-"""The health of libraries and of their server.
+"""Health checks and repairs of libraries and of their server.
 
-`sweep` repairs pages left incomplete by a killed process, `audit` outside damage: it checks that every page has its
-chunks, every chunk its page and text, and that replicas agree on the pages. Commits never leave such damage, so it is
-found from the data and not from a log. `inspect` reports to operators: version, nodes, dead replicas, contents.
+`sweep` repairs pages left incomplete by a killed process. `audit` repairs external damage: it checks that every page
+has its chunks, that every chunk has its page and text, and that replicas agree on the pages. Commits never cause such
+damage, so it compares the data itself. `inspect` reports version, nodes, dead replicas and contents to operators.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _TOMBSTONE_AGE = timedelta(days=30)
 def sweep(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, before: float | None) -> int:
     """Settle every page that needs it; return how many did.
 
-    `before` (Unix time) spares later chunks and versions: on a server they may belong to another process's running
-    commit.
+    Chunks and versions written after `before` (Unix time) are spared: on a server they may belong to a commit that is
+    still running in another process.
     """
     unsettled_pages = walk(client, pages, models.Filter(must=[match("settled", False)]), payload=["url_hash"])
     hashes = {record.payload["url_hash"] for record in unsettled_pages if record.payload}
@@ -46,7 +46,7 @@ def sweep(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
 
 
 def _delete_tombstones(client: QdrantClient, pages: str, *, everything: bool) -> None:
-    """Delete tombstones of removed pages: immediately if nobody else writes, else after a month."""
+    """Delete tombstones of removed pages: all if `everything`, else those older than a month."""
     oldest = (datetime.now(UTC) - _TOMBSTONE_AGE).isoformat()
     removed = models.Filter(must=[match("removed", True), match("settled", True)])
     for record in walk(client, pages, removed, payload=["removed_at", "rev"]):
@@ -72,15 +72,15 @@ def _pages_with_leftovers(client: QdrantClient, chunks: str, before: float | Non
 _CHUNK_FIELDS = tuple(f"metadata.{name}" for name in ("url", "url_hash", "generation", "active", "left_out", "written"))
 _TEXT_FIELDS = ("page_content", "metadata.text_hash")
 _BATCH = 1000  # records per call
-_RECHECK_DELAY = 1.0  # seconds until a record that seems to differ is read again
+_RECHECK_DELAY = 1.0  # seconds before a record that seems to differ is read again
 _COMMIT_SECONDS = 600.0  # seconds for which inactive chunks may belong to a running commit
 
 
 def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, deep: bool) -> Audit:
     """Compare records with chunks, and repair. Without `deep`, do so only if the total numbers differ.
 
-    With `deep`, first compare replicas: a record that differs is rewritten to all of them. Chunks with damaged text are
-    deleted, so their page counts as incomplete from then on.
+    With `deep`, first compare replicas, and rewrite records that differ. Also delete chunks with damaged text, so that
+    their page counts as incomplete.
     """
     forked = committer.reconcile(_find_forked(client, pages)) if deep and isinstance(client, Server) else 0
     records = {
@@ -115,7 +115,7 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
 def _find_forked(client: Server, pages: str) -> list[Any]:
     """Return the ids of records that differ between replicas; none while a replica is down.
 
-    A server omits records that its replicas disagree on, and briefly those being written.
+    With consistency ALL, a server omits records on which its replicas disagree, and briefly those being written.
     """
     if not is_replicated(client, pages):
         return []
@@ -145,14 +145,14 @@ def _count(client: QdrantClient, chunks: str) -> int:
 # The server
 
 _RECOMMENDED = (1, 19)
-_LIMIT = 100  # libraries of three collections, each about 10 MB plus files even if empty
+_LIMIT = 100  # libraries; each has three collections of about 10 MB plus files even if empty
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 _PREFIX = "pagelight."
 _Copies = list[tuple[int, int, models.ReplicaState]]
 
 
 def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
-    """Yield pairs of health and message; purely informative ones are healthy. Raises StoreError."""
+    """Yield pairs (is healthy, message); purely informative messages count as healthy. Raises StoreError."""
     version = client.info().version
     names = sorted(item.name for item in client.get_collections().collections if item.name.startswith(_PREFIX))
     libraries = sum(name.endswith(".pages") for name in names)
@@ -184,7 +184,7 @@ def is_replicated(client: Server, name: str) -> bool:
 
 
 def _nodes(client: Server) -> tuple[int, dict[int, str]]:
-    """Return the number of nodes, and the ids and addresses of those the queried node can't reach."""
+    """Return the number of nodes, and the addresses by id of those that the queried node can't reach."""
     status: Any = client.cluster_status()
     failures = {address.rstrip("/") for address in getattr(status, "message_send_failures", ())}
     peers = {int(node): peer.uri.rstrip("/") for node, peer in getattr(status, "peers", {}).items()}
@@ -192,7 +192,7 @@ def _nodes(client: Server) -> tuple[int, dict[int, str]]:
 
 
 def _plain_address(client: Server) -> str:
-    """Return the remote address to which the key is sent unencrypted; empty if there is none."""
+    """Return a remote address to which the API key is sent unencrypted; empty if there is none."""
     if not client.has_key:
         return ""
     return next((str(url) for url in client.addresses if url.scheme == "http" and url.host not in _LOCAL_HOSTS), "")
@@ -220,7 +220,7 @@ def _count_readable(copies: _Copies, silent: Collection[int]) -> Counter[int]:
 
 
 def _is_writable(client: Server, name: str, copies: _Copies, silent: Collection[int]) -> bool:
-    """Return whether enough copies of each shard are there to confirm a write."""
+    """Return whether enough copies of each shard are available to confirm a write."""
     factor = client.get_collection(name).config.params.write_consistency_factor or 1
     total = Counter(shard for shard, _, _ in copies)
     return all(count >= min(factor, total[shard]) for shard, count in _count_readable(copies, silent).items())

@@ -51,23 +51,23 @@ if TYPE_CHECKING:
     from rag.store.qdrant.vector_store import LibraryVectorStore
 
 _BATCH = 100  # pages per call
-_COUNT_SECONDS = 5.0  # seconds; another process over the same server may write
+_COUNT_SECONDS = 5.0  # on a server, other processes may write
 _WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])
 _WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes", "claim_hashes"])
 _NOT_REMOVED = models.Filter(must_not=[match("removed", True)])
 _TEXT_FIELDS = ["url_hash", "text", "text_hash"]
 _READ_TRIES = 3
-_MAX_CLAIMANTS = 8  # a site with a wrong canonical link has it on all pages
+_MAX_CLAIMANTS = 8  # a site with a wrong canonical link may have it on all pages
 _MAX_CANDIDATES = 500  # pages compared per text; more share a band only if a text repeats hundreds of times
 
 
 def open_library(
     client: QdrantClient, name: str, embedding_model: str, dimension: int, *, create: bool = True
 ) -> Library:
-    """Open the library, or create it if `create` allows, and repair what a killed process left behind.
+    """Open the library, or with `create` create it, and finish or undo the work of killed processes.
 
     Raises ModelMismatchError if it was made with another model. Raises StoreError if the name is invalid, the library
-    was removed or written by a newer version, or, without `create`, does not exist.
+    was deleted or has another format, or, without `create`, does not exist.
     """
     new_info = LibraryInfo(name, embedding_model, dimension, now())
     info = create_library(client, new_info) if create else check_present(client, check_library_name(name))
@@ -91,7 +91,7 @@ def open_library(
 
 
 class Library(Searcher):
-    """A named set of pages with their chunks, made with one embedding model, over the embedded engine or a server.
+    """A named set of pages with their chunks, made with one embedding model, in the embedded engine or on a server.
 
     Safe to share between threads.
     """
@@ -124,14 +124,14 @@ class Library(Searcher):
         return {page.url_hash: page for page in pages}
 
     def _page_from(self, payload: Mapping[str, Any]) -> Page:
-        """Return the page; a damaged one without validators, so that its site sends it again."""
+        """Return the page; a damaged one without HTTP validators, so that its site sends the content again."""
         page = page_from(payload)
         return replace(page, etag="", last_modified="") if page.url_hash in self._damaged else page
 
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        """Return the stored pages by the given hash, which is a page's own or that of an alias.
+        """Return the stored pages by the given hashes, which are those of pages or of their aliases.
 
-        Takes two queries for any number of hashes.
+        Makes two queries for any number of hashes.
         """
         hashes = dict.fromkeys(url_hashes)
         if not hashes:
@@ -143,10 +143,7 @@ class Library(Searcher):
         return by_alias | self.stored_pages(url_hashes)
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = _MAX_CLAIMANTS) -> dict[str, list[Page]]:
-        """Return pages that claim one of these addresses as their own, by the given hash.
-
-        A claim proves nothing. Reads `most` pages at most.
-        """
+        """Return up to `most` pages that claim one of these addresses, by its hash. Claims are unverified."""
         if not url_hashes:
             return {}
         only = models.Filter(must=[match_any("claim_hashes", list(dict.fromkeys(url_hashes)))])
@@ -159,9 +156,9 @@ class Library(Searcher):
         return claimants
 
     def page(self, url_hash: str) -> Page | None:
-        """Return the page with its text, by its own hash or that of an alias, such as that of a merged duplicate.
+        """Return the page with its text, by its hash or that of an alias, such as a merged duplicate.
 
-        A damaged text is returned as it is; its hash does not match.
+        Damaged text is returned unchanged; its hash does not match.
         """
         records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
         records = [record for record in records if not is_removed(record)]
@@ -182,13 +179,13 @@ class Library(Searcher):
         return texts
 
     def pages(self) -> list[Page]:
-        """Return the pages without their text, newest first, ties in the order of hashes."""
+        """Return the pages without their text, newest first, ties by hash."""
         records = walk(self.client, self.pages_collection, _NOT_REMOVED, payload=WITHOUT_TEXT)
         pages = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
         return sorted(pages, key=lambda page: page.added_at, reverse=True)
 
     def page_count(self) -> int:
-        """Return the number of pages. Every screen calls this, so it is cached while nothing changes."""
+        """Return the number of pages, cached until the next change, because every screen calls this."""
         state, moment = self._locks.switch.snapshot(), time.monotonic()
         cached_state, until, count = self._count_cache
         if state is None or cached_state != state or moment > until:
@@ -203,7 +200,7 @@ class Library(Searcher):
         return None if self._is_shared or pages is None or notes is None else (pages, notes)
 
     def chunk_count(self, scope: Filters | None = None) -> int:
-        """Count the searchable chunks, those within `scope` if given."""
+        """Count the searchable chunks, optionally only those in `scope`."""
         condition = scope_filter(scope) if scope else None
         only = models.Filter(must=[match("metadata.active", True), *([condition] if condition else [])])
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
@@ -214,12 +211,12 @@ class Library(Searcher):
         records = walk(self.client, self.pages_collection, only, payload=["url_hash"])
         return {record.payload["url_hash"] for record in records if record.payload}
 
-    # Similar pages
-
     def versions(self, url_hash: str) -> list[PageVersion]:
         """Return the stored versions of the page, oldest first; the last is the current one."""
         page = self.page(url_hash)
         return self._versions.list_versions(page) if page else []
+
+    # Similar pages
 
     def same_text(self, text_hash: str) -> list[Page]:
         """Return the pages with exactly this text, oldest first."""
@@ -233,9 +230,9 @@ class Library(Searcher):
         return sorted(pages, key=lambda page: (page.added_at, page.url_hash))
 
     def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
-        """Return pages with a nearly identical text and their similarity (0 to 1), most similar first.
+        """Return pages with nearly identical text and their similarity (0 to 1), most similar first.
 
-        See `rag.store.duplicates.sign`; a text too short for a signature has no matches.
+        The signature is from `rag.store.duplicates.sign`; text that is too short for one has no matches.
         """
         return self.similar_pages_of_each([signature])[0]
 
@@ -281,7 +278,7 @@ class Library(Searcher):
         return [passage for passage in passages if passage.text]
 
     def reusable_vectors(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
-        """Return the vectors of the page's chunks by `content_hash`; None if the model cannot read the text."""
+        """Return dense (None if the model can't read the text) and sparse vectors of the chunks by `content_hash`."""
         vectors = {}
         page = self.stored_pages([url_hash]).get(url_hash)
         if page is None:
@@ -297,31 +294,31 @@ class Library(Searcher):
     # Writing
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
-        """Return whether the stored `page` is undamaged and was made from `text` by this chunker."""
+        """Return whether the stored `page` is undamaged and was made from `text` with this chunker."""
         is_undamaged = page.url_hash not in self._damaged
         models = (self.embedding_model, *self.info.earlier_models)
         return is_undamaged and page.generation.startswith(tuple(recipe(text, chunker, model) for model in models))
 
     def draft(self, page: Page, new: NewChunks, chunker: str = "", claim: str = "") -> Draft:
-        """Make the input of `commit_all` from a page and its chunks. `claim` is as in `update_record`."""
+        """Return the input of `commit_all` for a page and its chunks. `claim` is as in `update_record`."""
         return Draft(page, new, recipe(page.text, chunker, self.embedding_model), claim)
 
     def commit_all(self, drafts: Sequence[Draft]) -> list[CommitResult]:
         """Store or replace these pages, each atomically; return each with its generation, counts and times.
 
         No page may occur twice. If another process stored the same text meanwhile, or fetched the page later, its
-        version stays. On StoreError each page is either the old or the new one.
+        version wins. On StoreError each page is either the old or the new one.
         """
         results = self._committer.commit(drafts)
         self._damaged -= {draft.page.url_hash for draft in drafts}
         return results
 
     def update_record(self, page: Page, *, claim: str | None = None) -> None:
-        """Write the latest etag, last_modified, checked_at, failures, status and aliases of a page.
+        """Update the etag, last_modified, checked_at, failures, reading, status and aliases of a page, if it is stored.
 
-        One write, which changes no chunk; does nothing if the page is not stored. Aliases are spelled as their keys
-        (`rag.web.url_key`). A page excluded because it was gone is included again once it is back. `claim` is the
-        unverified address that the page claims as its own; None keeps the current one.
+        Does not touch its chunks, except that an excluded page which was gone and is back is included again. Aliases
+        must be normalised by `rag.web.url_key`. `claim` is the unverified address that the page claims; None keeps the
+        current one.
         """
         self._committer.update_state(page, claim)
 
@@ -337,7 +334,7 @@ class Library(Searcher):
         return sum(self._committer.remove(unique[at : at + _BATCH]) for at in range(0, len(unique), _BATCH))
 
     def clear(self) -> int:
-        """Remove all pages with their versions; return how many there were."""
+        """Remove all pages with their chunks and versions; return how many existed."""
         with self._locks.lock_all():
             return self.remove([page.url_hash for page in self.pages()])
 
@@ -357,7 +354,7 @@ class Library(Searcher):
             )
 
     def audit(self, *, deep: bool = False) -> Audit:
-        """Find and repair pages with missing chunks; without `deep` only if the total numbers differ."""
+        """Find and repair pages with missing or extra chunks; see `health.audit`."""
         return audit(self.client, self.pages_collection, self.chunks_collection, self._committer, deep=deep)
 
     def vector_store(
@@ -377,7 +374,7 @@ def _chunks_filter(page: Page) -> models.Filter:
 
 
 def _select_similar(signature: Signature, points: Sequence[models.ScoredPoint]) -> list[tuple[Page, float]]:
-    """Return the pages that are similar enough, most similar first."""
+    """Return the pages with a similarity of THRESHOLD or more, most similar first."""
     payloads = [point.payload or {} for point in points]
     scored = [(page_from(payload), similarity(signature, signature_from(payload))) for payload in payloads]
     similar = [(page, score) for page, score in scored if score >= THRESHOLD]

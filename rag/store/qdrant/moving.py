@@ -2,7 +2,7 @@
 
 Chunks keep their ids, texts, terms and generations, so an interrupted migration resumes without rewriting existing
 chunks. Both sets share pages and versions. A single write to the library's record switches between them; the previous
-set stays for going back, which is the same migration in reverse.
+set is kept for reverting, which is the same migration in reverse.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from rag.types import Passage, SparseVector
 T = TypeVar("T")
 
 Encoded = tuple[NDArray[np.float32] | None, SparseVector | None]
-"""A chunk's dense vector (d,) and its learned terms; None if the model cannot read the text or has no such output."""
+"""A chunk's dense vector (d,) and learned terms, each None if the model can't read the text or has no such output."""
 Encode = Callable[[Sequence[Passage]], Sequence[Encoded]]
 
 _PAGES = 32  # per batch
 _BATCH = 128  # chunks encoded and written per call
-_MAX_MISSING = 256  # chunks that may be copied during the switch
+_MAX_MISSING = 256  # chunks left to copy during the switch, which blocks writers
 _ID_BATCH = 1000  # ids per call
 
 
 @dataclass(frozen=True, slots=True)
 class _PageInfo:
-    """The chunks that a page's record calls for."""
+    """The chunks that a page should have according to its record."""
 
     generation: str
     chunks: int
@@ -65,7 +65,7 @@ class _PageInfo:
 
 @dataclass(slots=True)
 class _Difference:
-    """The difference between existing chunks and the records, by page and by id."""
+    """The difference between the existing and the expected chunks, by page and by id."""
 
     lacking: dict[str, _PageInfo] = field(default_factory=dict)
     missing: int = 0
@@ -76,7 +76,7 @@ class _Difference:
 class Move:
     """A new or resumed migration of `source` to a model of `dimension`. Raises StoreError.
 
-    `target` is the library after the switch: it can be searched, but must not be written before.
+    `target` is the library after the switch: before that, it can be searched but must not be written.
     """
 
     def __init__(self, source: Library, model: str, dimension: int, encode: Encode) -> None:
@@ -100,7 +100,7 @@ class Move:
     def fill(self, on_progress: Callable[[int, int], object], stopped: Callable[[], bool]) -> bool:
         """Encode missing chunks until few remain; return False if stopped.
 
-        `on_progress` gets the number of existing chunks, and of all. Pages may be written meanwhile.
+        `on_progress` gets the numbers of existing and of all chunks. Pages may be written meanwhile.
         """
         missing = None
         while True:
@@ -121,7 +121,7 @@ class Move:
                     return False
 
     def switch(self) -> None:
-        """Copy the last changes, and search the new set from now on. Blocks writers of pages meanwhile."""
+        """Copy the last changes, and make the library use the new set. Blocks writers of pages meanwhile."""
         with self._locks.lock_all():
             self._reconcile()
             info = self.target.info
@@ -232,11 +232,11 @@ def _batches(rows: Sequence[T], size: int) -> Iterator[list[T]]:
 
 
 def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, over: bool) -> None:
-    """Delete the library's unused sets of chunks; `over` includes the one kept for going back."""
+    """Delete the library's unused sets of chunks; with `over`, also the one kept for reverting."""
     if not over and not _unused_collections(info, chunks_collections(client, info.name)):
         return
     with library_locks(client, info.name).lock_all():
-        collections = chunks_collections(client, info.name)  # before the record, which names new sets early
+        collections = chunks_collections(client, info.name)  # first: records name new sets before they are created
         info = check_present(client, info.name)
         if over and not info.moving_to:
             cleared = {"previous_model": "", "previous_dimension": 0, "moved_at": ""}

@@ -1,7 +1,7 @@
-"""Stored records: names and indexes of collections; pages, chunks and libraries as points, and back.
+"""The database schema: names and indexes of collections, and conversion of pages, chunks and libraries to points.
 
-Also filter conditions and iteration over points. No other module names or creates collections. Ids are uuid5, so
-repeating a write overwrites the same point.
+Also filters and iteration over points. Only this module names and creates collections. Ids are uuid5, so repeating a
+write overwrites the same point.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ SPARSE = "sparse"
 SENTENCES = "sentences"
 LIBRARIES = "pagelight.libraries"
 ORDER = models.WriteOrdering.MEDIUM
-"""Ordering of all writes of records, done by a live node. With weak ordering, two writes can each win on one replica;
-with strong ordering, they wait for one node even while it is down.
+"""Ordering of all writes of records: a live node serialises them. With weak ordering, two concurrent writes can each
+win on a different replica; with strong ordering, writes wait for a fixed node even while it is down.
 """
 RESTORE_PERIOD = timedelta(days=1)
 """Time for which a deleted library can be restored."""
 INDEX_PERIOD = timedelta(days=7)
-"""Time for which a library can go back to its previous index."""
+"""Time for which a library can revert to its previous index."""
 FORMAT = 2
-"""Format version of pages and chunks, raised when older programs must not write them."""
+"""Format version of pages and chunks, increased when older programs must not write them."""
 
 _NAME = lazy_regex(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _KEYWORD = models.PayloadSchemaType.KEYWORD
@@ -84,7 +84,7 @@ def pages_collection(library: str) -> str:
 
 
 def versions_collection(library: str) -> str:
-    """Return the collection of earlier texts; a separate one, so that listing pages need not skip them."""
+    """Return the name of the collection of earlier texts, which is separate so that listing pages is fast."""
     return f"pagelight.{library}.versions"
 
 
@@ -95,7 +95,7 @@ def chunks_collections(client: QdrantClient, library: str) -> list[str]:
 
 
 def chunks_collection(library: str, embedding_model: str) -> str:
-    """Return the collection for an embedding model; one each, so that a library can be re-embedded while in use."""
+    """Return the collection of one model's chunks: one per model, so that a library in use can be re-embedded."""
     name = re.split(r"[/\\]", embedding_model.rstrip("/\\"))[-1].lower()
     slug = re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:32] or "model"
     digest = hashlib.sha256(embedding_model.encode()).hexdigest()[:8]
@@ -123,7 +123,7 @@ def drop_library(client: QdrantClient, library: str) -> None:
 
 
 def _ensure_records(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
-    """Create a collection of records. Pages have the bands of their signature as a sparse vector, others have none."""
+    """Create a collection of records. Only pages use its sparse vector, for the bands of their signatures."""
     _ensure(client, name, {}, indexes)
 
 
@@ -180,13 +180,13 @@ class PageRecord:
 
 @dataclass(frozen=True, slots=True)
 class LibraryInfo:
-    """The record of a library. `name` never changes; `title` is the name that people see.
+    """The record of a library. `name` never changes; `title` is the display name.
 
     `removed_at` is when it was deleted, else empty. `format` is the format version of its pages and chunks.
 
-    `moving_to` is the model of an index under construction. `previous_model` is the model searched until `moved_at`,
-    kept for going back. Pages are current if made by the recipe of any of `earlier_models`. `fingerprints` distinguish
-    models of the same name, by address.
+    `moving_to` is the model of an index under construction. `previous_model` was used until `moved_at`; its index is
+    kept for reverting. Pages made with any of `earlier_models` count as current. `fingerprints` of models served at an
+    address, by model name, reveal that another model is served there now.
     """
 
     name: str
@@ -214,7 +214,7 @@ class LibraryInfo:
 
     @property
     def revertible_until(self) -> datetime | None:
-        """The time until which the library can go back to `previous_model` without re-encoding; None if it cannot."""
+        """The time until which the library can revert to `previous_model` without re-encoding; None if it cannot."""
         return datetime.fromisoformat(self.moved_at) + INDEX_PERIOD if self.moved_at else None
 
 
@@ -229,7 +229,7 @@ def _digest(name: str) -> bytes:
 
 
 def _uuid5(digest: bytes) -> str:
-    """Return the text of a uuid5 four times as fast as UUID objects; some callers need ten thousand."""
+    """Format a digest as a uuid5, four times as fast as `UUID`; some callers need ten thousand."""
     octets = bytearray(digest)
     octets[6] = octets[6] & 0x0F | 0x50
     octets[8] = octets[8] & 0x3F | 0x80
@@ -246,7 +246,7 @@ def page_id(url_hash: str) -> str:
 
 
 def chunk_id(url_hash: str, generation: str, index: int) -> str:
-    """Return a chunk's id. Its first half depends on the place only, so that ties keep their order in every library."""
+    """Return a chunk's id. Its first half depends only on page and index, so ties sort alike in every library."""
     by_place, by_attempt = _digest(f"chunk\n{url_hash}\n{index}"), _digest(f"chunk\n{url_hash}\n{generation}\n{index}")
     return _uuid5(by_place[:8] + by_attempt[8:])
 
@@ -256,7 +256,7 @@ def version_id(url_hash: str, number: int) -> str:
 
 
 def library_payload(info: LibraryInfo) -> dict[str, Any]:
-    """Return the library's record. Programs older than formats take the model for another one, and report that."""
+    """Return the library's record. Programs from before `format` read a wrong model name in it, and refuse to open."""
     return {**asdict(info), "model": info.embedding_model, "embedding_model": f"{info.embedding_model} ({info.format})"}
 
 
@@ -269,7 +269,7 @@ def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
 def page_payload(
     page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool, claim: str
 ) -> dict[str, Any]:
-    """Return the page's record. `settled` is False if the flags of its chunks may not agree with it."""
+    """Return the page's record. `settled` is False if the flags of its chunks may differ from it."""
     return {
         **asdict(page),
         **_mark_payload(mark),
@@ -282,14 +282,14 @@ def page_payload(
 
 
 def claim_payload(claim: str) -> dict[str, Any]:
-    """Return the unverified address that the page claims, spelled as its key; "" if it claims none."""
+    """Return the fields for `claim`, the normalised but unverified address that the page claims, or ""."""
     return {"claim": claim, "claim_hashes": [alias_hash(claim)] if claim else []}
 
 
 def page_point(
     page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool = True, claim: str = ""
 ) -> models.PointStruct:
-    """Return the page's record as a point that is found by the bands of its signature."""
+    """Return the page's record as a point, with the bands of its signature as the sparse vector."""
     bands = signature.bands
     vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
     payload = page_payload(page, signature, mark, left_out=left_out, settled=settled, claim=claim)
@@ -348,10 +348,10 @@ def chunk_payload(
     base_rev: int = 0,
     sentences: str = "",
 ) -> dict[str, Any]:
-    """Return a chunk in LangChain's layout. `written` (Unix time) separates leftovers from commits in progress.
+    """Return a chunk in LangChain's layout. `written` (Unix time) tells leftovers from commits in progress.
 
-    A parent is identified by the id of its first child, which has the index `first_child`. `base_rev` is the revision
-    of the page's record when the chunk was written. `sentences` is the packed sentence index of its text.
+    A parent's id is that of its first child, whose index is `first_child`. `base_rev` is the revision of the page's
+    record when the chunk was written. `sentences` is the packed sentence index of its text.
     """
     return {
         "page_content": chunk.text,
@@ -382,7 +382,7 @@ def chunk_payload(
 
 
 def date_of(page: Page) -> str:
-    """Return the page's own modification date, else its publication date; empty if it gives neither."""
+    """Return the page's stated modification date, else its publication date, else ""."""
     return page.modified or page.published
 
 
@@ -400,7 +400,7 @@ def passage_from(
     ranks: Mapping[str, int] | None = None,
     scores: Mapping[str, float] | None = None,
 ) -> Passage:
-    """Return a stored chunk with its score and leg ranks from a search. A damaged one has no text."""
+    """Return a stored chunk with its score and its ranks by leg. A damaged chunk gets no text."""
     data: Mapping[str, Any] = point.payload["metadata"]
     return Passage(
         id=str(point.id),
@@ -439,7 +439,7 @@ def match_any(key: str, values: list[str]) -> models.FieldCondition:
 
 
 def scope_filter(scope: Filters) -> models.Filter | None:
-    """Return the scope as Qdrant's filter; None if it is empty."""
+    """Translate the scope to a Qdrant filter; None if it is empty."""
     keys = {
         "metadata.url_hash": scope.pages,
         "metadata.site": scope.sites,
@@ -468,7 +468,7 @@ def walk(
     payload: Any = True,
     vectors: Any = False,
 ) -> Iterator[models.Record]:
-    """Yield every point that passes the filter, in the order of ids."""
+    """Yield all points that match the filter, in order of their ids."""
     offset: Any = None
     while True:
         records, offset = client.scroll(

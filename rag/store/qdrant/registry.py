@@ -1,4 +1,4 @@
-"""The list of libraries: one record each, in a separate collection.
+"""The registry of libraries: one record each, in a separate collection.
 
 A deleted library keeps its record and data for a day, during which it can be restored.
 """
@@ -34,12 +34,12 @@ from rag.store.qdrant.records import (
 )
 
 MAX_LIBRARIES = 200
-"""Maximum number of libraries, including deleted ones that can be restored."""
+"""Maximum number of libraries, including deleted ones that are not purged yet."""
 
 _HEARTBEAT = 10.0  # seconds between heartbeats of an import
 _TIMEOUT = 120.0  # seconds without a heartbeat until an import counts as dead
 _MAX_TITLE = 60
-_MAX_SHOWN = 40  # characters of a typed name; no library's is longer
+_MAX_SHOWN = 40  # characters of an unknown name in messages; valid names are not longer
 
 
 def list_libraries(client: QdrantClient) -> list[str]:
@@ -48,7 +48,7 @@ def list_libraries(client: QdrantClient) -> list[str]:
 
 
 def library_infos(client: QdrantClient, *, removed: bool = False) -> list[LibraryInfo]:
-    """Return the existing libraries, or with `removed` those that can be restored."""
+    """Return the existing libraries, or with `removed` the deleted ones that are not purged yet."""
     if not client.collection_exists(LIBRARIES):
         return []
     payloads = (record.payload or {} for record in walk(client, LIBRARIES))
@@ -57,12 +57,12 @@ def library_infos(client: QdrantClient, *, removed: bool = False) -> list[Librar
 
 
 def library_info(client: QdrantClient, name: str) -> LibraryInfo | None:
-    """Return the record of a library without opening it; None if there is none of this name."""
+    """Return the record of a library without opening it; None if it does not exist."""
     return next((info for info in library_infos(client) if info.name == name), None)
 
 
 def check_present(client: QdrantClient, name: str) -> LibraryInfo:
-    """Return the library of this name, else raise StoreError: it is deleted, being imported, or unknown."""
+    """Return the record of a library. Raises StoreError if it is deleted, being imported or unknown."""
     if (info := library_info(client, name)) is not None:
         return info
     check_not_removed(client, name)
@@ -72,7 +72,7 @@ def check_present(client: QdrantClient, name: str) -> LibraryInfo:
 
 
 def check_not_removed(client: QdrantClient, name: str) -> None:
-    """Raise StoreError("library_removed") for a deleted library that can be restored."""
+    """Raise StoreError("library_removed") for a deleted library that is not purged yet."""
     for info in library_infos(client, removed=True):
         if info.name == name:
             raise StoreError(
@@ -93,7 +93,7 @@ def ensure_registry(client: QdrantClient) -> None:
 def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
     """Return the library of this name, created if it does not exist.
 
-    Raises StoreError if the name is invalid or being imported, or the maximum number of libraries is reached.
+    Raises StoreError if the name is invalid or not free (see `check_free`).
     """
     check_library_name(info.name)
     ensure_registry(client)
@@ -107,7 +107,7 @@ def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
 
 
 def check_format(info: LibraryInfo) -> None:
-    """Raise StoreError for a library of an older or newer program."""
+    """Raise StoreError for a library in an older or newer format."""
     if info.format != FORMAT:
         raise StoreError("library_newer" if info.format > FORMAT else "library_older", library=info.display_name)
 
@@ -119,13 +119,13 @@ def note_fingerprint(client: QdrantClient, info: LibraryInfo, model: str, finger
 
 
 def register(client: QdrantClient, name: str, payload: dict[str, Any]) -> None:
-    """Write a new library's record, unless another process has."""
+    """Write a new library's record, unless another process has already."""
     point = models.PointStruct(id=library_id(name), vector={}, payload=payload)
     client.upsert(LIBRARIES, [point], update_mode=models.UpdateMode.INSERT_ONLY, ordering=ORDER)
 
 
 def check_free(client: QdrantClient, name: str) -> None:
-    """Raise StoreError if the name's library is deleted or being imported, or there are too many."""
+    """Raise StoreError if a library of this name is deleted or being imported, or there are too many libraries."""
     check_not_removed(client, name)
     clear_dead_import(client, name)
     if not is_taken(client, name) and client.count(LIBRARIES).count >= MAX_LIBRARIES:
@@ -136,7 +136,7 @@ def check_free(client: QdrantClient, name: str) -> None:
 
 
 class ImportReservation:
-    """The name of a library that is being imported, reserved against other processes by a heartbeat."""
+    """A reservation of a library's name during its import, kept alive by heartbeats."""
 
     def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
         self._client = client
@@ -145,12 +145,12 @@ class ImportReservation:
         self._last_heartbeat = 0.0
 
     def begin(self) -> None:
-        """Reserve the name. Raises StoreError if another process has it."""
+        """Reserve the name. Raises StoreError if another process has reserved it."""
         register(self._client, self._info.name, self._payload(importing=True))
         self.renew()
 
     def renew(self) -> None:
-        """Send a heartbeat. Raises StoreError if another process considered this one dead and took over."""
+        """Send a heartbeat. Raises StoreError if another process presumed this one dead and took over."""
         moment = time.time()
         if moment - self._last_heartbeat < _HEARTBEAT:
             return
@@ -185,13 +185,13 @@ class ImportReservation:
 
 
 def clear_dead_import(client: QdrantClient, name: str) -> None:
-    """Delete what a dead import left under this name; raise StoreError if it is still running."""
+    """Delete the leftovers of a dead import of this name; raise StoreError if it is still running."""
     record = _record(client, name)
     if not record.get("importing"):
         return
     _check_not_importing(client, record)
     owner = record.get("maker", "")
-    if owner:  # a process that is slow, not dead, learns that it lost the name
+    if owner:  # if its process is slow, not dead, it learns that it lost the name
         client.set_payload(LIBRARIES, {"maker": ""}, models.Filter(must=_owner_filter(name, owner)), ordering=ORDER)
     _drop(client, library_from(record))
 
@@ -217,7 +217,7 @@ def is_taken(client: QdrantClient, name: str) -> bool:
 
 
 def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) -> str:
-    """Return an unused name for a new library: letters and digits of the title, and a number if needed."""
+    """Return an unused name for a new library, made from the title, with a number if needed."""
     ensure_registry(client)
     base = re.sub(r"[^a-z0-9]+", "-", title.lower())[:32].strip("-") or "library"
     names = (base if number == 1 else f"{base}-{number}" for number in count(1))
@@ -225,9 +225,9 @@ def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) 
 
 
 def check_title(client: QdrantClient, title: str, of: str = "") -> str:
-    """Return the title without extra spaces; `of` names the library that gets it.
+    """Return the title without extra spaces; `of` is the name of the library that gets it.
 
-    Raises StoreError if it is empty, too long, has invisible characters, or is another library's.
+    Raises StoreError if it is empty, too long, taken, or contains unprintable characters.
     """
     plain = " ".join(title.split())
     if not plain.isprintable() or not 0 < len(plain) <= _MAX_TITLE:
@@ -250,14 +250,14 @@ def remove_library(client: QdrantClient, name: str) -> None:
 
 
 def restore_library(client: QdrantClient, name: str) -> None:
-    """Restore a deleted library; raise StoreError if it is too late."""
+    """Restore a deleted library. Raises StoreError if it is too late."""
     if not any(info.name == name and not is_expired(info) for info in library_infos(client, removed=True)):
         raise StoreError("library_unknown", library=name)
     client.set_payload(LIBRARIES, {"removed_at": ""}, [library_id(name)])
 
 
 def purge_library(client: QdrantClient, name: str) -> None:
-    """Delete a library that can no longer be restored, with everything in it; do nothing for others."""
+    """Delete a library and its data if it is deleted and can no longer be restored."""
     with library_locks(client, name).lock_all():
         for info in library_infos(client, removed=True):
             if info.name == name and is_expired(info):
@@ -265,6 +265,6 @@ def purge_library(client: QdrantClient, name: str) -> None:
 
 
 def _drop(client: QdrantClient, info: LibraryInfo) -> None:
-    """Delete the library. Its record goes last, so that leftovers of a killed process can be found."""
+    """Delete the library, its record last, so that leftovers of a killed process can be found."""
     drop_library(client, info.name)
     client.delete(LIBRARIES, [library_id(info.name)], ordering=ORDER)

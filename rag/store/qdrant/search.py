@@ -1,12 +1,11 @@
 """Hybrid search over the active chunks of a library.
 
-Both legs go to the engine in one batch, which returns ids and scores only; they are fused here, by exact reciprocal
-rank fusion or the caller's function, and only the winners are read. The engine's own fusion does not return ranks by
-leg, so the legs would have to be queried again, at twice the cost. Measured on the embedded engine at 20 000 chunks of
-384 dimensions, prefetch 100, limit 20, with payload and vectors: 4.1 ms this way, winners read and checked against the
-pages' records; 5.4 ms for the engine's fusion and both legs, unchecked; 6.5 ms for both legs with payload and vectors
-inline; 2.5 ms for the engine's fusion without the ranks. The engine also orders ties arbitrarily; here the smaller id
-wins.
+Both legs go to the engine in one batch, which returns only ids and scores. They are fused here, by exact reciprocal
+rank fusion or the caller's function, and only the winners are read. The engine's fusion does not return ranks by leg,
+so the legs would have to be queried again. Measured on the embedded engine with 20 000 chunks of 384 dimensions,
+prefetch 100, limit 20, with payload and vectors: 4.1 ms this way, with winners read and checked against the pages'
+records; 5.4 ms for the engine's fusion and both legs, unchecked; 6.5 ms for both legs with payload and vectors inline;
+2.5 ms for the engine's fusion without ranks. The engine also orders ties arbitrarily; here the smaller id wins.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from rag.store.qdrant.records import DENSE, SENTENCES, SPARSE, match, page_id, p
 from rag.store.values import Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion, sort_ids
 from rag.types import Passage, SparseVector
 
-_IDF_SECONDS = 300.0  # seconds; another process over the same server may write
+_IDF_SECONDS = 300.0  # on a server, other processes may write
 _MAX_TERMS = 1 << 16
 _PAGE_HASH = models.PayloadSelectorInclude(include=["metadata.url_hash"])
 _RECORD_READERS = ThreadPoolExecutor(8, "records")
@@ -43,7 +42,7 @@ class _Match:
 
 
 class _IdfCache:
-    """A cache of IDFs by term, cleared at each change of this process, and periodically for those of others."""
+    """A cache of IDFs by term, cleared by each change of this process, and periodically because of other processes."""
 
     def __init__(self) -> None:
         self._idf: dict[int, float] = {}
@@ -51,7 +50,7 @@ class _IdfCache:
         self._until = 0.0
 
     def of(self, changes: int) -> dict[int, float]:
-        """Return the cache for this number of changes, to be extended."""
+        """Return the cache for this number of changes; the caller adds to it."""
         moment = time.monotonic()
         if changes != self._changes or moment > self._until or len(self._idf) > _MAX_TERMS:
             self._idf, self._changes, self._until = {}, changes, moment + _IDF_SECONDS
@@ -59,7 +58,7 @@ class _IdfCache:
 
 
 class Searcher:
-    """Searches one library's chunks and checks the results against the pages' records."""
+    """A search over one library's chunks that checks results against the pages' records."""
 
     def __init__(self, client: QdrantClient, pages: str, chunks: str, locks: LibraryLocks) -> None:
         self._client = client
@@ -84,16 +83,16 @@ class Searcher:
     ) -> list[Hit]:
         """Return the best `limit` chunks, best first, fused from the best `prefetch` of each leg.
 
-        dense: (d,); a leg that is None, or a sparse vector without terms, is skipped. `fuse` gets the results of the
-        legs, `{leg: {chunk id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are
-        called `dense.2`, `sparse.2` and so on. A damaged chunk is returned without its text.
+        dense: (d,). A leg that is None or has no terms is skipped. `fuse` gets the results of the legs, `{leg: {chunk
+        id: score}}`, and returns the fused scores. Ties are ordered by id. The legs of `more` are named `dense.2`,
+        `sparse.2` and so on. A damaged chunk is returned without its text.
         """
         only = scope_filter(scope) if scope else None
         requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
         if not requests:
             return []
         hits, stale = self._run(requests, limit, with_vectors, fuse)
-        if stale:  # a page is being replaced; retry once that is done
+        if stale:  # a page is being replaced; retry after that
             with self._locks.switch:
                 hits, _ = self._run(requests, limit, with_vectors, fuse)
         return hits
@@ -107,9 +106,9 @@ class Searcher:
         lambda_mult: float,
         scope: Filters | None = None,
     ) -> list[Hit]:
-        """Choose `limit` chunks of the `fetch_k` nearest to `dense` (d,) by langchain-qdrant's MMR, in order of choice.
+        """Select `limit` of the `fetch_k` chunks nearest to `dense` (d,) by langchain-qdrant's MMR, in its order.
 
-        `lambda_mult` 1 is all relevance, 0 all diversity. Damaged chunks are returned without their text.
+        `lambda_mult` ranges from 0 (diversity only) to 1 (relevance only). Damaged chunks are returned without text.
         """
         from rag.store.qdrant.vector_store import library_vector_store
 
@@ -128,8 +127,8 @@ class Searcher:
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         """Return the inverse document frequency of terms, as the engine computes it for sparse vectors.
 
-        A term without chunks gets the highest possible value. With several shards, each of which ranks by its own
-        counts, it is the value of one of them: close enough to separate rare terms from common ones.
+        A term without chunks gets the highest possible value. With several shards, each of which has its own counts,
+        the value is from one of them: good enough to tell rare terms from common ones.
         """
         cache = self._idf_cache.of(self._locks.switch.changes)
         missing = [term for term in terms if term not in cache]
@@ -171,8 +170,8 @@ class Searcher:
     ) -> list[Hit]:
         """Return the hits of `batch`, in order, without those of an outdated generation.
 
-        If nothing has changed since `state`, none are outdated: other chunks are inactive. `pages` has the page of each
-        point, so that records and chunks are read from a server in parallel.
+        If nothing has changed since `state`, none are outdated: other chunks are inactive. With the hashes in `pages`,
+        a payload by point, records and chunks are read from a server in parallel.
         """
         records = None
         if self._is_shared:
@@ -197,7 +196,7 @@ class Searcher:
         return hits
 
     def _note_damage(self, passage: Passage) -> Passage:
-        """Return the passage; note its page as damaged if it has no text."""
+        """Return the passage; record its page as damaged if it has no text."""
         if not passage.text:
             self._damaged.add(passage.url_hash)
         return passage
@@ -205,7 +204,7 @@ class Searcher:
     def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
         """Return the chunks with these ids, and the terms of those without a dense vector.
 
-        Embedded, terms are read in a second call, as reading them takes ten times as long; on a server extra calls do.
+        The embedded engine reads terms slowly, so a second call reads the needed ones only; a server's calls cost more.
         """
         vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
         points = self._client.retrieve(self._chunks, ids, with_payload=True, with_vectors=vectors)
@@ -216,7 +215,7 @@ class Searcher:
         return points, {str(point.id): _terms_of(point) for point in sparse_only}
 
     def _generations(self, url_hashes: Collection[str]) -> dict[str, str]:
-        """Return the current generation of each included page; reading a record includes reading its text."""
+        """Return the current generation of each included page. The engine reads each record's text too."""
         ids = [page_id(url_hash) for url_hash in url_hashes]
         fields = ["url_hash", "generation", "left_out"]
         records = self._client.retrieve(self._pages, ids, with_payload=fields) if ids else []
@@ -244,7 +243,7 @@ def _requests(
 ) -> dict[str, models.QueryRequest]:
     """Return one request per leg: `dense` and `sparse` of the first query, `dense.2` and `sparse.2` of the second, etc.
 
-    On a server chunks count before they are flagged: between a commit and its flags they are the page's.
+    On a server, the filter does not require `active`: new chunks are valid between the commit and the write of flags.
     """
     conditions = [only] if only else []
     if is_shared:
@@ -258,7 +257,7 @@ def _requests(
             legs[DENSE + suffix] = dense.tolist()
         if sparse is not None and sparse.indices:
             legs[SPARSE + suffix] = models.SparseVector.model_construct(indices=sparse.indices, values=sparse.values)
-    # Unvalidated: checking hundreds of numbers takes longer than some searches.
+    # Unvalidated: checking hundreds of numbers can take longer than the search.
     return {
         leg: models.QueryRequest.model_construct(
             query=models.NearestQuery.model_construct(nearest=vector),
@@ -283,7 +282,7 @@ def _rank(legs: Legs, fuse: Fusion) -> Iterator[_Match]:
 
 
 def _term_query(term: int) -> models.QueryRequest:
-    """Request one chunk with the term, and its weight: its score is that weight times the IDF."""
+    """Request one chunk with the term, and its weight there: the score is that weight times the IDF."""
     return models.QueryRequest.model_construct(
         query=models.NearestQuery.model_construct(
             nearest=models.SparseVector.model_construct(indices=[term], values=[1.0])

@@ -1,4 +1,4 @@
-"""Export of a library to one file, with its vectors, and import under any name or on another machine.
+"""Export of a library with its vectors to one file, and import under any name or on another machine.
 
 `rag.store.qdrant.archive` describes the file. Nothing is re-encoded, so both sides need the same model.
 """
@@ -72,8 +72,8 @@ def export_library(
 ) -> dict[str, int]:
     """Write the library to a file, atomically; return the numbers of pages, chunks and versions.
 
-    `on_progress` gets the number of pages done, and of all. Each page is consistent. Raises StoreError, also for a full
-    disk.
+    `on_progress` gets the numbers of exported and of all pages. Each page is consistent. Raises StoreError, also if the
+    disk is full.
     """
     hashes = [page.url_hash for page in library.pages()]
     counts = {"pages": 0, "chunks": 0, "versions": 0}
@@ -98,11 +98,11 @@ def import_library(
     called: str = "",
     title: str = "",
 ) -> dict[str, int]:
-    """Make the library `name` from an exported file; return the numbers of pages, chunks and versions.
+    """Create the library `name` from an exported file; return the numbers of pages, chunks and versions.
 
-    `called` is the file's name as shown to people, if different. The library becomes visible when complete; the next
-    import deletes an interrupted one. Raises ModelMismatchError if it was not made with `embedding_model`, if given.
-    Raises StoreError if the name is taken, or the file is not a library, damaged, or of a newer version.
+    `called` is the file's display name, if different. The library becomes visible when it is complete; the next import
+    deletes an interrupted one. Raises ModelMismatchError if `embedding_model` is given and is not the file's. Raises
+    StoreError if the name is taken, or the file is not a library, damaged, or of a newer version.
     """
     with ArchiveReader(Path(path), called) as archive:
         info, counts = _read_info(archive)
@@ -131,8 +131,8 @@ def import_library(
 def open_import(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Library, Callable[[], None]]]:
     """Yield a new library to fill in the block; it stays hidden until the block succeeds.
 
-    Also yields a function to call regularly as a heartbeat; it raises StoreError if another process has taken over.
-    Raises StoreError if the name is taken or invalid, or there are too many libraries.
+    Also yields a heartbeat function to call regularly; it raises StoreError if another process has taken over. Raises
+    StoreError if the name is taken or invalid, or there are too many libraries.
     """
     check_library_name(info.name)
     ensure_registry(client)
@@ -173,7 +173,7 @@ def _read_info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
 
 
 class _Import:
-    """One import: the parts in order, into a library that is still hidden."""
+    """An import of the parts of a file, in order, into a library that is still hidden."""
 
     def __init__(
         self, archive: ArchiveReader, library: Library, counts: Mapping[str, int], on_progress: OnProgress
@@ -182,7 +182,7 @@ class _Import:
         self._library = library
         self._total = counts["pages"]
         self._on_progress = on_progress
-        self._pages: dict[str, tuple[Page, bool]] = {}  # of the last part of pages, which chunks and versions refer to
+        self._pages: dict[str, tuple[Page, bool]] = {}  # the last part's; chunks and versions refer to them
 
     def run(self) -> dict[str, int]:
         """Import all parts; return the numbers of pages, chunks and versions."""
@@ -267,7 +267,7 @@ def _sparse(terms: NDArray[Any], weights: NDArray[Any]) -> models.SparseVector:
     return models.SparseVector.model_construct(indices=terms.tolist(), values=weights.tolist())
 
 
-# Rows to write, from the records, versions and chunks of a library
+# Export of records, versions and chunks as rows
 
 _TEXT_BYTES = 4_000_000
 _MAX_ROWS = 1000  # per part
@@ -305,12 +305,12 @@ def _export_chunks(library: Library, pages: Mapping[str, Page], archive: Archive
 
 
 def _group_by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
-    """Group chunks so that their rows fit a part; only headings can make a row long."""
+    """Group chunks so that their rows fit in a part; only headings can make a row long."""
     return _group(points, lambda point: sum(4 * len(heading) for heading in _headings(point)), _HEADING_BYTES)
 
 
 def _group_by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """Group payloads so that their texts fit a part."""
+    """Group payloads so that their texts fit in a part."""
     return _group(payloads, lambda payload: 3 * len(payload["text"]), _TEXT_BYTES)
 
 
@@ -329,13 +329,13 @@ def _group(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iterat
 
 
 def _headings(point: models.Record) -> list[str]:
-    """Return the headings above a chunk, cut to the limits of the reader."""
+    """Return a chunk's headings, cut to the limits of the reader."""
     section = (point.payload or {})["metadata"]["section"]
     return [heading[:MAX_CHARACTERS] for heading in section[:MAX_HEADINGS]]
 
 
 def _strip_page(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page's record without derived fields, with overlong values cut."""
+    """Return a page's record without derived fields, with overlong values truncated."""
     slim = _omit(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
     texts = {name: str(slim[name])[:MAX_CHARACTERS] for name in TEXT_FIELDS & slim.keys()}
     return {**slim, **texts, "aliases": list(merge_aliases((), payload.get("aliases", ())))}

@@ -14,7 +14,7 @@ from rag.store.qdrant.records import DENSE, SPARSE, match
 
 
 class LibraryVectorStore(QdrantVectorStore):
-    """A store that returns active chunks only, and refuses writes, which would bypass the pages' records."""
+    """A store that returns only active chunks and rejects writes, which would bypass the pages' records."""
 
     def similarity_search_with_score(
         self,
@@ -46,9 +46,9 @@ class LibraryVectorStore(QdrantVectorStore):
         *args: Any,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        """Search by MMR on the dense vector alone. `lambda_mult` 1 is all relevance, 0 all diversity.
+        """Search by MMR on the dense vector. `lambda_mult` ranges from 0 (diversity only) to 1 (relevance only).
 
-        The parent passes `lambda_mult` on as Qdrant's `diversity`, which has the opposite meaning.
+        The base class passes `lambda_mult` on as Qdrant's `diversity`, which has the opposite meaning.
         """
         return super().max_marginal_relevance_search_with_score_by_vector(
             embedding, k, fetch_k, 1.0 - lambda_mult, _add_active(filter), *args, **kwargs
@@ -64,7 +64,7 @@ class LibraryVectorStore(QdrantVectorStore):
 def library_vector_store(
     client: QdrantClient, collection: str, embeddings: Embeddings | None = None, sparse: SparseEmbeddings | None = None
 ) -> LibraryVectorStore:
-    """Return a store for dense retrieval, or hybrid with `sparse`. Without `embeddings` it is searched by vector."""
+    """Return a store for dense or, with `sparse`, hybrid retrieval; without `embeddings`, for search by vector only."""
     return LibraryVectorStore(
         client=client,
         collection_name=collection,

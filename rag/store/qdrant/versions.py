@@ -1,8 +1,8 @@
 """Earlier texts of pages.
 
-A version is written before the commit that replaces its text, under an id made of page and number, and is unsettled
-until that commit is done. A version numbered like the current text or higher is therefore the leftover of a failed
-commit: it is hidden, overwritten by the next commit, and deleted by the sweep.
+A version is written before the commit that replaces its text, under an id derived from page and number, and stays
+unsettled until the commit succeeds. So a version whose number is not below the current text's is the leftover of a
+failed commit: it is hidden, overwritten by the next commit, and deleted by the sweep.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ MAX_VERSIONS = 20
 
 
 class Versions:
-    """The versions of one library's pages. Callers do the locking."""
+    """The versions of one library's pages. Callers must lock the pages."""
 
     def __init__(self, client: QdrantClient, collection: str) -> None:
         self.collection = collection
         self._client = client
 
     def save(self, page: Page, moment: str) -> None:
-        """Save `before`, with its text, which a commit at `moment` (ISO 8601) is about to replace."""
+        """Save `page` with its text, which a commit at `moment` (ISO 8601) is about to replace."""
         payload = {
             "url_hash": page.url_hash,
             "number": page.version,
@@ -44,7 +44,7 @@ class Versions:
         self._client.upsert(self.collection, [point], wait=True)
 
     def settle_new(self, replaced: Sequence[tuple[str, int]]) -> None:
-        """Settle versions after their commits, by page and number; delete the oldest if there are too many."""
+        """Settle versions (page, number) after their commits; delete the oldest above MAX_VERSIONS."""
         if not replaced:
             return
         ids: list[Any] = [version_id(*version) for version in replaced]
@@ -55,7 +55,7 @@ class Versions:
             self._client.delete(self.collection, surplus)
 
     def settle(self, url_hash: str, current: int | None) -> None:
-        """Delete invalid versions of a page whose current text is number `current`; all if that is None."""
+        """Delete invalid versions of a page whose current text has number `current`; all if it is None."""
         if current is None:
             self.delete([url_hash])
             return
@@ -72,7 +72,7 @@ class Versions:
         self._client.delete(self.collection, models.FilterSelector(filter=scope))
 
     def unsettled_pages(self, before: float | None) -> set[str]:
-        """Return hashes of pages with versions of an interrupted commit, `before` as in `sweep`."""
+        """Return hashes of pages with versions of an interrupted commit. `before` is as in `health.sweep`."""
         scope = models.Filter(must=[match("settled", False)])
         payloads = [
             r.payload or {} for r in walk(self._client, self.collection, scope, payload=["url_hash", "written"])
@@ -80,7 +80,7 @@ class Versions:
         return {data["url_hash"] for data in payloads if before is None or data["written"] <= before}
 
     def list_versions(self, page: Page) -> list[PageVersion]:
-        """Return the versions of `page`, which has its text, oldest first; the last is the current one."""
+        """Return the versions of `page`, which must include its text, oldest first; the last is the current one."""
         scope = models.Filter(must=[match("url_hash", page.url_hash)])
         rows = [record.payload or {} for record in walk(self._client, self.collection, scope)]
         earlier = sorted((row for row in rows if row["number"] < page.version), key=lambda row: int(row["number"]))
@@ -89,7 +89,7 @@ class Versions:
         return [*map(_version, earlier), current]
 
     def _text_since(self, page: Page) -> str:
-        """Return since when the page has had its current text."""
+        """Return when the page got its current text."""
         if page.version == 1:
             return page.added_at
         ids = [version_id(page.url_hash, page.version - 1)]

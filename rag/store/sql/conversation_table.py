@@ -1,4 +1,4 @@
-"""Conversations and their answers, recent spans of runs, changes during a run, and corrections of routes."""
+"""Conversations with their turns, spans of recent runs, changes during a run, and corrected routes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TurnState = Literal["running", "done", "interrupted"]
 DAYS: Final = 30
 MAX_SPANS: Final = 100_000  # spans of up to 2 kB each: usually about 30 MB
 _MAX_ATTRIBUTES: Final = 2_000  # characters of a span's attributes
-_MAX_ROUTES: Final = 500  # per person, the latest
+_MAX_ROUTES: Final = 500  # per user; older ones are deleted
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation without its answers. `branch_of` is the turn of another one that it continues.
+    """A conversation without its turns. `branch_of` is the id of the turn of another one from which it branches.
 
-    `pinned` ones are listed first. Anyone who knows its `link`, if it has one, and may read its library can read it.
+    Pinned ones are listed first. If it has a `link`, everyone with the link and access to the library can read it.
     """
 
     id: str
@@ -41,11 +41,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question of a conversation, with its stored answer; empty until there is one.
+    """A question in a conversation and its answer, which is empty until it is stored.
 
-    `text` is the text written so far. `process` and `seen_at` (seconds since 1970) tell whether the run of a running
-    turn can still be alive. `waits` is the state of a run that waits for a person; its process may have ended. `extra`
-    is data of the turn that is not part of the answer.
+    `text` is the text written so far. `process` and `seen_at` (seconds since 1970) show whether the run of a running
+    turn can still be alive. `waits` is the state of a run that waits for the user; its process may have ended. `extra`
+    is data that is not part of the answer.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Turn:
 
 
 class ConversationTable(Table):
-    """Conversations by owner: reads return that person's only. Methods raise StoreError if the database fails."""
+    """Conversations and turns. Methods with an `owner` only access that user's. Raises StoreError on failure."""
 
     def begin_turn(
         self,
@@ -79,7 +79,7 @@ class ConversationTable(Table):
         process: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> str:
-        """Add a question that is being answered; return the turn's id. A new conversation gets the `title`."""
+        """Add a running turn, and the conversation with this `title` if it is new; return the turn's id."""
         turn_id, moment = uuid.uuid4().hex, now()
         with self._file.transaction() as db:
             db.execute(
@@ -98,18 +98,18 @@ class ConversationTable(Table):
         return turn_id
 
     def touch_turn(self, turn_id: str, text: str, *, run_id: str | None = None) -> None:
-        """Note that the turn's run is alive, and its text so far."""
+        """Record a heartbeat of the turn's run, and its text so far."""
         self._file.write(
             "UPDATE turns SET seen_at = ?, text = ?, run_id = coalesce(?, run_id) WHERE id = ? AND state = 'running'",
             *(time.time(), text, run_id, turn_id),
         )
 
     def suspend_turn(self, turn_id: str, waits: Mapping[str, Any]) -> None:
-        """Note that the turn's run waits for a person, and the data to resume with (JSON values)."""
+        """Record that the turn's run waits for the user, with the data for resuming it (JSON values)."""
         self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(waits), turn_id)
 
     def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
-        """Let a process resume a waiting or interrupted turn; return False if it is neither, or was resumed already."""
+        """Let a process resume a waiting or interrupted turn; return False if it is not, or no longer."""
         return self._file.write(
             "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
             " WHERE id = ? AND (waits <> '' OR state = 'interrupted')",
@@ -121,7 +121,7 @@ class ConversationTable(Table):
     ) -> bool:
         """Store the answer; return False if the turn has been deleted meanwhile.
 
-        `extra` is merged into the turn's; `searches` is only loaded on request.
+        `extra` is merged into the turn's. `searches` is stored separately, see the method `searches`.
         """
         with self._file.transaction() as db:
             if searches:
@@ -142,7 +142,7 @@ class ConversationTable(Table):
         self._file.write("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", dump(extra), turn_id)
 
     def unread(self, library: str, owner: str) -> list[str]:
-        """Return the owner's conversations with an unread report."""
+        """Return the ids of the owner's conversations with an unread report."""
         rows = self._file.rows(
             "SELECT DISTINCT c.id FROM conversations c JOIN turns t ON t.conversation_id = c.id WHERE c.library = ?"
             " AND c.owner = ? AND instr(t.extra, '\"unread\"') > 0 AND json_extract(t.extra, '$.unread') IS NOT NULL",
@@ -158,7 +158,7 @@ class ConversationTable(Table):
         )
 
     def scored_answers(self, library: str, owner: str | None) -> list[tuple[str, dict[str, float]]]:
-        """Return time and scores of the owner's scored answers (of everybody's if None), oldest first."""
+        """Return time and scores of the owner's scored answers (everyone's if None), oldest first."""
         rows = self._file.rows(
             "SELECT created_at, json_extract(extra, '$.scores') AS scores FROM turns"
             f" WHERE library = ? AND {OWNED} AND json_extract(extra, '$.scores') IS NOT NULL ORDER BY created_at",
@@ -167,12 +167,12 @@ class ConversationTable(Table):
         return [(row["created_at"], json.loads(row["scores"])) for row in rows]
 
     def running(self) -> list[Turn]:
-        """Return the unfinished turns of every library and owner that do not wait for a person."""
+        """Return the unfinished turns of all libraries and owners, except those that wait for the user."""
         rows = self._file.rows("SELECT * FROM turns WHERE state = 'running' AND waits = '' ORDER BY rowid")
         return [_turn(row) for row in rows]
 
     def interrupt(self, turn_ids: Sequence[str]) -> None:
-        """Mark running turns whose process is gone."""
+        """Mark running turns as interrupted, because their process has died."""
         with self._file.transaction() as db:
             db.executemany(
                 "UPDATE turns SET state = 'interrupted', process = '' WHERE id = ? AND state = 'running'",
@@ -180,7 +180,7 @@ class ConversationTable(Table):
             )
 
     def turns(self, conversation_id: str, owner: str | None = None) -> list[Turn]:
-        """Return the turns of a conversation, oldest first; with `owner` only if it is that person's."""
+        """Return the turns of a conversation, oldest first; with `owner`, none if it is another user's."""
         rows = self._file.rows(
             f"SELECT * FROM turns WHERE conversation_id = ? AND {OWNED} ORDER BY rowid",
             *(conversation_id, owner, owner),
@@ -199,7 +199,7 @@ class ConversationTable(Table):
         return _turn(rows[0]) if rows else None
 
     def searches(self, turn_id: str, owner: str) -> bytes:
-        """Return the data passed to `finish_turn`; empty if there is none, or the turn belongs to someone else."""
+        """Return the `searches` passed to `finish_turn`; empty if there are none or the turn is another user's."""
         rows = self._file.rows("SELECT data FROM turn_searches WHERE turn_id = ? AND owner = ?", turn_id, owner)
         return bytes(rows[0]["data"]) if rows else b""
 
@@ -210,7 +210,7 @@ class ConversationTable(Table):
     def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
         """Return the owner's conversations, pinned ones first, then the latest.
 
-        `search` must be in the title, a question or an answer.
+        With `search`, return those with this text in the title, a question or an answer.
         """
         if not search.strip():
             return self._conversations("c.library = ? AND c.owner = ?", library, owner, limit=limit)
@@ -222,7 +222,7 @@ class ConversationTable(Table):
         return self._conversations(where, library, owner, like, like, like, limit=limit)
 
     def branches(self, conversation_id: str, owner: str) -> list[Conversation]:
-        """Return the branches that edit a question of this one."""
+        """Return the conversations that branch from a turn of this one."""
         where = (
             "c.library = (SELECT library FROM conversations WHERE id = ?) AND c.owner = ?"
             " AND c.branch_of IN (SELECT id FROM turns WHERE conversation_id = ?)"
@@ -244,7 +244,7 @@ class ConversationTable(Table):
     def find_citing_turns(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
         """Return the owner's turns whose answers cite the page, latest first."""
         rows = self._file.rows(
-            # The cheap search for the hash, which passages may have too, skips most answers.
+            # instr skips most answers cheaply; it also matches uncited passages.
             "SELECT * FROM turns WHERE owner = ? AND instr(answer, ?) > 0 AND EXISTS"
             " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?"
             " AND coalesce(nullif(json_extract(c.value, '$.library'), ''), library) = ?) ORDER BY rowid DESC LIMIT ?",
@@ -253,7 +253,7 @@ class ConversationTable(Table):
         return [_turn(row) for row in rows]
 
     def answers_with_citations(self, library: str, limit: int) -> list[Mapping[str, Any]]:
-        """Return the latest stored answers with citations in the library, for every owner."""
+        """Return the library's latest answers with citations, for every owner."""
         rows = self._file.rows(
             "SELECT answer FROM turns WHERE library = ? AND state = 'done'"
             " AND json_extract(answer, '$.citations[0]') IS NOT NULL ORDER BY rowid DESC LIMIT ?",
@@ -262,7 +262,7 @@ class ConversationTable(Table):
         return [json.loads(row["answer"]) for row in rows]
 
     def most_cited(self, library: str, owner: str, latest: int = 200) -> list[str]:
-        """Return hashes of the pages that the owner's latest turns cite, the most cited first."""
+        """Return hashes of the pages that the owner's latest turns cite, most cited first."""
         rows = self._file.rows(
             "SELECT json_extract(c.value, '$.url_hash') AS page FROM (SELECT answer, library FROM turns WHERE owner = ?"
             " AND library = ? ORDER BY rowid DESC LIMIT ?) t, json_each(t.answer, '$.citations') c"
@@ -273,31 +273,31 @@ class ConversationTable(Table):
         return [row["page"] for row in rows]
 
     def rename(self, conversation_id: str, owner: str, title: str, before: str = "") -> bool:
-        """Rename it, if its title is still `before`, if given; return False otherwise."""
+        """Rename the conversation; with `before`, only if that is still its title. Return False otherwise."""
         return self._file.write(
             "UPDATE conversations SET title = ? WHERE id = ? AND owner = ? AND (? = '' OR title = ?)",
             *(title[:200], conversation_id, owner, before, before[:200]),
         )
 
     def pin(self, conversation_id: str, owner: str, pinned: bool) -> bool:
-        """Pin or unpin it; return False if it does not exist or is somebody else's."""
+        """Pin or unpin the conversation; return False if it does not exist or is another user's."""
         return self._file.write(
             "UPDATE conversations SET pinned = ? WHERE id = ? AND owner = ?", *(pinned, conversation_id, owner)
         )
 
     def set_link(self, conversation_id: str, owner: str, link: str) -> bool:
-        """Share it under this link, or unshare it if empty; return False if it does not exist or is somebody else's."""
+        """Share the conversation under a link, or stop sharing it if "". Return False like `pin`."""
         return self._file.write(
             "UPDATE conversations SET link = ? WHERE id = ? AND owner = ?", *(link, conversation_id, owner)
         )
 
     def find_by_link(self, link: str) -> Conversation | None:
-        """Return the conversation with this link, for any owner."""
+        """Return the conversation with this link, whoever owns it."""
         conversations = self._conversations("c.link = ? AND c.link <> ''", link)
         return conversations[0] if conversations else None
 
     def delete(self, conversation_id: str, owner: str) -> bool:
-        """Delete it with its turns and ratings; return False if it does not exist or is somebody else's."""
+        """Delete the conversation, its turns and ratings. Return False like `pin`."""
         with self._file.transaction() as db:
             db.execute(
                 "DELETE FROM feedback WHERE owner = ? AND turn_id IN (SELECT id FROM turns WHERE conversation_id = ?)",
@@ -351,7 +351,7 @@ def _turn(row: Row) -> Turn:
 
 
 class SpanTable:
-    """Spans of runs, kept for `days`, at most `most`. Methods raise StoreError if the database fails."""
+    """Spans of runs, up to `most` of the last `days`. Methods raise StoreError if the database fails."""
 
     def __init__(self, file: File, *, days: float = DAYS, most: int = MAX_SPANS) -> None:
         self._file = file
@@ -374,7 +374,7 @@ class SpanTable:
             )
 
     def of_turn(self, turn_id: str, owner: str) -> list[Span]:
-        """Return the spans of a turn in the order they began; none if it is somebody else's."""
+        """Return the spans of a turn in order of their start; none if it is another user's."""
         rows = self._file.rows("SELECT * FROM spans WHERE turn_id = ? AND owner = ? ORDER BY rowid", turn_id, owner)
         return [
             Span(
@@ -393,7 +393,7 @@ def _values(span: Span) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change during a run. `budget` adds `data` (calls, tokens, seconds) to its budget; modes define other kinds."""
+    """A change to a running run. Kind "budget" adds `data` (calls, tokens, seconds); modes define other kinds."""
 
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -401,7 +401,7 @@ class Change:
 
 class ChangeTable(Table):
     def add(self, turn_id: str, owner: str, change: Change) -> bool:
-        """Store it (JSON values); return False if the turn has ended, does not exist or is somebody else's."""
+        """Store a change (JSON values); return False if the turn has ended, does not exist or is another user's."""
         return self._file.write(
             "INSERT INTO turn_changes (turn_id, library, owner, created_at, kind, data)"
             " SELECT id, library, owner, ?, ?, ? FROM turns WHERE id = ? AND owner = ? AND state = 'running'",
@@ -418,9 +418,9 @@ class RouteTable(Table):
     """Corrections of misrouted messages, used to route later ones."""
 
     def add(self, library: str, owner: str, text: str, route: str) -> None:
-        """Store this person's choice for the text, replacing an earlier one for the same text.
+        """Store this user's route for the text, replacing an earlier one.
 
-        It is deleted with the `library` that it was made in.
+        It is deleted with the `library` in which it was chosen.
         """
         with self._file.transaction() as db:
             db.execute("DELETE FROM route_choices WHERE owner = ? AND text = ?", (owner, text))
@@ -435,6 +435,6 @@ class RouteTable(Table):
             )
 
     def of(self, owner: str) -> list[tuple[str, str]]:
-        """Return the choices of a person as (text, route), the latest first."""
+        """Return a user's corrections as (text, route), latest first."""
         rows = self._file.rows("SELECT text, route FROM route_choices WHERE owner = ? ORDER BY rowid DESC", owner)
         return [(row["text"], row["route"]) for row in rows]

@@ -1,4 +1,4 @@
-"""Database of jobs, schedules, conversations, feedback, evaluations and summaries: a SQLite file, or Postgres."""
+"""Database of jobs, schedules, conversations, feedback, evaluations and summaries, in SQLite or Postgres."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SqliteFile:
     def transaction(self, alone: str = "") -> Iterator[sqlite3.Connection]:
         """Run the block atomically; a nested transaction is part of the outer one.
 
-        Threads always wait for each other; `alone` also blocks other processes before the first read.
+        Threads always take turns; `alone` also locks out other processes, before the first read.
         """
         with self._lock, failures(self.path):
             if self._depth:
@@ -80,7 +80,7 @@ class SqliteFile:
 
 
 def _enable_wal(db: sqlite3.Connection) -> None:
-    """Use a write-ahead log, so that others can read meanwhile. SQLite does not wait if another process does so too."""
+    """Enable the write-ahead log, so that writes do not block reads; retry, as SQLite ignores the timeout here."""
     end = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -97,13 +97,13 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     if _version(db) == VERSION:
         return
     with db:
-        db.execute("BEGIN IMMEDIATE")  # the second of two processes finds the tables
+        db.execute("BEGIN IMMEDIATE")  # of two processes, the second finds the tables
         version = _version(db)
         statements = migration(version)
         if version > VERSION or statements is None:
             raise StoreError("database_newer" if version > VERSION else "database_older", path=str(path))
         if version < VERSION:
-            for statement in statements.split(";"):  # executescript would commit before the first
+            for statement in statements.split(";"):  # executescript would commit first
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -124,7 +124,7 @@ def failures(path: Path) -> Iterator[None]:
 
 
 def connect_shared(path: Path) -> sqlite3.Connection:
-    """Open a file for a third-party library that manages its tables and transactions, and shares it between threads."""
+    """Open a file for a library that manages its own tables and transactions and synchronises its threads."""
     return sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False, isolation_level=None)
 
 

@@ -1,4 +1,4 @@
-"""Question sets, runs with one row per question and setting, and people's labels."""
+"""Question sets, runs with one row per question and setting, and human labels."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CaseTable(Table):
     """Question sets, and their cases as JSON values in order."""
 
     def add_set(self, library: str, owner: str, name: str) -> str:
-        """Create an empty set, or find the owner's set of that name; return its id."""
+        """Return the id of the owner's set of that name, created empty if needed."""
         values = (uuid.uuid4().hex, library, owner, name, now(), now())
         self._file.write(_ADD_SET, *values)
         rows = self._file.rows(
@@ -86,9 +86,9 @@ class CaseTable(Table):
         self._file.write("DELETE FROM evaluation_sets WHERE id = ?", set_id)
 
     def put(self, set_id: str, cases: Iterable[tuple[str, Row]]) -> None:
-        """Store cases by id, new ones at the end, in batches, so that nobody waits for more than one.
+        """Store cases by id, new ones at the end, in batches, so that other writers wait for one batch at most.
 
-        A batch is one statement, during which the interpreter is free for others.
+        Each batch is one statement, which runs without the GIL.
         """
         last = self._file.rows("SELECT coalesce(max(position), 0) FROM evaluation_cases WHERE set_id = ?", set_id)[0][0]
         rows = throttle(
@@ -109,8 +109,8 @@ class CaseTable(Table):
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
     def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Row]:
-        """Return `limit` cases in order from `offset` on; only approved ones if requested."""
-        rows = self._file.rows(  # `+` makes SQLite use the index of the order
+        """Return `limit` cases in order, from `offset`; with `approved`, no drafts."""
+        rows = self._file.rows(  # `+` makes SQLite use the index on position
             "SELECT data FROM evaluation_cases WHERE set_id = ? AND +draft <= ? ORDER BY position LIMIT ? OFFSET ?",
             *(set_id, not approved, limit, offset),
         )
@@ -121,7 +121,7 @@ class CaseTable(Table):
         return {row["case_id"] for row in rows}
 
     def counts(self, set_id: str) -> Counts:
-        """Return the counts from an index: fast for any number of cases."""
+        """Return the counts of a set, which an index makes fast for any number of cases."""
         (row,) = self._file.rows(
             "SELECT count(*), coalesce(sum(draft), 0), coalesce(sum(moved), 0), coalesce(sum(lost), 0)"
             " FROM evaluation_cases WHERE set_id = ?",
@@ -131,14 +131,14 @@ class CaseTable(Table):
 
 
 def _case_flags(case: Row) -> tuple[int, int, int]:
-    """Return 1 or 0 for: a draft, reworded evidence, lost evidence."""
+    """Return the flags draft, moved and lost, each 1 or 0."""
     states = {evidence.get("state") for evidence in case.get("evidence", ())}
     return int(case.get("status") == "draft"), int("moved" in states), int("lost" in states)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run over `total` questions and settings, `done` of which have a row. `data` is JSON values."""
+    """A run over `total` pairs of question and setting, `done` of which have a row. `data` is JSON values."""
 
     id: str
     library: str
@@ -175,7 +175,7 @@ class RunTable(Table):
     def create(
         self, library: str, owner: str, name: str, set_id: str, cases: Sequence[Row], total: int, data: Row
     ) -> str:
-        """Store a running run with its questions; return its id."""
+        """Store a run in state "running" with its questions; return its id."""
         run_id = uuid.uuid4().hex
         self._file.write(
             "INSERT INTO evaluation_runs (id, library, owner, name, set_id, created_at, state, total, cases, data)"
@@ -194,11 +194,11 @@ class RunTable(Table):
         return [_run(row) for row in self._file.rows(statement, library, owner, owner)]
 
     def running(self) -> list[StoredRun]:
-        """Return the running runs of every library, oldest first."""
+        """Return the runs in state "running" of all libraries, oldest first."""
         return [_run(row) for row in self._file.rows(f"{_RUN} WHERE state = 'running' ORDER BY created_at, rowid")]
 
     def cases(self, run_id: str) -> list[Row]:
-        """Return the run's questions, as they were at its start."""
+        """Return the questions as they were when the run was created."""
         rows = self._file.rows("SELECT cases FROM evaluation_runs WHERE id = ?", run_id)
         return _unpack(rows[0]["cases"]) if rows else []
 
@@ -210,7 +210,7 @@ class RunTable(Table):
         )
 
     def send_heartbeat(self, run_id: str) -> RunState | None:
-        """Note that the run's process is alive; return the state it should be in."""
+        """Record that the run's process is alive; return the run's state, None if it was deleted."""
         self._file.write("UPDATE evaluation_runs SET seen_at = ? WHERE id = ?", time.time(), run_id)
         rows = self._file.rows("SELECT state FROM evaluation_runs WHERE id = ?", run_id)
         return rows[0]["state"] if rows else None
@@ -228,7 +228,7 @@ class RunTable(Table):
         self._file.write("DELETE FROM evaluation_runs WHERE id = ?", run_id)
 
     def spend(self, library: str, owner: str, answers: int, most: int) -> bool:
-        """Count answers of today (UTC) for this person; return False, without counting, if they would exceed `most`."""
+        """Add to this user's answers of today (UTC); return False, without adding, if that would exceed `most`."""
         day = now()[:10]
         with self._file.transaction(alone=f"answers of {owner}") as db:
             statement = "SELECT coalesce(sum(answers), 0) FROM evaluation_usage WHERE owner = ? AND day = ?"
@@ -243,7 +243,7 @@ class RunTable(Table):
         return True
 
     def add_row(self, run_id: str, row: StoredRow) -> bool:
-        """Store a row; return False if it exists, or the run is gone."""
+        """Store a row; return False if it exists or the run was deleted."""
         return self._file.write(
             "INSERT INTO evaluation_rows (run_id, setting, case_id, library, owner, created_at, scores, data)"
             " SELECT id, ?, ?, library, owner, ?, ?, ? FROM evaluation_runs WHERE id = ? ON CONFLICT DO NOTHING",
@@ -291,7 +291,7 @@ def _unpack(data: bytes) -> Any:
 
 
 class LabelTable(Table):
-    """A judge's verdict on an item, and a person's."""
+    """Verdicts on statements: the judge's, and a human label."""
 
     def add(self, library: str, owner: str, items: Iterable[tuple[str, str, Row]]) -> None:
         """Queue new items (id, the judge's verdict, data)."""
@@ -303,7 +303,7 @@ class LabelTable(Table):
             )
 
     def label(self, item_id: str, label: str, owner: str | None = None) -> None:
-        """Store a person's label; "" removes it. Raises RagError("label_unknown")."""
+        """Store a human label; "" removes it. Raises RagError("label_unknown")."""
         statement = f"UPDATE evaluation_labels SET label = ? WHERE id = ? AND {OWNED}"
         if not self._file.write(statement, label, item_id, owner, owner):
             raise RagError("label_unknown")

@@ -1,6 +1,6 @@
 """Jobs: imports and re-checks, their progress, and their uploaded files.
 
-Each item of a job is one source, with exactly one result in the end.
+Each item of a job is one source and ends with exactly one result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class JobItem:
     """One source of a job. `result` is None until it is done.
 
     `depth` counts the links from the start of a crawl, `parent` is the position of the item with the link. `attempts`
-    counts how often it was started; times are ISO 8601 in UTC, or empty. `kind` is that of its source, if loaded.
+    counts how often it was started; times are ISO 8601 in UTC, or empty. Only `ItemTable.open` loads the `kind`.
     """
 
     position: int
@@ -52,9 +52,9 @@ class JobItem:
 
 @dataclass(frozen=True, slots=True)
 class NewItem:
-    """An item to add. `payload` (JSON values) and `data` are the input of its worker.
+    """An item to add. `payload` (JSON values) and `data` are the worker's input.
 
-    Of two items of a job with the same `url_hash` only the first is added, unless it is "".
+    A job has one item per `url_hash`: further ones are ignored, unless it is "".
     """
 
     source: str
@@ -69,7 +69,7 @@ class NewItem:
 
 class ItemTable(Table):
     def append(self, job_id: str, items: Iterable[NewItem]) -> int:
-        """Add items to a running or paused job; return how many were new to it."""
+        """Add items to a running or paused job; return how many were new."""
         added = 0
         with self._file.transaction(alone=job_id) as db:
             row = db.execute(
@@ -99,44 +99,44 @@ class ItemTable(Table):
         )
 
     def finish(self, job_id: str, position: int, result: IngestResult) -> bool:
-        """Store the item's result; return False if it already has one, which stays."""
+        """Store the item's result; return False, without a change, if it already has one."""
         with self._file.transaction() as db:
             return _finish(db, job_id, position, result)
 
     def skip_open(self, job_id: str, result: Callable[[JobItem], IngestResult], spared: Collection[int] = ()) -> int:
-        """Give every item without a result the one that `result` makes, except those in `spared`."""
+        """Finish all items without a result, except the positions in `spared`, with `result(item)`; return how many."""
         with self._file.transaction(alone=job_id) as db:
             items = [item for item in self.open(job_id) if item.position not in spared]
             return sum(_finish(db, job_id, item.position, result(item)) for item in items)
 
     def replace(self, job_id: str, position: int, result: IngestResult) -> None:
-        """Replace the item's result."""
+        """Store the item's result even if it already has one."""
         with self._file.transaction() as db:
             db.execute("UPDATE job_items SET result = NULL WHERE job_id = ? AND position = ?", (job_id, position))
             _finish(db, job_id, position, result)
 
     def requeue(self, job_id: str, position: int, decision: Decision) -> None:
-        """Queue an item again, with the person's decision about it."""
+        """Requeue an item with the user's decision."""
         self._file.write(f"{_REQUEUE} decision = ? WHERE job_id = ? AND position = ?", decision, job_id, position)
 
     def requeue_failed(self, job_id: str) -> int:
-        """Queue every failed item again; return their number."""
+        """Requeue all failed items; return how many."""
         with self._file.transaction() as db:
             statement = f"{_REQUEUE} decision = decision WHERE job_id = ? AND status = 'failed'"
             batches = " AND (payload IS NOT NULL OR job_id IN (SELECT id FROM jobs WHERE bulk = 0))"  # not batch pages
             return db.execute(statement + batches, (job_id,)).rowcount
 
     def count_stored_files(self, library: str, owner: str | None, reading: int) -> int:
-        """Count the stored files of the library's jobs last read by rules older than `reading`.
+        """Count the library's stored files that were last parsed by a version before `reading`.
 
-        With `owner`, only that person's and those without an owner.
+        With `owner`, count only that user's and those without an owner.
         """
         values = (library, owner, owner, reading)
         rows = self._file.rows(f"SELECT count(*) AS number FROM job_items WHERE {_STORED_FILES}", *values)
         return int(rows[0]["number"])
 
     def requeue_files(self, library: str, owner: str | None, reading: int) -> list[str]:
-        """Queue the items of these files again; return the ids of their jobs."""
+        """Requeue the items that `count_stored_files` counts; return the ids of their jobs."""
         with self._file.transaction() as db:
             values = (library, owner, owner, reading)
             rows = db.execute(f"SELECT DISTINCT job_id FROM job_items WHERE {_STORED_FILES}", values).fetchall()
@@ -145,7 +145,7 @@ class ItemTable(Table):
             return [row["job_id"] for row in rows]
 
     def requeue_running(self, job_id: str) -> None:
-        """Queue items again that were in progress when the process ended."""
+        """Requeue items that were in progress when the process ended."""
         self._file.write(
             "UPDATE job_items SET stage = 'waiting' WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'", job_id
         )
@@ -155,7 +155,7 @@ class ItemTable(Table):
         return _item(rows[0]) if rows else None
 
     def find_open(self, job_id: str, position: int) -> JobItem | None:
-        """Return the item, if it has no result and its job was not cancelled."""
+        """Return the item if it has no result and its job is running or paused."""
         rows = self._file.rows(
             f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND position = ? AND result IS NULL"
             " AND (SELECT state FROM jobs WHERE id = job_id) IN ('running', 'paused')",
@@ -165,7 +165,7 @@ class ItemTable(Table):
         return _item(rows[0]) if rows else None
 
     def items(self, job_id: str, offset: int = 0, limit: int = ALL, statuses: Sequence[str] = ()) -> list[JobItem]:
-        """Return `limit` items in order from `offset` on, only those with `statuses`, "" for those without a result."""
+        """Return `limit` items in order, from `offset`, optionally only with `statuses` ("": no result yet)."""
         condition = f" AND status IN ({', '.join('?' * len(statuses))})" if statuses else ""
         rows = self._file.rows(
             f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ?{condition} ORDER BY position LIMIT ? OFFSET ?",
@@ -213,13 +213,13 @@ class ItemTable(Table):
         return int(self._file.rows("SELECT count(*) AS number FROM job_items WHERE job_id = ?", job_id)[0]["number"])
 
     def sums(self, job_id: str, names: Sequence[str]) -> dict[str, int]:
-        """Add up the numbers with these names in the params of the job's results."""
+        """Sum these params of the results of the job's items."""
         sums = ", ".join(f"sum(CAST(json_extract(result, '$.params.{name}') AS INTEGER)) AS {name}" for name in names)
         row = self._file.rows(f"SELECT {sums} FROM job_items WHERE job_id = ?", job_id)[0]
         return {name: int(row[name] or 0) for name in names}
 
     def payload(self, job_id: str, position: int) -> tuple[dict[str, Any], bytes | None] | None:
-        """Return the data stored with an item for its worker; None once no decision is possible."""
+        """Return the worker's input (payload, data) of an item; None if it was deleted, as no retry is possible."""
         rows = self._file.rows(
             "SELECT payload, data FROM job_items WHERE job_id = ? AND position = ? AND payload IS NOT NULL",
             job_id,
@@ -251,7 +251,7 @@ def _insert(db: Session, key: tuple[str, str, str, int], item: NewItem) -> int:
     }
     names = ", ".join(("job_id", "library", "owner", "position", "source", *row))
     marks = ", ".join("?" * (5 + len(row)))
-    # Ignore conflicts of the hash only; one of the position would be a bug.
+    # Ignore only conflicts of the hash: a conflict of the position would be a bug.
     statement = f"INSERT INTO job_items ({names}) VALUES ({marks}) ON CONFLICT (job_id, url_hash)"
     return db.execute(f"{statement} WHERE url_hash <> '' DO NOTHING", (*key, item.source, *row.values())).rowcount
 
@@ -279,11 +279,11 @@ def _result(data: dict[str, Any]) -> IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job without its items. `options` is data stored by the caller, JSON values only.
+    """A job without its items. `options` are the caller's (JSON values).
 
-    `counts` is the number of items by status, "" for those without a result. `discovery` says whether its addresses are
-    yet to be found, "" if they were given; `notice` says why it is paused or found nothing. Times are ISO 8601 in UTC,
-    `finished_at` is empty until it ends. A `bulk` job (1, else 0) is run by the command that started it, not by an app;
+    `counts` is the number of items by status ("": no result yet). `discovery` is the state of the search for addresses,
+    "" if they were given; `notice` says why the job is paused or found nothing. Times are ISO 8601 in UTC;
+    `finished_at` is empty until it ends. The command that started a `bulk` job (1, else 0) also runs it, no app does;
     its items are batches, and `pages` counts their pages by result.
     """
 
@@ -346,7 +346,7 @@ class JobTable:
         return self._add_counts(rows)[0] if rows else None
 
     def jobs(self, library: str, owner: str | None = None, limit: int = 20, offset: int = 0) -> list[Job]:
-        """Return the library's latest jobs, newest first; with `owner`, that person's and those without an owner."""
+        """Return the library's jobs, newest first; with `owner`, only that user's and those without an owner."""
         rows = self._file.rows(
             f"SELECT * FROM jobs WHERE library = ? AND {OWNED_OR_SHARED}"
             " ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
@@ -355,12 +355,12 @@ class JobTable:
         return self._add_counts(rows)
 
     def count_open(self, owner: str) -> int:
-        """Count the unfinished jobs of this person."""
+        """Count the unfinished jobs of this user."""
         rows = self._file.rows("SELECT count(*) FROM jobs WHERE state IN ('running', 'paused') AND owner = ?", owner)
         return int(rows[0][0])
 
     def has_running(self) -> bool:
-        """Return whether there is a running job for any app."""
+        """Return whether a job that an app can work on is running."""
         return bool(self._file.rows("SELECT 1 FROM jobs WHERE state = 'running' AND bulk = 0 LIMIT 1"))
 
     def unfinished_bulk_jobs(self, library: str) -> list[Job]:
@@ -373,11 +373,11 @@ class JobTable:
         return [_job(row, {}) for row in rows]
 
     def lease(self, worker: str, may_be_alive: Callable[[str], bool], bulk_job: str = "") -> dict[str, int]:
-        """Take running jobs without a live worker; return all jobs of `worker`, oldest first, with the lease's token.
+        """Lease running jobs that have no live worker; return all jobs of `worker`, oldest first, with their tokens.
 
-        The token rises with each change of worker, so that a worker wrongly considered dead can tell. Times are the
-        database's. A worker whose process is known to be gone loses its jobs immediately. Bulk jobs are skipped, except
-        `bulk_job`, which is then the only one.
+        The token increases with each change of worker, so that a worker wrongly considered dead notices. The clock is
+        the database's. A worker whose process is known to be dead loses its jobs at once. With `bulk_job`, only that
+        job is leased, otherwise no bulk jobs.
         """
         jobs = self._file.rows(
             f"SELECT id, token, worker, lease_until < {CLOCK} AS ended FROM jobs WHERE state = 'running'"
@@ -388,7 +388,7 @@ class JobTable:
         for job in jobs:
             token, is_ours = job["token"], job["worker"] == worker
             if not is_ours and (job["ended"] or not may_be_alive(job["worker"])):
-                # Only one process finds the token unchanged; others wait for this statement only.
+                # Compare-and-set: only one process finds the token unchanged.
                 is_ours = self._file.write(
                     f"UPDATE jobs SET worker = ?, token = token + 1, lease_until = {CLOCK} + ?"
                     " WHERE id = ? AND token = ? AND state = 'running'",
@@ -404,20 +404,20 @@ class JobTable:
         self._file.write(f"UPDATE jobs SET lease_until = {CLOCK} + ? WHERE worker = ?", LEASE, worker)
 
     def holds(self, job_id: str, token: int) -> bool:
-        """Renew one lease; return False if another process has the job by now.
+        """Renew one lease; return False if another process has taken over the job.
 
-        In a transaction, no process takes the job before it ends.
+        Inside a transaction, no process can take it over before the end.
         """
         statement = f"UPDATE jobs SET lease_until = {CLOCK} + ? WHERE id = ? AND token = ?"
         return self._file.write(statement, LEASE, job_id, token)
 
     def release(self, worker: str, job_id: str = "") -> None:
-        """End the lease on a job, or all of `worker`."""
+        """End the worker's lease on a job, or all its leases."""
         only, values = (" AND id = ?", (worker, job_id)) if job_id else ("", (worker,))
         self._file.write(f"UPDATE jobs SET worker = '', lease_until = 0 WHERE worker = ?{only}", *values)
 
     def cut_off(self) -> list[str]:
-        """Return the ids of cancelled jobs without a worker that have items without a result."""
+        """Return the ids of cancelled jobs that have unfinished items but no worker."""
         rows = self._file.rows(
             f"SELECT id FROM jobs WHERE state = 'cancelled' AND lease_until < {CLOCK} AND EXISTS"
             " (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)"
@@ -431,10 +431,9 @@ class JobTable:
     def set_state(
         self, job_id: str, state: JobState, notice: Notice | None = None, *, of: Collection[JobState] = ()
     ) -> bool:
-        """Set the state, if the current one is in `of` or `of` is empty; return False otherwise.
+        """Set the state if the current one is in `of` or `of` is empty; return False otherwise.
 
-        Check and write are one statement, so that concurrent changes are not lost. The notice is always replaced, also
-        by None.
+        Check and write are one statement, so that concurrent changes are not lost. None clears the notice.
         """
         notice_json = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
         finished_at = now() if state in ("done", "cancelled") else ""
@@ -445,7 +444,7 @@ class JobTable:
         )
 
     def end_if_done(self, job_id: str) -> bool:
-        """Mark a running job as done if nothing remains to be done."""
+        """Mark a running job as done if all its addresses are known and all items have a result."""
         with self._file.transaction(alone=job_id) as db:  # blocks new items
             cursor = db.execute(
                 "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
@@ -456,12 +455,12 @@ class JobTable:
             return cursor.rowcount > 0
 
     def set_discovery(self, job_id: str, discovery: Discovery, notice: Notice | None = None) -> None:
-        """Set the progress of the search for addresses; the notice is always replaced, also by None."""
+        """Set the state of the search for addresses, and the notice, which None clears."""
         notice_json = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
         self._file.write("UPDATE jobs SET discovery = ?, notice = ? WHERE id = ?", discovery, notice_json, job_id)
 
     def delete(self, job_id: str) -> None:
-        """Delete the job with its items; the pages it added stay in the library."""
+        """Delete the job and its items; pages that it added stay in the library."""
         self._file.write("DELETE FROM jobs WHERE id = ?", job_id)
 
     def _add_counts(self, rows: Sequence[Row]) -> list[Job]:

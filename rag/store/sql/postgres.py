@@ -25,7 +25,7 @@ MAX_CHECKPOINT_CONNECTIONS: Final = 4
 _FUNCTIONS: Final = TABLES.with_name("postgres.sql")
 _WAIT: Final = 10.0  # seconds for a connection
 _SETUP: Final = 60.0  # seconds for another process to create the tables
-_LOCK: Final = 0x7061_6765_6C69_6768  # "pageligh"; valid for the whole server, so it must be unique
+_LOCK: Final = 0x7061_6765_6C69_6768  # "pageligh"; must differ from other programs' locks in the database
 _TIMEOUTS: Final = {
     "statement_timeout": "60s",
     "lock_timeout": "30s",
@@ -107,10 +107,10 @@ class Postgres:
 
     @contextmanager
     def exclusive_connection(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
-        """Yield a connection for changing tables: one process at a time gets it.
+        """Yield a connection for schema changes, which only one process at a time can get.
 
-        The lock is polled: a waiting statement would hold a snapshot, which CREATE INDEX CONCURRENTLY of the other
-        process would wait for in turn.
+        The lock is polled, because a waiting statement would hold a snapshot, and CREATE INDEX CONCURRENTLY in the
+        other process would wait for that: a deadlock.
         """
         with self.failures(), psycopg.connect(self._url, **_OPTIONS, row_factory=dict_row) as connection:
             end = time.monotonic() + _SETUP
@@ -122,7 +122,7 @@ class Postgres:
             yield connection
 
     def async_pool(self) -> AsyncConnectionPool[Any]:
-        """Return connections for checkpoints, in the event loop that opens the pool."""
+        """Return an unopened pool of connections for checkpoints; it belongs to the event loop that opens it."""
         return AsyncConnectionPool(
             self._url,
             kwargs={**_OPTIONS, "row_factory": dict_row},
@@ -135,7 +135,7 @@ class Postgres:
 
     @contextmanager
     def _session(self) -> Iterator[PostgresSession]:
-        """Yield the transaction of this thread, or a connection for one statement."""
+        """Yield this thread's transaction, or a connection for one statement."""
         with self.failures():
             if outer := self._transaction():
                 yield outer
@@ -166,7 +166,7 @@ def _lock(session: PostgresSession, alone: str) -> None:
 
 
 class PostgresRow:
-    """A row as sqlite3 returns it."""
+    """A row with the interface of sqlite3.Row."""
 
     __slots__ = ("_places", "_values")
 
@@ -185,7 +185,7 @@ class PostgresRow:
 
 
 def _row(cursor: psycopg.Cursor[Any]) -> RowMaker[PostgresRow]:
-    """Return a maker of rows without the rowid column, which SQLite does not list either."""
+    """Return a row factory that drops the rowid column, as SELECT * does in SQLite."""
     names = [column.name for column in cursor.description or ()]
     indexes = [index for index, name in enumerate(names) if name != "rowid"]
     places = {names[index]: position for position, index in enumerate(indexes)}
@@ -194,12 +194,12 @@ def _row(cursor: psycopg.Cursor[Any]) -> RowMaker[PostgresRow]:
 
 @lru_cache(maxsize=500)
 def _translate(statement: str) -> str:
-    """Return the statement in Postgres's dialect, which has a case-sensitive LIKE and %s as placeholder."""
+    """Return the statement in Postgres's dialect: LIKE is case-sensitive there, and placeholders are %s."""
     return statement.replace("%", "%%").replace("?", "%s").replace(" LIKE ", " ILIKE ")
 
 
 def _value(value: Any) -> Any:
-    """Return a value as Postgres stores it: booleans are integers, as in SQLite, and texts have no NUL."""
+    """Convert a value for Postgres: booleans to integers, as in SQLite, and NUL, which it rejects, to U+FFFD."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str) and ("\0" in value or "\\u0000" in value):
@@ -231,13 +231,13 @@ def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) ->
 
 
 def to_postgres(tables: str) -> str:
-    """Return the tables in Postgres's dialect: sorted by bytes, as in SQLite, and with a rowid column."""
+    """Translate table definitions for Postgres: text sorts bytewise, as in SQLite, and each table gets a rowid."""
     text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', tables)
     return re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
 
 
 def database_name(url: str) -> str:
-    """Return the host and name of a database, without user and password."""
+    """Return the host and name of a database, without the credentials."""
     try:
         parameters = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:

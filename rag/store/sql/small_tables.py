@@ -1,6 +1,6 @@
-"""Small tables: ratings of answers, roles with a log, schedules of re-checks, summaries of pages, requests to hosts.
+"""Small tables: ratings of answers, roles and an audit log, re-check schedules, page summaries, request slots.
 
-Requests to web servers are counted and limited for all processes that share the database.
+Request slots limit the requests to a web server across all processes that share the database.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class FeedbackTable(Table):
         rating: Literal[-1, 1],
         data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store a person's rating of an answer, replacing their earlier one; return its id.
+        """Store a user's rating of an answer, replacing their earlier one; return its id.
 
-        `data` may have a reason, a correction and the settings.
+        `data` may contain a reason, a correction and the settings.
         """
         feedback_id = uuid.uuid4().hex
         with self._file.transaction(alone=turn_id) as db:
@@ -47,17 +47,17 @@ class FeedbackTable(Table):
         self._file.write("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
 
     def of_turn(self, turn_id: str, owner: str) -> dict[str, Any] | None:
-        """Return this person's rating of the answer."""
+        """Return this user's rating of the answer."""
         rows = self._file.rows("SELECT * FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
         return {**dict(rows[-1]), "data": json.loads(rows[-1]["data"])} if rows else None
 
     def rating_of(self, turn_id: str, owner: str) -> int:
-        """Return 1 or -1, or 0 if this person gave no rating."""
+        """Return 1 or -1, or 0 if this user gave no rating."""
         feedback = self.of_turn(turn_id, owner)
         return int(feedback["rating"]) if feedback else 0
 
     def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
-        """Return the feedback on answers of the library, oldest first; with `owner` only that person's."""
+        """Return the feedback on the library's answers, oldest first; with `owner`, only that user's."""
         rows = self._file.rows(
             f"SELECT * FROM feedback WHERE library = ? AND {OWNED} ORDER BY rowid",
             *(library, owner, owner),
@@ -83,7 +83,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An action by `person`, a display name, on a library. `at` is ISO 8601 in UTC."""
+    """An action on a library by `person`, a display name. `at` is ISO 8601 in UTC."""
 
     at: str
     person: str
@@ -117,7 +117,7 @@ class GrantTable(Table):
         )
 
     def entries(self, library: str) -> list[AuditEntry]:
-        """Return the log of the library, the newest first."""
+        """Return the library's audit log, newest first."""
         rows = self._file.rows(
             "SELECT at, person, action, detail FROM audit_log WHERE library = ? ORDER BY at DESC, rowid DESC LIMIT ?",
             *(library, _MAX_LOG_ENTRIES),
@@ -130,9 +130,9 @@ Scope = Literal["all", "site", "pages"]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Pages that are re-checked every `every_hours`: all of a library, those of a site, or selected ones.
+    """A schedule for re-checking pages every `every_hours`: all of a library, those of a site, or selected ones.
 
-    Times are ISO 8601 in UTC; `last_job` is the id of the last job it started, at `last_at`, or empty.
+    Times are ISO 8601 in UTC. `last_job` is the id of the job started last, at `last_at`; both empty before the first.
     """
 
     id: str
@@ -166,12 +166,12 @@ class ScheduleTable(Table):
         return _schedule(rows[0]) if rows else None
 
     def schedules(self, library: str | None = None) -> list[Schedule]:
-        """Return the schedules of a library, or all; oldest first."""
+        """Return the schedules of one library or of all, oldest first."""
         only, values = ("WHERE library = ?", (library,)) if library is not None else ("", ())
         return [_schedule(row) for row in self._file.rows(f"SELECT * FROM schedules {only} ORDER BY rowid", *values)]
 
     def due_schedules(self, moment: str) -> list[Schedule]:
-        """Return the schedules that are due, the longest overdue first."""
+        """Return the due schedules, longest overdue first."""
         rows = self._file.rows("SELECT * FROM schedules WHERE next_at <= ? ORDER BY next_at, rowid", moment)
         return [_schedule(row) for row in rows]
 
@@ -180,13 +180,13 @@ class ScheduleTable(Table):
         return str(self._file.rows("SELECT coalesce(min(next_at), '') AS first FROM schedules")[0]["first"])
 
     def claim(self, schedule: Schedule, next_at: str) -> bool:
-        """Set the next time; return False if another process did so first."""
+        """Set the next time; return False if another process was faster."""
         return self._file.write(
             "UPDATE schedules SET next_at = ? WHERE id = ? AND next_at = ?", *(next_at, schedule.id, schedule.next_at)
         )
 
     def note_start(self, schedule_id: str, job_id: str, moment: str) -> None:
-        """Note the job that the schedule started."""
+        """Record the job that the schedule started."""
         self._file.write("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", moment, job_id, schedule_id)
 
     def change(self, schedule_id: str, every: int, next_at: str) -> None:
@@ -207,7 +207,7 @@ MAX_SUMMARIES = 20_000
 
 class SummaryTable(Table):
     def save(self, library: str, url_hash: str, text_hash: str, language: str, by: str, data: Mapping[str, Any]) -> str:
-        """Store a summary, delete those of the page's other texts, and return its creation time (ISO 8601)."""
+        """Store a summary and delete those of the page's earlier texts; return its creation time (ISO 8601)."""
         created_at = now()
         with self._file.transaction() as db:
             where = "library = ? AND url_hash = ? AND text_hash != ?"
@@ -223,7 +223,7 @@ class SummaryTable(Table):
         return created_at
 
     def find(self, library: str, url_hash: str, text_hash: str, language: str, by: str = "") -> dict[str, Any] | None:
-        """Return the newest summary of a text and language, by this author or any: `data`, `author`, `created_at`."""
+        """Return the newest summary of a text in a language, by one author or any, as its row with parsed `data`."""
         rows = self._file.rows(
             "SELECT * FROM summaries WHERE library = ? AND url_hash = ? AND text_hash = ? AND language = ?"
             " AND (? = '' OR author = ?) ORDER BY created_at DESC, rowid DESC LIMIT 1",
@@ -239,19 +239,19 @@ class SummaryTable(Table):
 
 
 _MAX_REQUEST_SECONDS: Final = 120.0
-"""Seconds after which a request counts as finished, as its process may be dead."""
+"""Seconds after which a request counts as finished, because its process may be dead."""
 _START_SLOT: Final = 0
-"""The slot with the time of the next start."""
+"""The number of the slot that stores when the next request may start."""
 _KEEP_SLOT_SECONDS: Final = 3600.0
 
 
 class HostTable(Table):
-    """Slots of each host, from 1: a request takes one and frees it when done. Times are the database's."""
+    """Slots of each host, numbered from 1: a request takes one until it ends. The clock is the database's."""
 
     def take(self, host: str, limit: int, delay: float, *, at_once: bool = False) -> int | None:
-        """Take one of `limit` slots; return None while all are taken, or until `delay` seconds after the last start.
+        """Take one of `limit` slots; return None if all are taken or the last start was less than `delay` seconds ago.
 
-        A request that starts `at_once` only waits for a slot.
+        With `at_once`, ignore the delay.
         """
         with self._file.transaction(alone=f"host {host}") as db:
             statement = f"SELECT slot, free_at > {CLOCK} AS taken FROM host_slots WHERE host = ?"
@@ -269,7 +269,7 @@ class HostTable(Table):
             db.execute(f"DELETE FROM host_slots WHERE free_at < {CLOCK} - ?", (_KEEP_SLOT_SECONDS,))
 
     def pause(self, host: str, seconds: float) -> None:
-        """Start no request to `host` for this many seconds."""
+        """Block new requests to `host` for this many seconds."""
         self._set(host, _START_SLOT, seconds)
 
     def _set(self, host: str, slot: int, seconds: float) -> None:
@@ -284,9 +284,9 @@ _POLL_SECONDS: Final = 0.05
 
 
 class SharedHostGates(HostGates):
-    """Gates in which a request waits its turn in this process first, and then among all: limits and delays are shared.
+    """Host gates with limits and delays shared by all processes; requests queue in their own process first.
 
-    Raises StoreError when the database fails.
+    Raises StoreError if the database fails.
     """
 
     def __init__(self, hosts: HostTable, limit: int, delay: float) -> None:

@@ -1,4 +1,4 @@
-"""Common code of the tables, for SQLite and Postgres, which have the same methods."""
+"""Code shared by all tables: the schema version, migrations, SQL fragments and the base class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres, PostgresRow, PostgresSession
 
 VERSION: Final = 14
-"""Schema version: raise it with every change of tables.sql, and add the change of existing tables to MIGRATIONS."""
+"""Schema version: increase it with every change to tables.sql, and add changes of existing tables to MIGRATIONS."""
 MIGRATIONS: Final[Mapping[int, str]] = {
     13: """
 ALTER TABLE jobs ADD COLUMN worker TEXT NOT NULL DEFAULT '';
@@ -29,27 +29,27 @@ ALTER TABLE jobs ADD COLUMN bulk INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE conversations ADD COLUMN link TEXT NOT NULL DEFAULT '';
 """,
 }
-"""The changes from each version to the next. Databases older than the first are rejected."""
+"""Statements to reach each version from the previous one. Databases that are too old for the first are rejected."""
 
 TABLES: Final = Path(__file__).with_name("tables.sql")
 _COMMENT: Final = lazy_regex(r"(?m)^--.*\n")
 ALL: Final = 2**62
 """A limit larger than any number of rows."""
 CLOCK: Final = "((julianday('now') - 2440587.5) * 86400.0)"
-"""The database's own time, in seconds since 1970."""
+"""SQL for the database's current time, in seconds since 1970."""
 OWNED: Final = "(CAST(? AS TEXT) IS NULL OR owner = ?)"
-"""Condition for rows of a person, passed twice; None for everybody's."""
+"""Condition for the rows of an owner (bind it twice), or all rows if it is None."""
 OWNED_OR_SHARED: Final = "(CAST(? AS TEXT) IS NULL OR owner IN (?, ''))"
 """The same, including rows without an owner."""
 
 File: TypeAlias = "SqliteFile | Postgres"
 Row: TypeAlias = "sqlite3.Row | PostgresRow"
 Session: TypeAlias = "sqlite3.Connection | PostgresSession"
-"""An open transaction. Question marks are placeholders for values."""
+"""An open transaction. Statements use question marks as placeholders."""
 
 
 def migration(version: int) -> str | None:
-    """Return the statements from `version`, 0 for an empty database, to VERSION; None if it cannot be migrated."""
+    """Return the statements that migrate `version` (0: an empty database) to VERSION; None if it is too old."""
     steps = range(version + 1, VERSION + 1) if version else ()
     if any(step not in MIGRATIONS for step in steps):
         return None
@@ -57,12 +57,12 @@ def migration(version: int) -> str | None:
 
 
 class Table:
-    """Rows of one kind in a database. Every method raises StoreError when the database fails."""
+    """A base class of tables. Every method raises StoreError if the database fails."""
 
     def __init__(self, file: File) -> None:
         self._file = file
 
 
 def dump(data: Mapping[str, Any] | list[Any]) -> str:
-    """Return JSON that a database can store: lone surrogates, which cannot be encoded, are replaced."""
+    """Return the data as JSON, without lone surrogates, which cannot be encoded."""
     return replace_surrogates(json.dumps(data, ensure_ascii=False))

@@ -1,7 +1,7 @@
-"""The embedded engine as a `QdrantClient`, over a folder of shards.
+"""The embedded engine as a `QdrantClient` over a folder of shards.
 
-It supports the calls that this project and langchain-qdrant make; others raise StoreError with their name. Server
-options without meaning in process (`wait`, `ordering`, `consistency`, `timeout`, …) are accepted and ignored.
+It supports the calls that this project and langchain-qdrant make; others raise StoreError with their name. Options that
+only matter to servers (`wait`, `ordering`, `consistency`, `timeout`, …) are ignored.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class EdgeBackend(QdrantBase):
     def batch_update_points(
         self, collection_name: str, update_operations: Sequence[Any], **_: Any
     ) -> list[models.UpdateResult]:
-        """Apply upserts, deletions and payloads in order; stop at the first failure, without undoing earlier ones."""
+        """Apply upserts, deletions and payload changes in order; stop at the first failure, without a rollback."""
         for operation in update_operations:
             if isinstance(operation, models.UpsertOperation):
                 upsert = operation.upsert
@@ -259,7 +259,7 @@ class EdgeBackend(QdrantBase):
         return self._get(collection_name)[1]
 
     def unload_idle(self, idle: float) -> int:
-        """Unload shards without a call for `idle` seconds; the next call reloads them. Return their number."""
+        """Unload shards that were idle for `idle` seconds; the next call reloads them. Return how many."""
         return sum(shard.unload_idle(idle) for shard, _ in list(self._open.values()))
 
     def close(self, **_: Any) -> None:
@@ -323,8 +323,8 @@ for _call in vars(QdrantBase):
 class EdgeClient(QdrantClient):
     """A QdrantClient over the shards in `folder`; safe to share between threads.
 
-    Batches of queries go straight to the backend: QdrantClient copies every request to find texts to embed, which takes
-    longer than some of the queries.
+    Batches of queries go straight to the backend: QdrantClient copies every request to find texts to embed, which can
+    take longer than the query.
 
     Raises StoreBusyError if another client has the folder open, StoreError if it is not writable.
     """
@@ -333,7 +333,7 @@ class EdgeClient(QdrantClient):
         backend = EdgeBackend(folder)
         super().__init__(location=":memory:")
         self._client: EdgeBackend = backend
-        # Skips the search for texts to embed in every point and query; the backend takes vectors only.
+        # Skips looking for texts to embed in every point and query; the backend takes only vectors.
         self.cloud_inference = True
 
     @property

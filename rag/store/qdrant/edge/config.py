@@ -1,8 +1,8 @@
-"""The engine's input and output as `qdrant_client.models`: collections, points, vectors; and its errors.
+"""Translation of collections, points, vectors and errors between the engine and `qdrant_client.models`.
 
-The engine raises bare exceptions with the reason in the text; they are translated into one sentence here. It writes
-through memory maps of sparse files: when the disk is full, the system kills the whole process (SIGBUS) in the middle of
-a call, without an exception. So free space is checked before each write.
+The engine raises generic exceptions with the reason in the text; here they become StoreErrors. It writes through memory
+maps of sparse files: when the disk is full, the system kills the process (SIGBUS) in the middle of a call, without an
+exception. So free space is checked before each write.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os 
 _BUSY = ("wouldblock", "resource temporarily unavailable", "already locked")
 _ARGUMENT_ERRORS = (TypeError, AttributeError, ValueError, ArithmeticError, AssertionError, RecursionError)
 """Errors that qdrant-client, its models and the engine's binding raise for values of the wrong type."""
-TO_ADD = 64 << 20  # free bytes needed to add points: batches of several threads, and logs
-TO_CHANGE = 16 << 20  # to delete and to flag; less, because deleting frees space
+TO_ADD = 64 << 20  # free bytes required to add points: batches of several threads, and logs
+TO_CHANGE = 16 << 20  # free bytes required to delete points or set flags: less, because deletion frees space
 _DISTANCES = {
     models.Distance.COSINE: edge.Distance.Cosine,
     models.Distance.DOT: edge.Distance.Dot,
@@ -49,18 +49,18 @@ _INDEXES = {
 
 @contextmanager
 def engine_faults(call: str, path: Path) -> Iterator[None]:
-    """Turn exceptions of the engine in the block into StoreError; `call` names the operation."""
+    """Convert exceptions of the engine in the block to StoreError; `call` names the operation."""
     try:
         yield
     except (RagError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # panics of the engine derive from BaseException
+    except BaseException as error:  # the engine's panics derive from BaseException
         raise _store_error(call, path, error) from error
 
 
 @contextmanager
 def argument_faults(call: str) -> Iterator[None]:
-    """Turn exceptions for values of the wrong type in the block into StoreError; `call` names the operation."""
+    """Convert exceptions for invalid arguments in the block to StoreError; `call` names the operation."""
     try:
         yield
     except _ARGUMENT_ERRORS as error:
@@ -68,7 +68,7 @@ def argument_faults(call: str) -> Iterator[None]:
 
 
 def unsupported_error(call: str) -> StoreError:
-    """Return the error for something that the embedded engine, or this adapter, does not support."""
+    """Return the error for a feature that the embedded engine or this adapter does not support."""
     return StoreError("store_unsupported", call=call)
 
 
@@ -111,7 +111,7 @@ def require_space(path: Path, needed: int) -> None:
 
 
 def disk_use(folder: Path) -> int:
-    """Return the bytes that files below `folder` occupy on disk, far less than the sum of their lengths."""
+    """Return the bytes that files below `folder` occupy on disk: sparse files are far smaller than their lengths."""
     total = 0.0
     for path, _, names in os.walk(folder):
         for name in names:
@@ -122,7 +122,7 @@ def disk_use(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class CollectionParams:
-    """The vectors of a collection, by name (`""` is the unnamed one), and free metadata."""
+    """The vectors of a collection, by name (`""` for the unnamed one), and arbitrary metadata."""
 
     vectors: Mapping[str, models.VectorParams]
     sparse_vectors: Mapping[str, models.SparseVectorParams]
@@ -180,7 +180,7 @@ def collection_params(
     sparse: Mapping[str, models.SparseVectorParams] | None,
     metadata: Mapping[str, Any] | None,
 ) -> CollectionParams:
-    """Return the parameters given to create_collection; an unnamed vector gets the name `""`."""
+    """Return the parameters passed to create_collection; an unnamed vector gets the name `""`."""
     named = {"": vectors} if isinstance(vectors, models.VectorParams) else dict(vectors or {})
     return CollectionParams(named, dict(sparse or {}), dict(metadata or {}))
 
@@ -205,9 +205,9 @@ def layout(params: CollectionParams, *, quantised: bool) -> str:
 
 
 def index_type(schema: Any) -> Any:
-    """Return the engine's index for a payload key, from a schema type, its name, or parameters with a `type`.
+    """Return the engine's payload index for a schema type, its name, or parameters with a `type`.
 
-    It is read through the page cache: loading it into the process takes a third of the time to open a shard.
+    The index is read through the page cache: loading it into memory takes a third of the time to open a shard.
     """
     kind = getattr(schema, "type", schema)
     try:
@@ -238,13 +238,13 @@ def _collection_config(vectors: Any, sparse: Any, metadata: dict[str, Any]) -> m
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_MAX_DEPTH = 100  # levels of a payload; the engine can't read back deeper ones, and crashes at thousands
+_MAX_DEPTH = 100  # levels of a payload; the engine can't read deeper ones back, and crashes at thousands of levels
 
 
 def to_points(points: Any) -> list[edge.Point]:
-    """Translate a Batch or a sequence of PointStruct; raise StoreError if the engine cannot store it.
+    """Translate a Batch or a sequence of PointStruct. Raises StoreError for a vector with NaN or infinity.
 
-    The engine would accept a vector with NaN silently and never find it again, hence the check.
+    The engine would silently accept such a vector and never find it again.
     """
     if isinstance(points, models.Batch):
         return [_to_point(i, _to_vectors(i, vector), payload) for i, vector, payload in _batch_rows(points)]
@@ -260,7 +260,7 @@ def _to_point(point_id: Any, vectors: Any, payload: Any) -> edge.Point:
 
 
 def check_depth(payload: Any) -> Any:
-    """Return the payload; raise ValueError with the key if it is too deep for the engine to read again."""
+    """Return the payload; raise ValueError with the key if it is too deep for the engine to read back."""
     for key, value in payload.items() if isinstance(payload, Mapping) else ():
         if isinstance(value, (dict, list, tuple)) and _is_deeper(value, _MAX_DEPTH):
             raise ValueError(f"the payload's {key!r} is more than {_MAX_DEPTH} levels deep")
@@ -301,7 +301,7 @@ def _to_vectors(point_id: Any, vectors: Any) -> Any:
 
 
 def to_vector(vector: Any, point_id: Any = None) -> Any:
-    """Translate a dense or sparse vector of a query or point; raise StoreError if it has NaN or infinity."""
+    """Translate a dense or sparse vector; for NaN or infinity raise StoreError, or ValueError if it is a query's."""
     if isinstance(vector, models.SparseVector):
         _check_finite(vector.values, point_id)
         if len(vector.values) != len(set(vector.indices)):
@@ -324,7 +324,7 @@ def _check_finite(values: Sequence[Any], point_id: Any) -> None:
 
 
 def to_payload_selector(selector: Any) -> Any:
-    """Return the payload selector: all, nothing, some keys, or all but some."""
+    """Translate a payload selector: all, nothing, some keys, or all but some."""
     if isinstance(selector, models.PayloadSelectorInclude):
         return edge.PayloadSelector.Include(selector.include)
     if isinstance(selector, models.PayloadSelectorExclude):
@@ -346,7 +346,7 @@ def from_record(record: edge.Record) -> models.Record:
 
 
 def from_scored(point: edge.ScoredPoint, selected: bool | Sequence[str]) -> models.ScoredPoint:
-    """Return a hit with the `selected` vectors only: for MMR the engine returns those it compared, too."""
+    """Return a hit with only the `selected` vectors: for MMR, the engine also returns those that it compared."""
     vector = _from_vector(point.vector) if selected else None
     if isinstance(vector, dict) and not isinstance(selected, bool):
         vector = {name: values for name, values in vector.items() if name in selected}
@@ -363,7 +363,7 @@ def from_scored(point: edge.ScoredPoint, selected: bool | Sequence[str]) -> mode
 
 
 def _construct(kind: type[Model], **values: Any) -> Model:
-    """Construct a model from all its fields, unchecked: checking the engine's results costs more than the query.
+    """Construct a model from all its fields without validation, which would take longer than the query.
 
     `model_construct` handles fields one by one and takes six times as long, for a hundred points per search.
     """

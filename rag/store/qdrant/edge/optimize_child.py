@@ -1,9 +1,9 @@
-"""Build the indexes of a copied shard: `python -m rag.store.qdrant.edge.optimize_child PATH LAYOUT`.
+"""Script that builds the indexes of a copied shard: `python -m rag.store.qdrant.edge.optimize_child PATH LAYOUT`.
 
-The engine holds the GIL during `optimize()`, seconds to minutes, so it runs in a separate process. Nothing else of the
-project is imported, to start quickly. LAYOUT is the result of `rag.store.qdrant.edge.config.layout`. The index is
-read through the page cache, so that only later points are in the process's own memory; quantised vectors are searched
-by one byte per dimension and rescored with the originals.
+The engine holds the GIL during `optimize()`, for seconds to minutes, so it runs in a separate process, which imports
+nothing else of the project, to start quickly. LAYOUT is the result of `rag.store.qdrant.edge.config.layout`. The index
+is read through the page cache, so that only points added later use the process's memory. Quantised vectors have one
+byte per dimension; candidates are rescored with the originals.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import qdrant_edge as edge
 
 _PR_SET_PDEATHSIG = 1
 _NICENESS = 19
-_QUANTILE = 0.99  # of the values; the rest is clipped
-_M, _EF_CONSTRUCT, _FULL_SCAN = 16, 100, 10_000  # the engine's defaults; the last in KB of vectors
+_QUANTILE = 0.99  # of the values; the others are clipped
+_M, _EF_CONSTRUCT, _FULL_SCAN = 16, 100, 10_000  # the engine's defaults; _FULL_SCAN in KB of vectors
 
 
 def main(path: str, layout: str) -> int:
@@ -37,7 +37,7 @@ def main(path: str, layout: str) -> int:
 
 
 def _config(layout: dict[str, Any]) -> edge.EdgeConfig:
-    """Use the page cache for all: at opening, pinned data is copied, and cold data clears the cache."""
+    """Return a config that uses the page cache: opening would copy pinned data and evict cold data from the cache."""
     cached = edge.Memory.Cached
     scalar = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=cached)
     quantisation = scalar if layout["quantised"] else None

@@ -1,6 +1,6 @@
-"""Queries and filters of `qdrant_client.models` in the engine's own types.
+"""Translation of queries and filters from `qdrant_client.models` to the engine's types.
 
-Also the selection of points for a write: by ids or by a filter.
+Also of the selection of points for a write, by ids or by a filter.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _ID_BATCH = 1000  # per call; the engine holds the GIL for a whole call
 def to_request(request: models.QueryRequest, idf_vectors: Collection[str], *, ghosts: bool = True) -> edge.QueryRequest:
     """Translate one query request; `idf_vectors` names the vectors with the IDF modifier.
 
-    `ghosts` says whether the engine counts many deleted points, see `_idf`. Raises StoreError with the name of an
-    unsupported option.
+    `ghosts` says whether the engine still counts many deleted points (see `_idf`). Raises StoreError with the name of
+    an unsupported option.
     """
     _refuse_lookup(request)
     limit = _LIMIT if request.limit is None else request.limit
@@ -68,7 +68,7 @@ def _refuse_lookup(request: models.QueryRequest | models.Prefetch) -> None:
 
 
 def _query(query: Any, using: str | None, limit: int) -> Any:
-    """Translate a scoring query. A bare vector means its nearest neighbours, as on the server."""
+    """Translate a scoring query. A bare vector requests its nearest neighbours, as on the server."""
     if query is None:
         return None
     if isinstance(query, (list, models.SparseVector)):
@@ -114,11 +114,10 @@ def _params(params: models.SearchParams | None, has_idf: bool, ghosts: bool) -> 
 
 
 def _idf(ghosts: bool) -> edge.IdfParams | None:
-    """Return the points whose terms are counted for IDF: all existing ones.
+    """Return the corpus for IDF: all existing points if there are many ghosts, else the engine's default.
 
-    The engine keeps counting deleted points until the shard is reopened, so the same query would score differently
-    after a restart. Once they are many, existing points are counted for each query, which takes time with the library's
-    size: 0.9 ms at 100 000 chunks.
+    The engine counts deleted points until the shard is reopened, so the same query would score differently after a
+    restart. Counting the existing ones takes 0.9 ms per query at 100 000 chunks, in proportion to their number.
     """
     return edge.IdfParams(corpus=to_filter(models.Filter())) if ghosts else None
 
@@ -126,7 +125,7 @@ def _idf(ghosts: bool) -> edge.IdfParams | None:
 def operations(
     selector: Any, by_id: Callable[[list[Any]], Any], by_filter: Callable[[edge.Filter], Any]
 ) -> Iterator[edge.UpdateOperation]:
-    """Yield the operations for a selector: one for a filter, so that it is atomic, or one per batch of ids."""
+    """Yield the operations for a selector: one for a filter, to be atomic, or one per batch of ids."""
     if isinstance(selector, models.FilterSelector):
         selector = selector.filter
     if isinstance(selector, models.PointIdsList):
@@ -141,7 +140,7 @@ def operations(
 
 
 def id_batches(ids: Any) -> Iterator[list[Any]]:
-    """Yield point ids in the engine's form, a limited number at a time."""
+    """Yield batches of point ids in the engine's form."""
     plain_ids = [plain_id(point_id) for point_id in ids]
     for at in range(0, len(plain_ids), _ID_BATCH):
         yield plain_ids[at : at + _ID_BATCH]
@@ -211,7 +210,7 @@ def _match(match: Any) -> Any:
 
 
 def _match_value(match: models.MatchValue) -> edge.MatchValue:
-    # The binding takes Python's True for the integer 1, which matches nothing; numpy's bool works.
+    # The binding treats Python's True as the integer 1, which matches nothing; numpy's bool works.
     value: Any = np.bool_(match.value) if isinstance(match.value, bool) else match.value
     return edge.MatchValue(value)
 

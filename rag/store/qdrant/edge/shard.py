@@ -1,6 +1,6 @@
-"""A collection's open shard, shared by many threads and replaceable while in use.
+"""A collection's open shard, shared by threads and replaceable while in use.
 
-Its HNSW index is built in a child process, on a copy, once writes have paused.
+Its HNSW index is built on a copy, in a child process, once writes pause.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, disk_use, engine_fau
 from rag.store.qdrant.edge.folder import CollectionFolder, copy_folder, read_ahead, sync_folder
 
 T = TypeVar("T")
-_FLUSH_EVERY = 400  # writes; each flush blocks for 20-40 ms; a short replay after a kill
-_GHOST_SHARE = 0.005  # of the points; this share changes a score in its third digit
+_FLUSH_EVERY = 400  # writes; a flush blocks for 20-40 ms, and shortens the replay after a kill
+_GHOST_SHARE = 0.005  # of the points; this share changes the third digit of a score
 
 
 class Shard:
     """Reads and writes of one collection.
 
-    The engine serialises its calls (it holds the GIL), so the two locks only order them against a replacement:
-    `_write_lock` blocks writers while files are copied and the journal is replayed, `_engine_lock` is held for one
-    call, or for the moment of the replacement. An idle shard has no engine; the next call loads one.
+    The engine serialises its calls (it holds the GIL), so the two locks only separate them from a replacement:
+    `_write_lock` blocks writers while files are copied and the journal is replayed; `_engine_lock` is held for one call
+    or for the replacement itself. An idle shard has no engine; the next call loads one.
     """
 
     def __init__(self, folder: CollectionFolder) -> None:
@@ -56,7 +56,7 @@ class Shard:
             return ask(self._get_engine())
 
     def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
-        """Apply one operation, which adds `points`, if there is space; it survives a kill once this returns."""
+        """Apply one operation, which adds `points` points; it is crash-safe once this returns."""
         require_space(self.folder.path, TO_ADD if points else TO_CHANGE)
         with self._write_lock:
             with self._engine_lock, engine_faults(call, self.folder.path):
@@ -78,7 +78,7 @@ class Shard:
         return self.read("count", lambda shard: shard.info().points_count)
 
     def has_ghosts(self) -> bool:
-        """Return whether the engine still counts many deleted points, which lasts until the shard is reopened."""
+        """Return whether the engine counts many deleted points, as it does until the shard is reopened."""
         if self._has_ghosts is None:
             self._has_ghosts = self.read("count", self._count_ghosts)
         return self._has_ghosts
@@ -88,9 +88,9 @@ class Shard:
         return self._counted_points - existing > _GHOST_SHARE * existing
 
     def branch(self) -> tuple[Path, int]:
-        """Copy the shard's files and journal every write from here on.
+        """Copy the shard's files, and journal all writes from then on until `adopt` or `abandon`.
 
-        Returns the copy's path and its number of points. End with `adopt` or `abandon`.
+        Returns the copy's path and its number of points.
         """
         with self._write_lock:
             if self._journal is not None:  # a second journal would lose the writes of the first
@@ -107,7 +107,7 @@ class Shard:
             return copy, points
 
     def adopt(self, copy: Path, indexed: int) -> None:
-        """Bring the copy up to date from the journal and make it the live shard, once all of it is on disk."""
+        """Replay the journal on the copy, sync it to disk, and make it the live shard."""
         _sync_files(copy)
         with self._write_lock:
             replacement = _load(copy)
@@ -116,7 +116,7 @@ class Shard:
                     for operation in self._journal or []:
                         replacement.update(operation)
                     replacement.flush()
-                _sync_files(copy)  # only what the journal added, so that writers wait briefly
+                _sync_files(copy)  # only the replayed writes are left, so writers wait briefly
                 with self._engine_lock:
                     old, old_path = self._get_engine(), self.folder.shard
                     self.folder.make_current(copy, indexed)
@@ -143,7 +143,7 @@ class Shard:
             self._unload()
 
     def unload_idle(self, idle: float) -> bool:
-        """Release the engine's threads and memory if idle for so many seconds; return False while in use."""
+        """Release the engine's threads and memory if idle for `idle` seconds; return False while in use."""
         if not self._write_lock.acquire(blocking=False):
             return False
         try:
@@ -199,15 +199,15 @@ def _load(path: Path) -> edge.EdgeShard:
 
 log = logging.getLogger(__name__)
 
-THRESHOLD = 10_000  # points outside the index; scanning these takes about a millisecond
-GROWTH = 0.2  # share of a large index, so that a growing library is rarely rebuilt
-QUIET = 5.0  # seconds without a write
+THRESHOLD = 10_000  # points outside the index; scanning them takes about a millisecond
+GROWTH = 0.2  # share of the indexed points, so that a large index is rarely rebuilt
+QUIET = 5.0  # seconds without a write before a build
 QUANTISED = 50_000  # points from which vectors are quantised; searching fewer is cheap
-PATIENCE = 20.0  # seconds to wait for a pause before building during writes
+PATIENCE = 20.0  # seconds to wait for such a pause before building despite writes
 
 
 class IndexBuilder:
-    """Builds one shard's indexes in the background; `docs/decisions/0001-storage.md` gives the reasons."""
+    """A background builder of one shard's indexes; `docs/decisions/0001-storage.md` gives the reasons."""
 
     def __init__(self, shard: Shard, *, threshold: int = THRESHOLD, quiet: float = QUIET) -> None:
         self._shard = shard
@@ -223,11 +223,11 @@ class IndexBuilder:
         self._child: subprocess.Popen[bytes] | None = None
 
     def note_write(self, points: int) -> None:
-        """Note a write of `points` points; start a build when enough are outside the index."""
+        """Record a write of `points` points; start a build when enough are outside the index."""
         self._points += points
         self._last_write = time.monotonic()
         if self.is_due():
-            self._points = self._shard.points()  # the sum counts rewritten points twice
+            self._points = self._shard.points()  # the running sum counts rewritten points twice
             if self.is_due():
                 self.start()
 
@@ -274,7 +274,7 @@ class IndexBuilder:
         return time.monotonic() - self._last_write
 
     def build(self) -> bool:
-        """Build now and wait; return False if it was stopped or the child failed."""
+        """Build now, blocking; return False if it was stopped or the child process failed."""
         with self._build_lock:
             return self._build()
 
