@@ -22,15 +22,15 @@ Status = Literal["draft", "approved"]
 EvidenceState = Literal["", "moved", "lost"]
 Format = Literal["jsonl", "csv", "ragas"]
 
-_AT_ONCE: Final = 50  # rows read before other work gets a turn
-_MIN_SENTENCE: Final = 40.0  # Latin characters' worth: a shorter text is a name, not a statement
+_AT_ONCE: Final = 50  # rows read before other threads get a turn
+_MIN_SENTENCE: Final = 40.0  # in the equivalent of Latin characters; shorter text is a name, not a statement
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A quote from a page that supports the answer, and its weight compared with others.
+    """A quote from a page that supports the answer; `grade` is its weight relative to others.
 
-    It is `moved` if its page now says it in other words, and `lost` if the page no longer says it.
+    Its `state` is "moved" if the page was reworded, and "lost" if the page no longer says it.
     """
 
     url: str
@@ -41,9 +41,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question; any of its `answers`, which people gave, is right. `answerable` is whether the pages have the answer,
-    None if nobody knows. `history` has the earlier questions and answers, oldest first; `without` has the addresses of
-    pages that are excluded while it is asked.
+    """A question; any of its reference `answers` is right. `answerable` is whether the pages have the answer, None if
+    unknown. `history` has earlier questions with answers, oldest first; `without` has the addresses of excluded pages.
     """
 
     id: str
@@ -63,7 +62,7 @@ class Case:
 
     @property
     def reference(self) -> str:
-        """The first answer that is a sentence, "" if all are only a name or a number."""
+        """The first answer that is a sentence, "" if all are just names or numbers."""
         return next((answer for answer in self.answers if weigh(answer) >= _MIN_SENTENCE), "")
 
 
@@ -97,7 +96,7 @@ def row_of(case: Case) -> dict[str, Any]:
 
 
 def case_of(row: Mapping[str, Any], number: int = 1) -> Case:
-    """Return the case of a row. Raises KeyError, TypeError, ValueError or AttributeError for another form."""
+    """Parse a row of JSON values. Raises KeyError, TypeError, ValueError or AttributeError if it is invalid."""
     question = str(row["question"]).strip()
     if not question:
         raise ValueError("an empty question")
@@ -134,17 +133,17 @@ def _read_texts(value: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RagasAnswer:
-    """The part of RAGAS's rows that a case lacks: an answer, and the texts it was written from."""
+    """The fields of a RAGAS row that a case lacks: an answer, and the texts it was written from."""
 
     response: str = ""
     contexts: Sequence[str] = field(default=())
 
 
 def read_cases(text: str, name: str, most: int | None = None) -> list[Case]:
-    """Read the cases of a file: JSONL, or CSV with a header, each in the columns of `row_of` or RAGAS's.
+    """Parse the cases of a file: JSONL, or CSV with a header, with the columns of `row_of` or RAGAS.
 
-    Raises IngestError: "set_row_broken" with the row that can't be read, "set_row_twice" for an id that occurs
-    twice, "set_full" for more than `most` rows. Pauses so that other work gets a turn.
+    Raises IngestError: "set_row_broken" with the number of an invalid row, "set_row_twice" for a duplicate id,
+    "set_full" for more than `most` rows. Pauses regularly so that other threads can run.
     """
     cases: dict[str, Case] = {}
     number = 1
@@ -163,7 +162,7 @@ def read_cases(text: str, name: str, most: int | None = None) -> list[Case]:
 
 
 def _iter_rows(text: str) -> Iterator[str | dict[str, Any]]:
-    """Yield lines of JSON, or the rows of a table with its lists parsed."""
+    """Yield lines of JSON, or the rows of a table with their lists parsed."""
     text = text.lstrip("\ufeff")
     if text.lstrip()[:1] == "{":
         yield from (line for line in text.split("\n") if line.strip())
@@ -191,7 +190,7 @@ def _from_ragas(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_cases(cases: Sequence[Case], form: Format, answers: Mapping[str, RagasAnswer] | None = None) -> str:
-    """Return the cases as a file that `read_cases` reads; RAGAS's rows get their answer by the case's id."""
+    """Return the cases as a file for `read_cases`; RAGAS's rows include the `answers`, by the case's id."""
     if form == "ragas":
         return _to_jsonl(_as_ragas(case, (answers or {}).get(case.id, RagasAnswer())) for case in cases)
     rows = [row_of(case) for case in cases]
@@ -228,13 +227,13 @@ def _to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
 # Settings
 
 NO_MODEL: Final = "none"
-"""A model name that means none: answers are quoted."""
+"""The model name for no model: answers are quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A point in the grid. `library` is another than the run's, such as one by another chunker; `model` a chat model of
-    the service in the settings, or NO_MODEL; "" is the default. `k` of `fetch_k` candidates are used, 0 is the default.
+    """A point in the grid. `library` replaces the run's, for example by one with another chunker; `model` is a chat
+    model of the service in the settings, or NO_MODEL. `k` of `fetch_k` candidates are used. "" and 0 mean the default.
     """
 
     mode: str = "fast"
@@ -259,7 +258,7 @@ class Setting:
 
 
 CLASSIC: Final = Setting("fast", "classic", k=10, fetch_k=20)
-"""The setup of tutorials: an answer from ten of the twenty passages nearest in meaning, by MMR (λ = 0.7)."""
+"""The usual setup of tutorials: answers from ten of the twenty nearest passages, selected by MMR (λ = 0.7)."""
 
 
 def grid(

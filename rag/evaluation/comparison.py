@@ -1,6 +1,6 @@
-"""Comparison of two to four runs of the same questions: what differs, by how much, and how certain that is.
+"""Comparison of two to four runs of the same questions: differences with confidence intervals and p-values.
 
-A gate limits the loss of each metric against a baseline, and tells whether more was lost for certain.
+A gate limits the loss of each metric against a baseline, and fails if the loss is significantly larger.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric of a run, over the `n` of its `of` questions that could be judged."""
+    """A metric of a run, over the `n` of `of` questions that could be judged."""
 
     metric: Metric
     n: int
@@ -50,7 +50,7 @@ class Figure:
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
     """The difference of a metric from the first run, over `of` questions; `p` is adjusted (Holm) for all metrics
-    compared here. It is `paired` if both answered the same questions."""
+    compared. It is `paired` if both runs answered the same questions."""
 
     metric: Metric
     of: int
@@ -61,7 +61,7 @@ class MetricDifference:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The values of one question in the runs, and the difference of the last from the first."""
+    """The values of one question in the runs; `by` is the last minus the first."""
 
     case_id: str
     values: tuple[float | None, ...]
@@ -73,7 +73,7 @@ class Pair:
 
 
 def select(cases: Sequence[Case], languages: Sequence[str] = (), tags: Sequence[str] = ()) -> list[str]:
-    """Return the ids of the cases in one of the languages and with one of the tags; an empty filter means any."""
+    """Return the ids of the cases with one of the languages and one of the tags; an empty filter means any."""
     return [
         case.id
         for case in cases
@@ -97,7 +97,7 @@ def figures(scores: Scores, ids: Sequence[str] | None = None) -> list[Figure]:
 def compare(
     runs: Sequence[Scores], ids: Sequence[str] | None = None, names: Sequence[str] = ()
 ) -> list[list[MetricDifference]]:
-    """Compare each further run with the first, by the metrics (default: all) that both could be judged by."""
+    """Compare each other run with the first, by the metrics in `names` (default: all) that both have."""
     first, *rest = runs
     results = [_differences(first, run, ids, names) for run in rest]
     p_values = {
@@ -111,7 +111,7 @@ def compare(
 
 
 def _adjust(compared: MetricDifference, p: float | None) -> MetricDifference:
-    """Drop a difference that was significant only without the other metrics; it takes more questions to show."""
+    """Set the adjusted p-value; a difference that is no longer significant takes more questions to show."""
     if p is None or p <= ALPHA:
         return compared if p is None else replace(compared, p=p)
     difference = compared.difference
@@ -120,7 +120,7 @@ def _adjust(compared: MetricDifference, p: float | None) -> MetricDifference:
 
 
 class _Sides:
-    """The values of two runs: of the questions that both have, or, if they have none in common, two samples."""
+    """The values of two runs: of their common questions or, if there are none, as two independent samples."""
 
     def __init__(self, before: Scores, after: Scores, ids: Sequence[str] | None) -> None:
         sides = [[key for key in (side if ids is None else ids) if key in side] for side in (before, after)]
@@ -129,12 +129,12 @@ class _Sides:
         self.columns = [columns_of([side[key] for key in common or sides[i]]) for i, side in enumerate((before, after))]
 
     def masks(self, metric: Metric) -> list[Mask]:
-        """Return masks of the questions of each side that count."""
+        """Return masks of the questions on each side that have the metric."""
         masks = [metric.mask(columns) for columns in self.columns]
         return [masks[0] & masks[1]] * 2 if self.paired else masks
 
     def samples(self, metrics: Sequence[Metric]) -> list[NDArray[np.float64]]:
-        """Return each metric of each side and its samples, (metrics, 1 + rounds); the same for the same questions."""
+        """Return, for each side, each metric and its samples, (metrics, 1 + rounds); paired sides share samples."""
         return [self._resample(index, metrics) for index in range(len(self.columns))]
 
     def _resample(self, index: int, metrics: Sequence[Metric]) -> NDArray[np.float64]:
@@ -148,7 +148,7 @@ class _Sides:
         return resample(compute, units, PAIRED_ROUNDS, 0 if self.paired else index).T
 
     def exact_p(self, metric: Metric) -> float | None:
-        """Return the p-value of the exact test for right and wrong answers to the same questions, else None."""
+        """Return the p-value of McNemar's test for a binary metric of paired sides, else None."""
         if not (metric.binary and self.paired):
             return None
         pairs = zip(self.columns, self.masks(metric), strict=True)
@@ -173,7 +173,7 @@ def _differences(
 
 
 def rank_by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
-    """Return the questions that any run could be judged by, largest change from first to last run first."""
+    """Return the questions that have the metric in any run, largest change from the first to the last run first."""
     case_ids = list(dict.fromkeys(case_id for run in runs for case_id in run)) if ids is None else ids
     (column,) = METRICS[metric].needs[-1:]
     pairs = [Pair(case_id, tuple(run.get(case_id, {}).get(column) for run in runs)) for case_id in case_ids]
@@ -186,7 +186,7 @@ def rank_by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] |
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A metric, and by how much it may be worse."""
+    """A metric and the margin by which it may be worse."""
 
     metric: str
     margin: float
@@ -202,14 +202,14 @@ class LimitCheck:
 
     @property
     def passes(self) -> bool:
-        """True if the loss may be within the margin: its lower 95 % bound does not exceed it."""
+        """True if the loss may be within the margin: its lower 95 % bound does not exceed the margin."""
         return self.loss.low <= self.limit.margin
 
 
 def read_limits(text: str) -> list[Limit]:
-    """Parse `recall@4000:-0.01,faithfulness:0,calls:+0`: metrics with the change that is allowed, in the bad direction.
+    """Parse metrics with the allowed change for the worse, such as `recall@4000:-0.01,faithfulness:0,calls:+0`.
 
-    Raises ConfigError for an unknown metric or one without a better side, and for a change in the good direction.
+    Raises ConfigError for an unknown metric or one without a better direction, and for a change for the better.
     """
     return [_parse_limit(part.strip()) for part in text.split(",") if part.strip()]
 
@@ -245,7 +245,7 @@ def _loss(compared: MetricDifference) -> Estimate:
 
 
 def as_junit(name: str, checks: Sequence[LimitCheck]) -> str:
-    """Return a suite of tests, one for each metric, in the format of CI systems."""
+    """Return the checks as a JUnit test suite for CI systems, with one test per metric."""
     failures = sum(not item.passes for item in checks)
     suite = Xml.Element("testsuite", name=name, tests=str(len(checks)), failures=str(failures))
     for item in checks:

@@ -1,4 +1,4 @@
-"""Evaluation as the screens and the command line use it: sets, runs, and their results."""
+"""The evaluation service for the UI and the command line: sets, runs and their results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Questions whose `answerable` is between two values, and the share of them that the pages do answer."""
+    """The `n` questions predicted answerable with a probability of `low` to `high`, and the share that really are."""
 
     low: float
     high: float
@@ -56,14 +56,13 @@ class Bin:
 
 
 class Evaluation:
-    """Sets, runs and labels of those who share an app without sign-in; `of` gives those of one person, since sets are
-    made from what they asked and rated.
+    """Sets, runs and labels of an app without sign-in; `of` returns one user's, because sets contain users' questions.
 
     Safe to share between threads. `sets` stores questions, `runs` asks them; `ids` limit results to some questions.
     """
 
     def __init__(self, database: Database, app: App, feedback: Feedback, shown: Sampling = "off") -> None:
-        """Create the service; `shown` selects which answers are scored after they were displayed."""
+        """Create the service; `shown` selects which displayed answers are scored."""
         self._owner: str | None = ""
         self._database = database
         self.sets = Sets(database)
@@ -75,13 +74,13 @@ class Evaluation:
         self._feedback = feedback
 
     def of(self, owner: str | None) -> Evaluation:
-        """Return the same for one person; None means everybody, for the operator's command line."""
+        """Return this service for one user; None means all users, for the operator's command line."""
         scoped = copy(self)
         scoped._owner, scoped.sets, scoped.runs = owner, Sets(self._database, owner), self.runs.of(owner)
         return scoped
 
     def start(self) -> None:
-        """Resume what an earlier process left unfinished."""
+        """Resume unfinished runs of earlier processes."""
         self.runs.begin()
 
     def close(self) -> None:
@@ -91,9 +90,9 @@ class Evaluation:
     # Sets
 
     def gather_feedback(self, library: str, set_id: str) -> int:
-        """Add cases made from the feedback of a set's owner; return their number.
+        """Add cases made from the feedback of the set's owner; return how many.
 
-        Feedback that neither corrects nor confirms becomes a draft: it has no answer to compare with.
+        Feedback without a correction or confirmation becomes a draft: it has no answer to compare with.
         """
         owner, existing = self.sets.set_of(set_id).owner, self.sets.ids(set_id)
         rows = self._feedback.questions(library, self._app.page, owner)
@@ -102,14 +101,14 @@ class Evaluation:
         return len(cases)
 
     def make(self, set_id: str, most: int = 50) -> int:
-        """Add drafts made from the library's pages without a model; return their number."""
+        """Add up to `most` drafts made from the library's pages without a model; return how many."""
         pages, existing = list(self._pages(set_id)), self.sets.ids(set_id)
         cases = [case for case in draft_cases(pages, most + len(existing)) if case.id not in existing][:most]
         self.sets.put(set_id, cases)
         return len(cases)
 
     def write(self, set_id: str, most: int = 50, *, chat: Any = None, person: str = "") -> Iterator[Case]:
-        """Add drafts that the chat model writes, and yield each at once; it is asked at most three times `most`.
+        """Add up to `most` drafts written by the chat model, in up to three times as many requests; yield each at once.
 
         Raises RagError: "evaluation_needs_model", "evaluation_share_spent"; ModelError.
         """
@@ -134,7 +133,7 @@ class Evaluation:
         return (page for page in loaded if page is not None)
 
     def anchor(self, set_id: str) -> int:
-        """Apply `Sets.anchor` to the pages of the set's library."""
+        """Call `Sets.anchor` with the pages of the set's library."""
         library = self.sets.set_of(set_id).library
 
         @lru_cache(_PAGES)
@@ -149,9 +148,9 @@ class Evaluation:
     def evaluate(
         self, set_id: str, settings: Sequence[Setting], *, person: str = "", chat: Any = None, judge: bool = False
     ) -> str:
-        """Start a run over the approved cases of a set, after anchoring its evidence again; return its id.
+        """Anchor a set's evidence, start a run over its approved cases, and return the run's id.
 
-        `person` and `chat` are those of `EvaluationRuns.create`.
+        `person`, `chat` and `judge` are as in `EvaluationRuns.create`.
         """
         self.anchor(set_id)
         view, cases = self.sets.set_of(set_id), self.sets.cases(set_id, approved=True)
@@ -163,9 +162,9 @@ class Evaluation:
     def side_by_side(
         self, library: str, case: Case, settings: Sequence[Setting], *, person: str = "", chat: Any = None
     ) -> list[RowView]:
-        """Ask one question under each of the settings in this thread, and store that as a run.
+        """Ask one question under each setting in this thread, and store the results as a run.
 
-        Raises RagError if it stopped.
+        Raises RagError if the run stopped without results.
         """
         run_id = self.runs.create(library, [case], settings, name=case.question, person=person, chat=chat)
         rows: list[RowView] = []
@@ -183,27 +182,26 @@ class Evaluation:
     # Results
 
     def withheld_metrics(self, sides: Sequence[Side]) -> frozenset[str]:
-        """Return the metrics to omit from figures: a chat model judged them, and labels have not shown that it agrees
-        with people."""
+        """Return the metrics to omit: those that depend on a chat model whose agreement with people is not shown."""
         libraries = [run.library for side in sides if (run := self.runs.run(side.run_id)).judge]
         model = self.agreement(libraries[0]).get("model") if libraries else None
         return BY_JUDGE if libraries and not (model and model.enough) else frozenset()
 
     def figures(self, side: Side, ids: Sequence[str] | None = None) -> list[Figure]:
-        """Return every metric of a run that could be judged, with its 95 % interval; omits withheld ones."""
+        """Return the metrics of a run that could be judged and are not withheld, with 95 % intervals."""
         omitted = self.withheld_metrics([side])
         return [figure for figure in comparison.figures(self._scores(side), ids) if figure.metric.name not in omitted]
 
     def main_figures(self, run_id: str) -> dict[str, dict[str, float]]:
-        """Return the means of `MAIN` by setting, of what could be judged and is not withheld."""
+        """Return the means of the `MAIN` metrics by setting, without withheld ones and those that were not judged."""
         omitted = self.withheld_metrics([Side(run_id)])
         return self.runs.means(run_id, [name for name in MAIN if name not in omitted])
 
     def compare(
         self, sides: Sequence[Side], ids: Sequence[str] | None = None, names: Sequence[str] = ()
     ) -> list[list[MetricDifference]]:
-        """Compare each further of two to four sides with the first, without withheld metrics. Raises
-        RagError("compare_sides")."""
+        """Compare the first of two to four sides with each of the others, without withheld metrics. Raises
+        RagError("compare_sides") for another number of sides."""
         if not 2 <= len(sides) <= comparison.MOST:
             raise RagError("compare_sides", most=comparison.MOST)
         omitted = self.withheld_metrics(sides)
@@ -211,11 +209,11 @@ class Evaluation:
         return comparison.compare(list(map(self._scores, sides)), ids, names)
 
     def rank_by_difference(self, sides: Sequence[Side], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
-        """Return the questions, largest change from the first to the last side first."""
+        """Return the questions by the change from the first to the last side, largest first."""
         return comparison.rank_by_difference(list(map(self._scores, sides)), metric, ids)
 
     def calibration(self, side: Side) -> list[Bin]:
-        """Return how often the pages do answer, by the probability that the search gave."""
+        """Return how often the pages answer a question, by the predicted probability."""
         rows = [row for row in self._scores(side).values() if row.get("unanswerable") is not None]
         pairs = [(float(row["answerable"] or 0), 1 - float(row["unanswerable"] or 0)) for row in rows]
         bins = []
@@ -228,17 +226,17 @@ class Evaluation:
     # Displayed answers
 
     def score_shown(self, library: str, turn_id: str, answer: Answer) -> None:
-        """Score an answer in the background, if the settings say so."""
+        """Score a displayed answer in the background, if the settings select it."""
         self._shown.score(turn_id, answer, lambda: self._app.tools(library, None, False))
 
     def over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
-        """Return when the scored answers were asked for (ISO 8601), and their scores, oldest first."""
+        """Return the time of the question (ISO 8601) and the scores of scored answers, oldest first."""
         return self._turns.scored_answers(library, self._owner)
 
     # The judge
 
     def queue(self, side: Side, most: int = ENOUGH) -> int:
-        """Queue statements of a run's answers for labelling, model-judged ones first; return how many wait."""
+        """Queue up to `most` statements of a run for labelling, model-judged first; return the length of the queue."""
         run = self.runs.run(side.run_id)
         questions = {case.id: case.question for case in self.runs.cases(run.id)}
         candidates = labels_of(self.runs.rows(run.id, side.setting or run.settings[0].name), questions)
@@ -248,15 +246,15 @@ class Evaluation:
         return len(self.labels(run.library))
 
     def labels(self, library: str, *, labelled: bool = False) -> list[Label]:
-        """Return the statements that wait for a person's verdict, or that have one."""
+        """Return the statements that wait for a human label, or with `labelled` those that have one."""
         return [from_json(Label, row) for row in self._labels.items(library, labelled=labelled, owner=self._owner)]
 
     def label(self, label_id: str, verdict: Verdict | Literal[""]) -> None:
-        """Store a person's verdict; "" removes it."""
+        """Store a human label; "" removes it."""
         self._labels.label(label_id, verdict, self._owner)
 
     def agreement(self, library: str) -> dict[CheckedBy, Agreement]:
-        """Return how well each judge agrees with people, if people labelled any of its verdicts."""
+        """Return the agreement with human labels of each judge that has any."""
         labels = self.labels(library, labelled=True)
         results = {by: agreement([label for label in labels if label.by == by]) for by in get_args(CheckedBy)}
         return {by: result for by, result in results.items() if result}
@@ -266,7 +264,7 @@ class Evaluation:
 
 
 class ShownAnswers:
-    """Scores answers one after another in a background thread, and stores the scores with their turns."""
+    """A background thread that scores displayed answers in turn and stores the scores with their turns."""
 
     def __init__(self, table: ConversationTable, sampling: Sampling) -> None:
         self._table = table
@@ -274,12 +272,12 @@ class ShownAnswers:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="scores")
 
     def score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
-        """Queue an answer for scoring; of a `sample` one answer in ten is scored, by the turn's id."""
+        """Queue an answer for scoring; with sampling "sample", one in ten, selected by the turn's id."""
         if self._which == "all" or (self._which == "sample" and int(turn_id, 16) % _SAMPLE_EVERY == 0):
             self._thread.submit(self._score, turn_id, answer, tools)
 
     def close(self) -> None:
-        """Stop, and leave waiting answers unscored."""
+        """Stop, without scoring queued answers."""
         self._thread.shutdown(cancel_futures=True)
 
     def _score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
@@ -289,5 +287,5 @@ class ShownAnswers:
             self._table.add_extra(turn_id, {"scores": metrics})
         except RagError as error:
             log.warning("an answer could not be scored: %s", error)
-        except Exception:  # nothing may escape the thread: the answer was displayed, and is sound
+        except Exception:  # the answer is displayed already; a failed score must not affect it
             log.exception("an answer could not be scored")

@@ -1,6 +1,6 @@
-"""Evidence found by a search: how much of it, and at which rank.
+"""Metrics of how much evidence a search found, and at which ranks.
 
-Evidence is quotes from pages. A passage is relevant to the question if it covers half of a quote or more.
+Evidence is quotes from pages. A passage is relevant to the question if it covers at least half of a quote.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from math import log2
 from typing import Final
 
 BUDGETS: Final = (2000, 4000, 8000)
-"""Numbers of characters, from the start of the results, that are searched for evidence."""
+"""The values of N in recall@N: how many characters from the start of the results are searched for evidence."""
 WHOLE: Final = 0.9
 HALF: Final = 0.5
 _SHINGLE: Final = 12
 
 
 def squash(text: str) -> str:
-    """Remove white space, lower-case, and fold compatibility forms (NFKC): the form in which quotes are compared."""
+    """Normalise text for the comparison of quotes: NFKC, lower case, no white space."""
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).lower()
 
 
 def quote_coverage(quote: str, body: str) -> float:
-    """Return the share of the quote's characters in runs of twelve that are also in `body`; both are squashed."""
+    """Return the share of the quote's characters in runs of twelve that are also in `body`; both must be squashed."""
     if not quote or quote in body:
         return 1.0
     n = min(_SHINGLE, len(quote))
@@ -36,7 +36,7 @@ def quote_coverage(quote: str, body: str) -> float:
 
 
 def join_start(texts: Sequence[str], room: int) -> str:
-    """Return the first `room` characters of the texts, squashed and joined: a quote may span two of them."""
+    """Return the first `room` characters of the texts, squashed and joined, because a quote may span two of them."""
     parts = []
     for text in texts:
         parts.append(squash(text[: max(0, room)]))
@@ -51,19 +51,19 @@ def character_recall(quotes: Sequence[str], texts: Sequence[str], room: int) -> 
 
 
 def has_all(quotes: Sequence[str], texts: Sequence[str], room: int) -> float:
-    """Return all@N: 1 if nine tenths or more of each quote are there, else 0."""
+    """Return all@N: 1 if the first N characters cover at least 90 % of each quote, else 0."""
     body = join_start(texts, room)
     return float(all(quote_coverage(squash(quote), body) >= WHOLE for quote in quotes))
 
 
 def context_recall(quotes: Sequence[str], texts: Sequence[str]) -> float:
-    """Return the share of quotes of which the texts have nine tenths or more: RAGAS's, by evidence."""
+    """Return RAGAS's context recall, by evidence: the share of quotes that the texts cover to at least 90 %."""
     body = join_start(texts, sum(map(len, texts)))
     return sum(quote_coverage(squash(quote), body) >= WHOLE for quote in quotes) / len(quotes)
 
 
 def coverings(quotes: Sequence[str], texts: Sequence[str]) -> list[set[int]]:
-    """Return for each text, in rank order, the places of the quotes of which it covers half or more."""
+    """Return, for each text in rank order, the indexes of the quotes that it covers at least by half."""
     bodies, bare = [squash(text) for text in texts], [squash(quote) for quote in quotes]
     return [{place for place, quote in enumerate(bare) if quote_coverage(quote, body) >= HALF} for body in bodies]
 
@@ -81,7 +81,7 @@ def reciprocal_rank(relevant: Sequence[bool], k: int = 10) -> float:
 
 
 def precision(relevant: Sequence[bool], k: int) -> float:
-    """Return the share of k ranks with a relevant result: ranks without any result count against it."""
+    """Return precision@k; missing results count as irrelevant."""
     return sum(relevant[:k]) / k
 
 
@@ -91,13 +91,13 @@ def recall(covers: Sequence[set[int]], quotes: int, k: int) -> float:
 
 
 def average_precision(relevant: Sequence[bool]) -> float:
-    """Return the mean of the precision at each relevant rank: RAGAS's context precision; 0 for none."""
+    """Return RAGAS's context precision: the mean of the precision at each relevant rank; 0 if there is none."""
     ranks = [rank for rank, is_relevant in enumerate(relevant, 1) if is_relevant]
     return sum(place / rank for place, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
 
 
 def ndcg(gains: Sequence[float], ideal: Sequence[float], k: int = 10) -> float:
-    """Return normalised discounted cumulative gain (Järvelin and Kekäläinen 2002), the gain linear as in trec_eval.
+    """Return nDCG@k (Järvelin and Kekäläinen 2002) with linear gain, as in trec_eval.
 
     `ideal` are all possible gains, in any order.
     """
@@ -112,8 +112,8 @@ def _discount(gains: Sequence[float]) -> float:
 def grade_hits(covers: Sequence[set[int]], grades: Sequence[float]) -> tuple[list[float], list[float]]:
     """Return the gain of each passage, and all possible gains, for `ndcg`.
 
-    A passage gains the highest grade of the quotes that it is the first to cover; quotes that it covers together are
-    one document, and each quote that no passage covers is one that was missed.
+    A passage gains the highest grade of the quotes that it is the first to cover. Quotes that one passage covers count
+    as one document, each uncovered quote as a missed one.
     """
     gains, seen = list[float](), set[int]()
     for covered in covers:

@@ -1,6 +1,6 @@
 """A chat model as judge of answers, and its agreement with people.
 
-One request per answer. The judge quotes what its verdict rests on: if the passages don't contain that quote, none
+It makes one request per answer. The judge must quote a sentence of the passages: if they don't contain the quote, none
 of its scores count.
 """
 
@@ -32,7 +32,7 @@ Fill = Callable[[type[BaseModel], Prompt], BaseModel]
 Points = Literal[1, 2, 3, 4, 5]
 
 ENOUGH: Final = 100
-"""The fewest labels by which a judge is assessed."""
+"""Minimum number of labels for assessing a judge."""
 _POINTS: Final = ("faithfulness", "relevance", "completeness")
 
 
@@ -49,15 +49,15 @@ class Judgement(BaseModel):
 
 
 class ModelJudge:
-    """Judges answers with a chat model."""
+    """A judge of answers that asks a chat model."""
 
     def __init__(self, fill: Fill, texts: PromptTexts) -> None:
         self._fill = fill
         self._texts = texts
 
     def scores(self, case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
-        """Return 1 to 5 for faithfulness, relevance and completeness, and RAGAS's answer relevancy: the mean cosine of
-        the question with three that the answer answers, 0 if it is noncommittal. None if nothing can be read."""
+        """Return faithfulness, relevance and completeness, 1 to 5, and RAGAS's answer relevancy: the mean cosine of the
+        question with three that the answer answers, 0 if noncommittal. Values are None without a valid reply."""
         names = [*(f"judged_{name}" for name in _POINTS), "answer_relevancy"]
         judgement = self._judge(case.question, answer) if answer.text and answer.passages else None
         if judgement is None:
@@ -89,7 +89,7 @@ def _relevancy(question: str, judgement: Judgement, encode: Encode | None) -> fl
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A statement that `by` judged, for a person to judge as well: `label` is the person's verdict, "" until then."""
+    """A statement judged by `by`, to be labelled by a person: `label` is their verdict, "" until then."""
 
     id: str
     question: str
@@ -102,7 +102,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Cohen's kappa of judge and people, over `n` labels, and the F1 of each verdict with people's as the truth."""
+    """Cohen's kappa of judge and people over `n` labels, and the F1 of each verdict with labels as ground truth."""
 
     n: int
     kappa: Estimate
@@ -110,12 +110,12 @@ class Agreement:
 
     @property
     def enough(self) -> bool:
-        """True if the judge's figures may be in the first row: enough labels, and better than chance for certain."""
+        """True if the judge's metrics may be reported: there are enough labels, and kappa is significantly above 0."""
         return self.n >= ENOUGH and self.kappa.low > 0
 
 
 def labels_of(rows: Sequence[RowView], questions: dict[str, str]) -> list[Label]:
-    """Return the statements of a run's answers, with the passages that they cite, or all, and their verdicts."""
+    """Return the judged statements of a run's answers, with the passages that they cite, or all if they cite none."""
     labels = []
     for row in rows:
         texts = [passage.text for passage in row.answer.passages]
@@ -145,8 +145,8 @@ def agreement(labels: Sequence[Label]) -> Agreement | None:
 
 
 def cohens_kappa(weights: Weights, first: np.ndarray, second: np.ndarray) -> Figures:
-    """Return agreement beyond chance (Cohen 1960): (observed - expected) / (1 - expected). `first` and `second` are
-    (n, classes) of 0 and 1; if both always give the same class, it is not a number."""
+    """Return agreement beyond chance (Cohen 1960): (observed - expected) / (1 - expected), NaN if both always choose
+    the same class. `first` and `second` are one-hot, (n, classes)."""
     total = weights.sum(axis=1)
     observed = share(weights @ (first * second).sum(axis=1), total)
     expected = share(((weights @ first) * (weights @ second)).sum(axis=1), total**2)

@@ -1,7 +1,7 @@
-"""Metrics: the values of each answered question, and the figures of a run made from them.
+"""Metrics: the values of each answered question, and the figures of a run computed from them.
 
-A question's values are plain numbers by name, None for what could not be judged: there was no evidence, no
-statement, or no judge for it. Such questions are excluded from a figure, and counted.
+Values are numbers by name; None means not judged, because there was no evidence, statement or judge. Figures exclude
+such questions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TOKEN: Final = lazy_regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\W_\u34
 
 
 def tokens(text: str, chinese: bool) -> list[str]:
-    """Return the tokens by which two answers are compared: no case, no punctuation, and in English no articles."""
+    """Return the tokens for comparing answers: lower case, without punctuation and, unless `chinese`, articles."""
     folded = unicodedata.normalize("NFKC", text).lower()
     if chinese:
         return _TOKEN.findall(folded)
@@ -54,19 +54,19 @@ def tokens(text: str, chinese: bool) -> list[str]:
 
 
 def exact_match(answer: str, golds: Sequence[str], chinese: bool) -> float:
-    """Return EM: 1 if the answer is one of the golds."""
+    """Return EM: 1 if the answer equals one of the gold answers, else 0."""
     text = _normalize(answer, chinese)
     return float(any(_normalize(gold, chinese) == text for gold in golds))
 
 
 def token_f1(answer: str, golds: Sequence[str], chinese: bool) -> float:
-    """Return the best 2PR / (P + R) over the golds."""
+    """Return the best F1 of the tokens, 2PR / (P + R), over the gold answers."""
     candidate = tokens(answer, chinese)
     return max((_f1(candidate, tokens(gold, chinese), chinese) for gold in golds), default=0.0)
 
 
 def contains(answer: str, golds: Sequence[str], chinese: bool) -> float:
-    """Return 1 if one of the golds is in the answer, in whole words and with the same values."""
+    """Return 1 if a gold answer is in the answer, in whole words and with the same values, else 0."""
     text, wanted = (answer, golds) if chinese else (_drop_articles(answer), map(_drop_articles, golds))
     return float(any(occurs_in(gold, text) for gold in wanted))
 
@@ -87,7 +87,7 @@ def _f1(candidate: Sequence[str], gold: Sequence[str], chinese: bool) -> float:
 
 
 def _longest_run(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest run of tokens that both have."""
+    """Return the length of the longest common run of tokens."""
     best, previous = 0, [0] * (len(second) + 1)
     for token in first:
         row = [0, *(previous[index] + 1 if token == match else 0 for index, match in enumerate(second))]
@@ -97,7 +97,7 @@ def _longest_run(first: Sequence[str], second: Sequence[str]) -> int:
 
 Values = Mapping[str, float | None]
 Columns = Mapping[str, NDArray[np.float64]]
-"""A value of each question, by name; not a number if it was not judged."""
+"""Arrays with one value per question, by name; NaN if not judged."""
 Mask = NDArray[np.bool_]
 Encode = Callable[[str, Sequence[str]], NDArray[np.float32] | None]
 """Returns L2-normalised vectors of a question and of texts, (1 + texts, d); None if the model can't read them."""
@@ -109,8 +109,8 @@ Better = Literal["higher", "lower", ""]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure of a run. `columns` are the values of each question that it needs, `better` says which way is better, ""
-    if it only describes. A `binary` one is 0 or 1 for each question."""
+    """A metric of a run, computed by `figure` from `columns`, the values of each question. `better` is the better
+    direction, "" if there is none. A `binary` metric is 0 or 1 for each question."""
 
     name: str
     better: Better = "higher"
@@ -123,11 +123,11 @@ class Metric:
         return self.columns or (self.name,)
 
     def mask(self, columns: Columns) -> Mask:
-        """Return a mask of the questions that have all the values it needs."""
+        """Return a mask of the questions with all required values."""
         return np.asarray(np.all([~np.isnan(columns[name]) for name in self.needs], axis=0))
 
     def of(self, weights: Weights, columns: Columns, mask: Mask) -> Figures:
-        sample = weights if mask.all() else weights[:, mask]  # a copy takes longer than the figure
+        sample = weights if mask.all() else weights[:, mask]  # copying takes longer than the computation
         return self.figure(sample, *(columns[name][mask] for name in self.needs))
 
 
@@ -175,11 +175,11 @@ BY_JUDGE: Final = frozenset(
     derived_faithfulness citation_precision citation_recall answer_correctness noise_sensitivity
     noise_sensitivity_irrelevant""".split()
 )
-"""Metrics that depend on the chat model in a run that it judges."""
+"""Metrics that depend on the chat model if it judges the run."""
 
 
 def columns_of(rows: Sequence[Values]) -> Columns:
-    """Return the values of the questions, in their order, by name."""
+    """Return the values of the questions by name, in order of the rows."""
     names = dict.fromkeys(name for metric in _ROWS for name in metric.needs)
     return {name: np.array([_number(row.get(name)) for row in rows], dtype=float) for name in names}
 
@@ -202,14 +202,14 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class TimedAnswer:
-    """An answer, and the seconds until its first piece; None if there was none."""
+    """An answer and its time to first token in seconds; None if it had no tokens."""
 
     answer: Answer
     first_token: float | None = None
 
 
 def scores(case: Case, timed_answer: TimedAnswer, tools: Tools) -> dict[str, float | None]:
-    """Return all values of one answered question. Blocks: for up to a second, unless a model judges."""
+    """Return all values of one answered question. Blocks for up to a second, or longer if a model judges."""
     answer = timed_answer.answer
     values = {
         **_evidence_values(case, answer),
@@ -258,7 +258,7 @@ def _wording_values(case: Case, answer: Answer) -> dict[str, float | None]:
 
 
 def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str, float | None]:
-    """Check the statements of an answer from the passages; small talk and refusals have none to check."""
+    """Check the statements of an answer; those of small talk and refusals are not checked."""
     statements = split_answer(answer) if answer.outcome in ("answered", "caveat") else []
     texts = [statement.text for statement in statements]
     reference = case.reference
@@ -275,7 +275,7 @@ def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str,
 
 
 def _vector_values(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
-    """Return the mean and highest cosine of question and passages; coverage: 1 less the passages' mean cosine."""
+    """Return cosines of question, answer, reference and passages; coverage is 1 minus the mean cosine of passages."""
     text, reference = strip_citations(answer.text), case.reference if answer.text else ""
     texts = [*(passage.text for passage in answer.passages), *filter(None, [text, reference])]
     vectors = encode(case.question, texts) if encode and texts else None
@@ -319,7 +319,7 @@ def _cost_values(timed_answer: TimedAnswer) -> dict[str, float | None]:
 
 
 def _derive_scores(case: Case, answer: Answer, values: Values) -> dict[str, float | None]:
-    """Return 1 to 5 without a model: faithfulness, the share of the question that is covered, context recall."""
+    """Return scores from 1 to 5 without a model, from faithfulness, question coverage and context recall."""
     shares = {
         "faithfulness": values.get("faithfulness"),
         "relevance": _question_coverage(case.question, answer) if answer.text else None,
@@ -329,7 +329,7 @@ def _derive_scores(case: Case, answer: Answer, values: Values) -> dict[str, floa
 
 
 def _question_coverage(question: str, answer: Answer) -> float | None:
-    """Return the share of a question's content words in the answer, or in the headings of what it quotes."""
+    """Return the share of a question's content words that are in the answer or in the headings of its citations."""
     question_keys = {term.key for term in read_terms(question).terms}
     heads = [part for citation in answer.citations for part in (citation.title, *citation.section)]
     answer_keys = {term.key for text in (answer.text, *heads) for term in read_terms(text).terms}

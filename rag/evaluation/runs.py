@@ -1,7 +1,7 @@
-"""Runs: every question of a set under every setting, one after another, in a job that survives its process.
+"""Runs: every question of a set under every setting, one after another, in a job that survives restarts.
 
-Each answer is committed with its scores at once, so that whoever resumes a run skips finished questions. A run
-asks as people do (`App.ask`), and stores no conversations.
+Each answer is committed immediately with its scores, so that a resumed run skips finished questions. A run asks like a
+user (`App.ask_as`), but stores no conversations.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LOOK_AGAIN: Final = 60.0  # seconds between searches for runs of processes that died
-_SHARE_AGAIN: Final = 1.0  # seconds until a person with too many answers in progress may have fewer
-_LOOK: Final = 5.0  # seconds after which a run that waits for an answer reports that it is alive
+_LOOK_AGAIN: Final = 60.0  # seconds between checks for runs of dead processes
+_SHARE_AGAIN: Final = 1.0  # seconds between retries while a user has too many answers in progress
+_LOOK: Final = 5.0  # seconds between heartbeats while a run waits for an answer
 _OPEN_STATES: Final[tuple[RunState, ...]] = ("running", "paused")
 
 
 class App(Protocol):
-    """The part of the app that evaluation uses, from a layer above: `rag.app.evaluating`."""
+    """The interface to the app that evaluation needs, implemented in a higher layer: `rag.app.evaluating`."""
 
     def source_of(self, chat: Any) -> Any:
-        """Return what is stored of a connected chat model: its owner, and no key."""
+        """Return a reference to a connected chat model: its owner, without its key."""
         ...
 
     def current_chat(self, source: Any) -> Any:
-        """Return the chat model that is connected there now; None means that of the settings.
+        """Return the model now connected by the owner in `source`; None means the model of the settings.
 
         Raises RagError("evaluation_no_model") if it is no longer connected.
         """
@@ -58,8 +58,8 @@ class App(Protocol):
     ) -> str:
         """Start an answer by this model of the service in the settings, or by the connected one (`chat`).
 
-        It is one of the `person`'s answers in progress, and with the settings' service as many `answers` of their day.
-        Raises RagError: "too_many_answers", "evaluation_share_spent".
+        It counts as one of the `person`'s answers in progress and, with the service in the settings, as `answers` of
+        their daily share. Raises RagError: "too_many_answers", "evaluation_share_spent".
         """
         ...
 
@@ -68,11 +68,11 @@ class App(Protocol):
     def cancel(self, run_id: str) -> None: ...
 
     def warm(self, library: str) -> None:
-        """Load what the first question would wait for."""
+        """Load models and data for which the first question would otherwise wait."""
         ...
 
     def tools(self, library: str, chat: Any, judge: bool) -> Tools:
-        """Return the judges of answers, the chat model if `judge` is true. Loads the embedding model."""
+        """Return the judges of answers, including the chat model if `judge`. Loads the embedding model."""
         ...
 
     def generation(self, library: str) -> str:
@@ -86,7 +86,7 @@ class App(Protocol):
     def page(self, library: str, url_hash: str) -> Page | None: ...
 
     def fill(self, chat: Any, person: str = "") -> Fill:
-        """Return a function that fills a form with a chat model; each is one of the `person`'s answers, as in `ask_as`.
+        """Return a function that makes a chat model fill a form; each call counts as an answer, as in `ask_as`.
 
         Raises RagError: "evaluation_needs_model", "evaluation_share_spent".
         """
@@ -118,7 +118,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """The result of a question: answer with passages (texts too) and steps, scores, seconds to the first piece."""
+    """The result of a question: the answer with the texts of its passages, scores, and time to first token."""
 
     setting: str
     case_id: str
@@ -128,10 +128,10 @@ class RowView:
 
 
 class EvaluationRuns:
-    """Runs of one person, or of all who share an app without sign-in (an empty `owner`); None means everybody's.
+    """Runs of one user; owner "" stands for all users of an app without sign-in, None for every owner.
 
     Safe to share between threads and processes. Raises RagError("evaluation_unknown") for a run that does not exist or
-    is somebody else's.
+    is another owner's.
     """
 
     def __init__(self, database: Database, asker: App, owner: str | None = "") -> None:
@@ -146,7 +146,7 @@ class EvaluationRuns:
         self._thread = threading.Thread(target=self._work, name="evaluations", daemon=True)
 
     def of(self, owner: str | None) -> EvaluationRuns:
-        """Return the same for another person."""
+        """Return the runs of another owner."""
         scoped = copy(self)
         scoped._owner = owner
         return scoped
@@ -167,10 +167,10 @@ class EvaluationRuns:
     ) -> str:
         """Store a run, which `begin` or `work` starts; return its id. Raises RagError("evaluation_empty").
 
-        `chat` is the chat model of a browser: only its owner is stored, in memory, and the model is looked up at each
-        question. If it is gone, or after a restart, the run waits. `person` is whose share the answers count
-        against, nobody's if empty. With `judge` the chat model checks statements against their passages, otherwise a
-        local model or rules do.
+        `chat` is a chat model connected in a browser: only its owner is stored, in memory, and the model is looked up
+        for each question. If it is disconnected, or after a restart, the run pauses. `person` is the user whose share
+        the answers count against, if any. With `judge` the chat model checks statements against their passages,
+        otherwise a local model or rules do.
         """
         settings = list({setting.name: setting for setting in settings}.values())
         if not cases or not settings:
@@ -192,7 +192,7 @@ class EvaluationRuns:
         return run_id
 
     def begin(self) -> None:
-        """Work on active runs in a background thread; also called at start."""
+        """Work on running runs in a background thread; also called on startup."""
         with self._start_lock:
             if self._thread.ident is None and not self._closed.is_set() and self._table.running():
                 self._thread.start()
@@ -206,7 +206,7 @@ class EvaluationRuns:
         return _view(self._find(run_id))
 
     def cases(self, run_id: str) -> list[Case]:
-        """Return a run's questions, as they were when it began."""
+        """Return a run's questions as they were when it was created."""
         return [case_of(row) for row in self._table.cases(self._find(run_id).id)]
 
     def scores(self, run_id: str, setting: str = "") -> dict[str, dict[str, float | None]]:
@@ -228,14 +228,14 @@ class EvaluationRuns:
         return [_row_view(row) for row in self._table.rows(self._find(run_id).id, setting)]
 
     def pause(self, run_id: str) -> None:
-        """Stop after the current question, and forget whose model was connected."""
+        """Stop after the current question, and forget the connected model."""
         self._table.set_state(self._find(run_id).id, "paused", ["running"])
         self._chats.pop(run_id, None)
 
     def resume(self, run_id: str, chat: Any = None, *, begin: bool = True) -> None:
-        """Continue with the model connected where it is resumed (`chat`); a run that needs one waits without it.
+        """Resume a run with the chat model connected now (`chat`); without one, a run that needs it pauses again.
 
-        Without `begin` the caller works on it.
+        Without `begin`, the caller must call `work`.
         """
         if self._find(run_id).state == "paused":
             self._store_chat(run_id, chat)
@@ -253,7 +253,7 @@ class EvaluationRuns:
         self._chats.pop(run_id, None)
 
     def close(self) -> None:
-        """Stop after the current question, which is asked again at the next start if it takes longer than seconds."""
+        """Stop; a question that is not answered within seconds is cancelled, and asked again at the next start."""
         self._closed.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -267,13 +267,13 @@ class EvaluationRuns:
             for run in self._table.running():
                 try:
                     make_patient(partial(self.of(None).work, run.id), self._closed.is_set)()
-                except Exception:  # nothing may escape the thread: one broken run must not stop the others
+                except Exception:  # a broken run must not stop the thread, and with it the other runs
                     log.exception("an evaluation broke off")
                     self._table.set_state(run.id, "paused", ["running"], _notice_of(Notice("evaluation_broke")))
             self._wake.wait(_LOOK_AGAIN)
 
     def work(self, run_id: str, on_row: Callable[[RowView], object] = lambda row: None) -> None:
-        """Ask the remaining questions of a run in this thread. A run that another process works on is left to it."""
+        """Ask the remaining questions of a run in this thread; do nothing if another process works on it."""
         run = self._find(run_id)
         if self._process.may_be_alive(run.process, run.seen_at):
             return
@@ -288,7 +288,7 @@ class EvaluationRuns:
                 if (row := self._ask(run, setting, case)) and self._table.add_row(run_id, row):
                     on_row(_row_view(row))
         except StoreAwayError:
-            return  # the program ends: the next one resumes
+            return  # the program ends; the next start resumes the run
         except RagError as error:
             self._chats.pop(run_id, None)
             self._table.set_state(run_id, "paused", ["running"], _notice_of(error.notice))
@@ -297,8 +297,8 @@ class EvaluationRuns:
         self._table.set_state(run_id, "done", ["running"])
 
     def _iter_remaining(self, run: StoredRun) -> Iterator[tuple[Setting, Case]]:
-        """Yield what has no row yet. Settings take turns, so that a part of a run can be compared, and take turns in
-        being the first: what a question finds cold, such as its vector, is warm for those that ask it next."""
+        """Yield pairs without a row, case by case, so that an unfinished run can be compared. Settings take turns in
+        being the first to ask, because the others find warm caches, such as the question's vector."""
         rows, settings = self._table.scores(run.id), _settings(run)
         for number, case in enumerate(self.cases(run.id)):
             offset = number % len(settings)
@@ -319,7 +319,7 @@ class EvaluationRuns:
             )
             if timed_answer is None:
                 return None
-            self._asker.current_chat(source)  # the model may have been disconnected meanwhile: then this is no answer
+            self._asker.current_chat(source)  # raises if disconnected meanwhile: then the answer does not count
             if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in AWAY_CODES:
                 break
             self._closed.wait(_LOOK)  # an unavailable database says nothing about the answer
@@ -331,7 +331,7 @@ class EvaluationRuns:
         return StoredRow(setting.name, case.id, values, {"answer": answer, "first_token": timed_answer.first_token})
 
     def _wait_for_answer(self, run: StoredRun, ask: Callable[[str, int], str], answers: int) -> TimedAnswer | None:
-        """Return the answer, started once the person has few enough others in progress."""
+        """Start the answer once the user has few enough others in progress, and return it."""
         while not self._closed.is_set():
             try:
                 return self._time_answer(run.id, ask(run.data.get("person", ""), answers))
@@ -344,14 +344,14 @@ class EvaluationRuns:
         return None
 
     def _time_answer(self, run_id: str, answer_id: str) -> TimedAnswer | None:
-        """Wait for the answer, and measure the time to its first piece."""
+        """Wait for the answer, and measure its time to first token."""
         start, seen, first = time.monotonic(), 0, None
         while not self._closed.is_set():
             events = self._asker.events(answer_id, seen, _LOOK)
             seen += len(events)
             for event in events:
                 first = first or (time.monotonic() - start if event.kind == "token" and not event.path else None)
-                if event.kind == "waiting":  # nobody can reply: what there is so far is the answer
+                if event.kind == "waiting":  # no user can reply, so the answer so far counts
                     self._asker.cancel(answer_id)
                 if event.kind == "answer":
                     return TimedAnswer(event.data, first)
@@ -361,7 +361,7 @@ class EvaluationRuns:
         return None
 
     def _store_chat(self, run_id: str, chat: Any) -> None:
-        """Store whose connected model a run asks, replacing any other."""
+        """Remember which connected model a run asks, replacing any other."""
         self._chats.pop(run_id, None)
         if chat is not None:
             self._chats[run_id] = self._asker.source_of(chat)

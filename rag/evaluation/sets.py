@@ -1,7 +1,7 @@
 """Question sets: stored with the library, imported and exported, made from feedback and from pages.
 
-Cases made from pages are drafts until a person approves them. Without a model a question has the page's own words, so
-that a keyword search finds it: such questions test chunks, refusals and everything after the search.
+Cases made from pages are drafts until a user approves them. Without a model, a question contains the page's words, so
+a keyword search finds the page: such questions test chunks, refusals and everything after the search.
 """
 
 from __future__ import annotations
@@ -41,17 +41,16 @@ from rag.types import Notice, Page
 
 PageText = Callable[[str], str | None]
 """Returns the text of the page at an address; None if there is none."""
-_AT_ONCE: Final = 20  # cases whose evidence is searched for before other work gets a turn
+_AT_ONCE: Final = 20  # cases anchored before other threads get a turn
 _MIN_DICE: Final = 0.6
-"""The Dice coefficient of the terms of two wordings of a sentence; few other pairs of sentences reach a third."""
+"""Minimum Dice coefficient of the terms of two wordings of a sentence; few unrelated pairs reach a third."""
 MOST_CASES: Final = 20_000
-"""Most questions in a set: so many are asked, scored and resampled in the available memory and time."""
+"""Maximum number of questions in a set, limited by the memory and time to ask, score and resample them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetView:
-    """A set as listed: its number of cases, of drafts, and of cases whose pages now say their evidence in other words
-    (`moved`) or no longer (`lost`)."""
+    """A set as listed, with its numbers of cases, drafts, and cases whose evidence was reworded (`moved`) or `lost`."""
 
     id: str
     library: str
@@ -65,9 +64,9 @@ class SetView:
 
 
 class Sets:
-    """Sets of one person, or of all who share an app without sign-in (an empty `owner`); None means everybody's.
+    """Sets of one user; owner "" stands for all users of an app without sign-in, None for every owner.
 
-    Safe to share between threads. Methods raise RagError("set_unknown") for a set that is missing or somebody else's.
+    Safe to share between threads. Methods raise RagError("set_unknown") for a set that is missing or another owner's.
     """
 
     def __init__(self, database: Database, owner: str | None = "") -> None:
@@ -81,11 +80,11 @@ class Sets:
         return self._view(self._find(set_id))
 
     def find_by_name(self, library: str, name: str) -> SetView | None:
-        """Return a set by its name or id, or None."""
+        """Return the set with this name or id, or None."""
         return next((view for view in self.sets(library) if name in (view.name, view.id)), None)
 
     def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Case]:
-        """Return cases in order, up to `limit` of them from `offset`; only the approved ones if `approved`."""
+        """Return up to `limit` cases in order, from `offset`; with `approved`, no drafts."""
         rows = self._table.cases(self._find(set_id).id, approved=approved, offset=offset, limit=limit)
         return list(map(case_of, rows))
 
@@ -97,13 +96,13 @@ class Sets:
         return self._table.ids(self._find(set_id).id)
 
     def create(self, library: str, name: str) -> str:
-        """Return the id of the set of that name, which is created if needed. Raises RagError("set_unnamed")."""
+        """Return the id of the set with this name, created if needed. Raises RagError("set_unnamed")."""
         if not (plain_name := to_plain_line(name)[:120]):
             raise RagError("set_unnamed")
         return self._table.add_set(library, self._owner or "", plain_name)
 
     def put(self, set_id: str, cases: Iterable[Case]) -> None:
-        """Store cases, each replacing one with the same id. Raises RagError("set_full"), and stores none."""
+        """Store cases, replacing those with the same ids. Raises RagError("set_full") before storing any."""
         entry, by_id = self._find(set_id), {case.id: case for case in cases}
         total = self._table.counts(entry.id).cases + len(by_id)
         if total > MOST_CASES and len(self._table.ids(entry.id) | by_id.keys()) > MOST_CASES:
@@ -114,31 +113,31 @@ class Sets:
         self._table.remove(self._find(set_id).id, case_ids)
 
     def delete(self, set_id: str) -> None:
-        """Delete the set; runs over it remain, with their questions."""
+        """Delete the set; its runs remain, with their questions."""
         self._table.delete(self._find(set_id).id)
 
     def approve(self, set_id: str, case_ids: Sequence[str], approved: bool = True) -> None:
-        """Let these cases take part in runs, or make them drafts again."""
+        """Approve these cases for runs, or make them drafts again."""
         ids = set(case_ids)
         status: Status = "approved" if approved else "draft"
         self.put(set_id, [replace(case, status=status) for case in self.cases(set_id) if case.id in ids])
 
     def bring_in(self, library: str, name: str, text: str) -> str:
-        """Create a set from a file's cases (JSONL, CSV, RAGAS's columns); return its id. Raises IngestError."""
+        """Import a file's cases (JSONL or CSV, RAGAS's columns too) into a set; return its id. Raises IngestError."""
         cases = read_cases(text, name, MOST_CASES)
         set_id = self.create(library, name)
         self.put(set_id, cases)
         return set_id
 
     def export(self, set_id: str, form: Format, answered: Mapping[str, RagasAnswer] | None = None) -> str:
-        """Return the set as a file; RAGAS's rows include what a run `answered`."""
+        """Return the set as a file; RAGAS's rows include the answers in `answered`, by case."""
         return write_cases(self.cases(set_id), form, answered)
 
     def anchor(self, set_id: str, text_of: PageText) -> int:
         """Find the evidence in the current pages; return how many cases changed.
 
-        Evidence that is now in other words is quoted again and marked as moved, evidence that is gone as lost; such a
-        case becomes a draft, for a person to check.
+        Reworded evidence gets the new quote and is marked as moved, missing evidence as lost; such cases become drafts
+        for a user to check.
         """
         cases = throttle(self.cases(set_id), _AT_ONCE)
         changes = [new for case in cases if (new := anchor(case, text_of)) != case]
@@ -159,9 +158,9 @@ class Sets:
 
 
 def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:
-    """Return the case with its evidence as its pages have it; a draft if a quote moved or was lost.
+    """Return the case with its evidence as its pages have it now, as a draft if a quote moved or was lost.
 
-    Evidence without an address stays unchanged: nobody knows where it should be.
+    Evidence without an address is unchanged.
     """
     evidence = tuple(_anchor_row(item, text_of(item.url)) if item.url else item for item in case.evidence)
     if evidence == case.evidence:
@@ -180,7 +179,7 @@ def _anchor_row(evidence: Evidence, text: str | None) -> Evidence:
 
 
 def _find_nearest(quote: str, text: str) -> str:
-    """Return the most similar sentences of the text, as many as the quote has; "" if none are similar enough."""
+    """Return the sentences of the text most similar to the quote, as many as it has; "" if none are similar enough."""
     size, spans = max(1, len(sentence_spans(quote))), sentence_spans(text)
     quote_terms = frozenset(terms(quote))
     windows = [(spans[i][0], spans[i + size - 1][1]) for i in range(len(spans) - size + 1)]
@@ -198,15 +197,15 @@ def _dice(first: frozenset[str], second: Sequence[str]) -> float:
 _HEADING: Final = lazy_regex(r"^#{2,6}[ \t]+(?P<heading>\S[^\n]*)$", re.MULTILINE)
 _NAME: Final = lazy_regex(r"(?<![\w'’-])[A-Z][\w'’-]++(?: [A-Z][\w'’-]++)++|《[^《》\n]{2,40}》")
 _DIGITS: Final = lazy_regex(DIGITS)
-_MIN_LENGTH, _MAX_LENGTH = 40.0, 240.0  # Latin characters' worth of a sentence that a question is made from
+_MIN_LENGTH, _MAX_LENGTH = 40.0, 240.0  # of a sentence for a question, in the equivalent of Latin characters
 _GAP: Final = "____"
 _MAX_SHARED: Final = 0.6
-"""The share of a question's words that its evidence may have: with more, the words alone find it."""
+"""Maximum share of a question's words in its evidence; above it, a keyword search finds the evidence too easily."""
 _PART_SIZE: Final = 6_000  # characters of a page in a model's prompt
 
 
 def cases_from_feedback(rows: Iterable[Mapping[str, Any]]) -> list[Case]:
-    """Return the cases of `Feedback.questions`; those without an answer are drafts."""
+    """Convert rows of `Feedback.questions` to cases; those without an answer are drafts."""
     return [
         case_of({**row, "status": "approved" if row["answers"] else "draft", "tags": _feedback_tags(row)})
         for row in rows
@@ -222,8 +221,8 @@ def _feedback_tags(row: Mapping[str, Any]) -> list[str]:
 
 
 def draft_cases(pages: Sequence[Page], most: int) -> list[Case]:
-    """Return up to `most` drafts, equally many of each kind: headings, numbers, names, names that two pages share, and
-    questions whose page is excluded."""
+    """Return up to `most` drafts, spread evenly over the kinds: headings, numbers, names, names that two pages share,
+    and questions whose page is excluded."""
     gaps = [case for page in pages for case in _gap_cases(page)]
     bodies = {page.url: squash(page.text) for page in pages}
     kinds = [
@@ -238,7 +237,7 @@ def draft_cases(pages: Sequence[Page], most: int) -> list[Case]:
 
 
 def _take_turns(kinds: Sequence[Sequence[Case]]) -> Iterator[list[Case]]:
-    """Yield one of each kind at a time."""
+    """Yield rows with one case of each kind."""
     for index in range(max(map(len, kinds), default=0)):
         yield [kind[index] for kind in kinds if index < len(kind)]
 
@@ -254,7 +253,7 @@ def _heading_cases(page: Page) -> Iterator[Case]:
 
 
 def _gap_cases(page: Page) -> Iterator[Case]:
-    """Yield questions from the first sentence with a number and the first with a name, a gap in its place."""
+    """Yield gap questions from the first sentence with a number and from the first with a name."""
     sentences = [page.text[start:end] for start, end in split_sentences(page.text)]
     texts = [s for s in sentences if _MIN_LENGTH <= weigh(s) <= _MAX_LENGTH and "\n" not in s and s[0] not in "#|>-*"]
     for kind, pattern in (("number", _DIGITS), ("name", _NAME)):
@@ -280,13 +279,13 @@ def _bridge_cases(pages: Sequence[Page]) -> Iterator[Case]:
 
 
 def _is_unique(case: Case, bodies: Mapping[str, str]) -> bool:
-    """True if no other page has the evidence of the case."""
+    """Return whether no other page contains the evidence of the case."""
     (item,) = case.evidence
     return not any(quote_coverage(squash(item.quote), body) >= HALF for url, body in bodies.items() if url != item.url)
 
 
 def _exclude_page(case: Case) -> Case:
-    """Return the same case, asked while its page is excluded: the pages do not have the answer."""
+    """Return the case as an unanswerable one: its page is excluded."""
     urls = tuple(item.url for item in case.evidence)
     tags = (*case.tags[:1], "unanswerable")
     return replace(case, id=f"{case.id}-0", answers=(), evidence=(), tags=tags, answerable=False, without=urls)
@@ -317,14 +316,14 @@ class Written(BaseModel):
 
 
 def page_part(page: Page, number: int) -> str:
-    """Return the part of a page that a model reads, a different one for each number."""
+    """Return the part of a page for a model's prompt; consecutive numbers cycle through the parts."""
     parts = max(1, len(page.text) // _PART_SIZE)
     at = (number % parts) * _PART_SIZE
     return page.text[at : at + _PART_SIZE]
 
 
 def case_from_reply(reply: Written, page: Page) -> Case | None:
-    """Return a draft, or None if the quote is not in the page, or the question's words alone find it."""
+    """Return a draft; None if the quote is not in the page or shares too many words with the question."""
     span, question = reply.span.strip(), " ".join(reply.question.split())
     words, span_words = set(terms(question)), set(terms(span))
     if not span or span not in page.text or not words or len(words & span_words) > _MAX_SHARED * len(words):

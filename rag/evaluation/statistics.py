@@ -1,9 +1,9 @@
 """Confidence intervals for figures of a sample, and tests of whether two systems differ.
 
-Intervals are bootstrap ones of 95 % (Efron 1979). A figure is computed from weights: how often each unit was drawn. All
-samples are computed at once, the first of them being the units themselves. Two systems that answered the same
-questions are compared on the same samples, right and wrong answers by McNemar's exact test (1947). For
-several metrics, p-values are Holm's (1979).
+Intervals are 95 % bootstrap intervals (Efron 1979). Figures are computed from weights: how often each unit was drawn.
+All samples are computed at once; the first one is the units themselves. Systems that answered the same questions are
+compared on the same samples, binary metrics by McNemar's exact test (1947). The p-values of several metrics are
+adjusted by Holm's method (1979).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ PAIRED_ROUNDS: Final = 10_000
 ALPHA: Final = 0.05
 POWER: Final = 0.8
 MIN_PAIRS: Final = 6
-"""The fewest pairs that can show anything: five that all differ one way still do by chance in one case of sixteen."""
+"""Minimum number of pairs for a verdict: five pairs that all differ in the same direction still have p = 1/16."""
 _CELLS: Final = 10_000_000  # weights in memory at a time
 
 Name = TypeVar("Name", bound=Hashable)
 Weights = NDArray[np.float64]
 Figures = NDArray[np.float64]
-"""A figure of the units themselves, and of each sample: (1 + rounds,)."""
+"""A figure of the units themselves and of each sample, (1 + rounds,)."""
 Verdict = Literal["better", "worse", "no_difference_shown", "too_few"]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, and its range in 95 of 100 samples."""
+    """A figure and its 95 % confidence interval."""
 
     value: float
     low: float
@@ -44,7 +44,7 @@ class Estimate:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
     def __format__(self, form: str) -> str:
-        """Format the estimate; `+` gives each of its three numbers a sign."""
+        """Format the estimate; `+` gives all three numbers a sign."""
         return str(self) if form != "+" else f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
 
 
@@ -52,7 +52,7 @@ class Estimate:
 
 
 def draws(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> Weights:
-    """Draw each unit's count, (1 + rounds, units); units of a group (a conversation, a site) are drawn together."""
+    """Draw how often each unit is in each sample, (1 + rounds, units). Units of a group are drawn together."""
     order = {group: place for place, group in enumerate(dict.fromkeys(groups))}
     if not order:
         return np.ones((1 + rounds, 0))
@@ -62,8 +62,7 @@ def draws(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> We
 
 
 def resample(figure: Callable[[Weights], Figures], units: int, rounds: int = PAIRED_ROUNDS, sample: int = 0) -> Figures:
-    """Return the figure of so many units and of each sample, whose weights are drawn a block at a time. Each `sample`
-    is drawn independently."""
+    """Return the figure of the units and of each sample, drawing weights in blocks; each `sample` is independent."""
     block = min(rounds, max(1, _CELLS // max(1, units)))
     sizes = [min(block, rounds - at) for at in range(0, rounds, block)]
     parts = [figure(draws(range(units), size, seed)) for seed, size in enumerate(sizes, 1_000_000 * sample)]
@@ -74,7 +73,7 @@ def resample(figure: Callable[[Weights], Figures], units: int, rounds: int = PAI
 
 
 def share(part: Figures, whole: Figures) -> Figures:
-    """Divide; the result is not a number if nothing of the kind was drawn, and intervals exclude such samples."""
+    """Divide; the result is NaN where `whole` is 0, and intervals exclude such samples."""
     return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
 
 
@@ -83,7 +82,7 @@ def mean(weights: Weights, values: ArrayLike) -> Figures:
 
 
 def quantile(weights: Weights, values: ArrayLike, q: float) -> Figures:
-    """Return the smallest value that a share `q` of the units does not exceed."""
+    """Return the smallest value that at least a share `q` of the units does not exceed."""
     array = np.asarray(values, dtype=float)
     order = np.argsort(array, kind="stable")
     cumulative = np.cumsum(weights[:, order], axis=1)
@@ -92,7 +91,7 @@ def quantile(weights: Weights, values: ArrayLike, q: float) -> Figures:
 
 
 def auroc(weights: Weights, wrong: ArrayLike, worth: ArrayLike) -> Figures:
-    """Return how often a wrong unit is worth less than another; a tie counts half."""
+    """Return the AUROC: the probability that a wrong unit is worth less than a right one; ties count half."""
     order = np.argsort(np.asarray(worth, dtype=float), kind="stable")
     flags, worths = np.asarray(wrong, dtype=float)[order], np.asarray(worth, dtype=float)[order]
     starts = np.flatnonzero(np.r_[True, worths[1:] != worths[:-1]]) if len(worths) else np.array([], dtype=int)
@@ -105,7 +104,7 @@ def auroc(weights: Weights, wrong: ArrayLike, worth: ArrayLike) -> Figures:
 
 
 def estimate(figures: Figures) -> Estimate:
-    """Return the estimate of a figure, without an interval (not a number) if no sample has a figure."""
+    """Return the estimate of a figure; its interval is NaN if no sample has a figure."""
     samples = figures[1:][~np.isnan(figures[1:])]
     low, high = np.percentile(samples, [2.5, 97.5]) if len(samples) else (np.nan, np.nan)
     return Estimate(float(figures[0]), float(low), float(high))
@@ -116,8 +115,8 @@ def estimate(figures: Figures) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """After less before, over `n` pairs, with its standard error. `needed` is the number of pairs that would show a
-    difference of this size in four of five attempts; None if there is none, or if it is shown."""
+    """The difference after - before over `n` pairs, with its standard error. `needed` is the number of pairs that would
+    show it (see `pairs_needed`); None if it is 0 or already shown."""
 
     n: int
     before: float
@@ -132,7 +131,7 @@ class Difference:
 def paired_difference(
     n: int, before: Figures, after: Figures, *, higher: bool = True, p: float | None = None, alpha: float = ALPHA
 ) -> Difference:
-    """Compare two figures of the same samples; `p` is that of an exact test, if there is one."""
+    """Compare two figures of the same samples; `p` is the p-value of an exact test, if there is one."""
     by = after - before
     difference, samples = estimate(by), by[1:][~np.isnan(by[1:])]
     p = _two_sided(samples) if p is None else p
@@ -147,13 +146,13 @@ def paired_difference(
 
 
 def _two_sided(samples: Figures) -> float:
-    """Return twice the share of samples on the rarer side of zero; one more of each, so that none is certain."""
+    """Return the bootstrap p-value: twice the share of samples on the rarer side of 0, smoothed to be above 0."""
     rarer = min(int((samples <= 0).sum()), int((samples >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(samples) + 1))
 
 
 def mcnemar(before: ArrayLike, after: ArrayLike) -> float:
-    """Return the exact two-sided p-value for pairs of right (1) and wrong (0)."""
+    """Return the exact two-sided p-value for pairs of right (1) and wrong (0) answers."""
     changes = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
     gains, losses = int((changes > 0).sum()), int((changes < 0).sum())
     tail = sum(comb(gains + losses, k) for k in range(min(gains, losses) + 1))
@@ -161,7 +160,7 @@ def mcnemar(before: ArrayLike, after: ArrayLike) -> float:
 
 
 def holm(ps: Mapping[Name, float]) -> dict[Name, float]:
-    """Adjust p-values so that one false finding among all of them is as rare as one alone would be."""
+    """Adjust p-values by Holm's method, which controls the family-wise error rate."""
     result, floor = dict[Name, float](), 0.0
     for place, name in enumerate(sorted(ps, key=ps.__getitem__)):
         floor = max(floor, min(1.0, (len(ps) - place) * ps[name]))
@@ -170,7 +169,7 @@ def holm(ps: Mapping[Name, float]) -> dict[Name, float]:
 
 
 def pairs_needed(n: int, difference: float, error: float, alpha: float = ALPHA) -> int | None:
-    """Return how many pairs show a difference in four of five attempts, if `n` pairs have this standard error."""
+    """Return how many pairs show a difference with a power of 80 %, if `n` pairs have this standard error."""
     if not difference:
         return None
     normal = NormalDist()

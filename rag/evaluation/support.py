@@ -1,7 +1,7 @@
-"""Statements of an answer, checked against its passages and against a reference: RAGAS's and ALCE's metrics.
+"""RAGAS's and ALCE's metrics: the statements of an answer, checked against its passages and a reference.
 
-Each asks a `Supports` for verdicts: rules, or the verifier that is available. None means that there is no verdict; a
-metric without any verdict is None, which is "not judged", and never 0.
+Verdicts come from a `Supports`: rules, or the available verifier. A verdict of None means not judged; a metric without
+any verdict is None, never 0.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rag.types import Answer, CheckedBy, Passage, Verdict
 
 Verdicts = Sequence[Verdict | None]
 Supports = Callable[[Sequence[Claim], Sequence[Passage]], Verdicts]
-"""Returns a verdict for each claim on its passages (1-based in `Claim.cited`), None if there is none."""
+"""Returns a verdict on each claim from its passages (1-based in `Claim.cited`); None if not judged."""
 
 _PARTLY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class CitedStatement:
-    """A statement of an answer, the passages that it cites (1-based), and the verdict by `by` it was shown with."""
+    """A statement of an answer, the passages that it cites (1-based), and the displayed verdict, made by `by`."""
 
     text: str
     cited: tuple[int, ...] = ()
@@ -39,7 +39,7 @@ class CitedStatement:
 
 
 def by_rules(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
-    """Judge by the rules of `rag.checking`, without a model."""
+    """Judge claims by the rules of `rag.checking`, without a model."""
     return [_judge_by_rules(claim.statement, [passages[n - 1] for n in claim.cited]) for claim in claims]
 
 
@@ -51,7 +51,7 @@ def _judge_by_rules(statement: str, passages: Sequence[Passage]) -> Verdict | No
 
 
 def by_verifier(verifier: Verifier, tokens: int) -> Supports:
-    """Return a judge that asks a verifier, in requests of so many tokens; unanswered claims get None. Blocks."""
+    """Return a judge that asks a verifier, in requests of up to `tokens`; unanswered claims get None. It blocks."""
 
     async def judge(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
         verdicts: list[Verdict | None] = []
@@ -74,7 +74,7 @@ def passage_of(text: str, name: str = "reference") -> Passage:
 
 
 def split_answer(answer: Answer) -> list[CitedStatement]:
-    """Return an answer's statements as they were checked; if they were not, its sentences with their marks."""
+    """Return an answer's checked statements; if it has none, its sentences with their citations."""
     citations = {citation.n: citation for citation in answer.citations}
     places = {n: place for n, c in citations.items() for place in _find_passage(answer, c.url_hash, c.start, c.end)}
 
@@ -87,20 +87,20 @@ def split_answer(answer: Answer) -> list[CitedStatement]:
 
 
 def _find_passage(answer: Answer, url_hash: str, start: int, end: int) -> list[int]:
-    """Return the passage that a quote was taken from, or the nearest one of its page."""
+    """Return the number of the passage that contains a quote, else of one that overlaps it or is from its page."""
     own = [(n, passage) for n, passage in enumerate(answer.passages, 1) if passage.url_hash == url_hash]
     whole = [n for n, passage in own if passage.start <= start and end <= passage.end]
     return (whole or [n for n, p in own if p.start < end and start < p.end] or [n for n, _ in own])[:1]
 
 
 def statements_of(text: str) -> list[str]:
-    """Return the statements of a text, without marks; the whole text if it has no sentence, such as a name."""
+    """Return the statements of a text, without citation marks; if it has none, such as a name, the whole text."""
     statements = [sentence.bare for sentence in find_statements(text) if sentence.checked]
     return statements or [text.strip()][: bool(re.search(r"\w", text))]
 
 
 def check_all(statements: Sequence[str], passages: Sequence[Passage], supports: Supports) -> Verdicts:
-    """Check each statement against all of the passages."""
+    """Check each statement against all passages."""
     everywhere = tuple(range(1, len(passages) + 1))
     claims = [Claim(place, statement, everywhere) for place, statement in enumerate(statements)]
     return supports(claims, passages) if passages else ["unsupported"] * len(claims)
@@ -110,7 +110,7 @@ def check_all(statements: Sequence[str], passages: Sequence[Passage], supports: 
 
 
 def share_supported(verdicts: Verdicts, partly: float = 0.0) -> float | None:
-    """Return faithfulness: supported statements / statements; partly supported ones count as `partly`."""
+    """Return the share of supported statements; partly supported ones count as `partly`."""
     weights = {"supported": 1.0, "partly": partly, "unsupported": 0.0}
     values = [weights[verdict] for verdict in verdicts if verdict is not None]
     return sum(values) / len(values) if values else None
@@ -119,7 +119,7 @@ def share_supported(verdicts: Verdicts, partly: float = 0.0) -> float | None:
 def faithfulness(
     statements: Sequence[CitedStatement], passages: Sequence[Passage], supports: Supports
 ) -> dict[str, float | None]:
-    """Return strict faithfulness, where "partly" is 0, and lenient, where it is a half."""
+    """Return strict and lenient faithfulness, where "partly" counts as 0 and 0.5."""
     verdicts = [statement.verdict for statement in statements]
     if not any(verdicts):
         verdicts = list(check_all([statement.text for statement in statements], passages, supports))
@@ -127,8 +127,8 @@ def faithfulness(
 
 
 def factual_f1(statements: Sequence[str], reference: str, supports: Supports) -> float | None:
-    """Return F1 of an answer's statements (RAGAS's answer correctness, β = 1): true are those that the reference
-    supports, missed those of it that they do not support."""
+    """Return F1 of an answer's statements (RAGAS's answer correctness, β = 1): true positives are statements that the
+    reference supports, false negatives those of the reference that the answer does not support."""
     if not (expected := statements_of(reference)):
         return None
     right = check_all(statements, [passage_of(reference)], supports)
@@ -141,15 +141,15 @@ def factual_f1(statements: Sequence[str], reference: str, supports: Supports) ->
 
 
 def correctness(factual: float | None, similarity: float | None) -> float | None:
-    """Return RAGAS's answer correctness: three parts F1 of the statements, one part cosine of answer and reference."""
+    """Return RAGAS's answer correctness: F1 of the statements, and cosine of answer and reference, weighted 3:1."""
     return None if factual is None or similarity is None else 0.75 * factual + 0.25 * similarity
 
 
 def noise_sensitivity(
     statements: Sequence[str], reference: str, passages: Sequence[Passage], relevant: Sequence[bool], supports: Supports
 ) -> dict[str, float | None]:
-    """Return the share of the statements that are wrong, yet supported by a relevant passage, or by an irrelevant one
-    and no relevant one (RAGAS, both of its modes). Lower is better."""
+    """Return RAGAS's noise sensitivity in both modes: the share of statements that are wrong but supported by a
+    relevant passage, or only by irrelevant ones. Lower is better."""
     names = ("noise_sensitivity", "noise_sensitivity_irrelevant")
     right = check_all(statements, [passage_of(reference)], supports)
     if not right or None in right:
@@ -171,7 +171,7 @@ def citations(
     statements: Sequence[CitedStatement], passages: Sequence[Passage], supports: Supports
 ) -> dict[str, float | None]:
     """Return ALCE's metrics (Gao et al. 2023). Recall: the share of statements that their citations together support.
-    Precision: the share of citations that a statement needs: it is supported, by this one alone, or not without it."""
+    Precision: the share of citations whose statement is supported, by this one alone or not without it."""
     claims = [claim for place, statement in enumerate(statements) for claim in _citation_claims(place, statement)]
     verdicts = supports(claims, passages)
     if None in verdicts or not statements:
@@ -190,7 +190,7 @@ def citations(
 
 
 def _citation_claims(place: int, statement: CitedStatement) -> list[Claim]:
-    """Return claims of a statement with all that it cites, with each alone, and with all but each."""
+    """Return claims of a statement with all its citations, with each one alone, and without each one."""
     alone = [(n,) for n in statement.cited]
     ways = dict.fromkeys([statement.cited, *alone, *(_others(statement.cited, n) for n in statement.cited)])
     return [Claim(place, statement.text, cited) for cited in ways if cited]
