@@ -1,7 +1,7 @@
-"""Files of zip archives and folders, each with its path, within limits that no ordinary document reaches.
+"""Reading of files in zip archives and folders, within limits that ordinary documents do not reach.
 
-An archive is read in the app's own process, so nothing is unpacked past a limit: the size that an entry states is
-checked first, and its actual bytes are counted while it is read.
+An archive is read in the app's process, so nothing is unpacked past a limit: the declared size of an entry is checked
+first, and its actual bytes are counted while reading.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _WORD = lazy_regex(r"[^\W\d_]+")
 _RUN = lazy_regex(rb"[\x80-\xff]+")
 _ENDING = lazy_regex(rb"\.\w{1,8}$", re.MULTILINE)
 _MAX_SIGNS = 0.1
-_TOO_FEW_BYTES = 4  # two characters: those common in Chinese are common in Korean too, and Chinese is likelier here
+_TOO_FEW_BYTES = 4  # two characters, too few to tell Chinese from Korean; Chinese is more likely here
 
 
 def read_names(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
-    """Return the path of each entry, decoded as its author saw it."""
+    """Return the decoded path of each entry; an undeclared charset is guessed from all names."""
     names = [_read_name(entry) for entry in entries]
     codec = _codec_of(b"\n".join(name for name in names if isinstance(name, bytes)))
     return [name if isinstance(name, str) else name.decode(codec, "replace") for name in names]
 
 
 def _read_name(entry: zipfile.ZipInfo) -> str | bytes:
-    """Return the name if its charset is stated, by a flag or in Info-ZIP's extra field; else its bytes."""
+    """Return the name if its charset is declared, by a flag or in Info-ZIP's extra field; else its bytes."""
     if entry.flag_bits & _UTF8_FLAG:
         return entry.filename
     name, extra = entry.filename.encode("cp437", "replace"), entry.extra
@@ -72,7 +72,7 @@ def _codec_of(names: bytes) -> str:
         return east_asian
     if console or _is_latin(names, "gb18030"):
         return console or "cp850"
-    # A few characters only show whether they are common ones.
+    # Fallback: the first charset whose common characters cover all names.
     return next((codec for common, codec in _COMMON.items() if _can_decode(names, common)), "gb18030")
 
 
@@ -84,19 +84,19 @@ def _can_decode(names: bytes, codec: str) -> bool:
 
 
 def _are_isolated(names: bytes) -> bool:
-    """True if most bytes outside ASCII have no such neighbour, like accented letters in words."""
+    """Return whether most non-ASCII bytes have no non-ASCII neighbour, like accented letters in words."""
     runs = _RUN.findall(names)
     return 2 * sum(len(run) == 1 for run in runs) > sum(map(len, runs))
 
 
 def _is_latin(names: bytes, codec: str) -> bool:
-    """True if `codec` gives more Latin letters than characters outside ASCII, file endings aside."""
+    """Return whether `codec` gives more ASCII letters than non-ASCII characters, without file extensions."""
     text = _ENDING.sub(b"", names).decode(codec, "replace")
     return sum(character > "\x7f" for character in text) < sum(c.isascii() and c.isalpha() for c in text)
 
 
 def _is_console_text(names: bytes, page: str) -> bool:
-    """True if a console's code page gives letters, cased like words, that the detector takes for its languages."""
+    """Return whether a console's code page gives words with ordinary case that the detector takes for its languages."""
     text = names.decode(page, "replace")
     outside = [character for character in text if character > "\x7f"]
     if sum(unicodedata.category(character) in _SIGNS for character in outside) > _MAX_SIGNS * len(outside):
@@ -124,7 +124,7 @@ _ENCRYPTED = 0x1
 # zipfile decompresses all other methods in one step of any size.
 _METHODS = frozenset([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 _ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".zst")
-# Errors of zipfile and zlib for malformed archives: impossible sizes, names in no charset.
+# Errors that zipfile and zlib raise for malformed archives, such as impossible sizes and undecodable names.
 _DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
@@ -141,7 +141,7 @@ _PIECE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file of an archive or folder: its path within it, and its bytes or the error in their place."""
+    """A file in an archive or folder: its relative path, and its bytes or an error."""
 
     path: str
     data: bytes = b""
@@ -154,10 +154,10 @@ def total_limit(packed: int) -> int:
 
 
 def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
-    """Yield the files of a zip archive that end in one of `types`, in the order of their paths.
+    """Yield the files of a zip archive with extensions in `types`, sorted by path.
 
-    `limit_of` gives the largest size by ending. Entries that are refused or of other types carry an error. Raises
-    IngestError for an archive that is broken or too large as a whole.
+    `limit_of` is the maximum size by extension. Refused entries and other types are yielded with an error. Raises
+    IngestError for an archive that is broken or has too many files.
     """
     with _open_archive(name, data) as archive:
         entries = _list_entries(name, archive, types)
@@ -166,7 +166,7 @@ def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[s
 
 
 def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
-    """Yield the files of a folder and its subfolders in the same way, without hidden files and links.
+    """Yield the files of a folder and its subfolders like `zip_members`, without hidden files and symbolic links.
 
     Raises IngestError for a folder with too many files.
     """
@@ -181,7 +181,7 @@ def _read_members(
     limit_of: dict[str, int],
     budget: int,
 ) -> Iterator[Member]:
-    """Read `files`: paths, each with a reader that takes the file's limit and the budget remaining for all."""
+    """Read `files`: paths, each with a reader that takes the file's limit and the remaining budget for all."""
     skipped: list[str] = []
     for path, read in files:
         if _is_unsupported(path, types):
@@ -198,7 +198,7 @@ def _read_members(
 
 
 def _open_archive(name: str, data: bytes) -> zipfile.ZipFile:
-    """Open an archive, after limiting the number of its entries, since each takes memory."""
+    """Open an archive, unless it has too many entries, as each takes memory."""
     if data.count(_ENTRY_MARK) > MAX_ENTRIES:
         raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
     try:
@@ -255,7 +255,7 @@ def _size_error(full: str, limit: int, budget: int) -> IngestError:
 
 
 def _list_paths(folder: Path, types: tuple[str, ...]) -> list[str]:
-    """Return the paths below `folder`, sorted; links are neither listed nor followed."""
+    """Return the paths below `folder`, sorted, without symbolic links."""
     paths: list[str] = []
     count = 0
     for parent, folders, files in os.walk(folder, followlinks=False):
@@ -284,7 +284,7 @@ def _read_file(path: Path, limit: int, budget: int) -> bytes:
 
 
 def _report_skipped(name: str, skipped: list[str], has_files: bool, types: tuple[str, ...]) -> Iterator[Member]:
-    """Yield an error for each file of another type, and one if there were no other files."""
+    """Yield an error for each skipped file up to _MAX_LISTED, one for the rest, and one if no file was readable."""
     readable = ", ".join(types)
     for path in skipped[:_MAX_LISTED]:
         yield Member(path, broken=IngestError("other_kind", types=readable))

@@ -1,4 +1,4 @@
-"""Many sources at once: stored pages are skipped, others read, split and encoded in parallel, and stored in turn."""
+"""Batch import: stored pages are skipped, others are read, split and encoded in parallel, and stored in turn."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def ingest_all(
 ) -> Iterator[Entry]:
     """Yield (position, result) for each source as it is done.
 
-    A repeated source is not fetched again, nor one that is in the library, unless `force` is set. `decision` is what
-    a person chose for pages that would need review or are duplicates.
+    Repeated sources are fetched once, and pages in the library only if `force` is set. `decision` is the user's choice
+    for pages that would need review or are duplicates.
     """
     sources = list(unique_sources(sources))
     todo: list[tuple[int, str]] = []
@@ -49,7 +49,7 @@ def ingest_all(
 
 
 def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[tuple[int, str, IngestResult | None]]:
-    """Return each source's key, and its result if it need not be read: compared with each other, then in one query."""
+    """Return each source's position and key, and its result if it need not be read. Takes one query."""
     keys: dict[str, int] = {}
     rows: list[tuple[int, str, IngestResult | None]] = []
     for position, source in enumerate(sources):
@@ -74,7 +74,7 @@ def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[
 
 def _skip_stored(source: Source, key: str, page: Page) -> IngestResult | None:
     if source.kind != "web":
-        return None  # its text is at hand, so looking for changes costs no fetch
+        return None  # its text is at hand, so checking for changes needs no fetch
     return existing_result(source, key, page)
 
 
@@ -85,7 +85,7 @@ class _Batch:
         self._decision: Decision = decision
 
     def run(self, positions: Sequence[int]) -> Iterator[Entry]:
-        """Read and prepare ahead in threads, and store here in the order in which pages are ready."""
+        """Read and prepare pages in other threads; store them in this one as they become ready."""
         ahead: ReadAhead[Read] = ReadAhead(_LIMITS)
         waiting = deque(positions)
         remaining = len(positions)
@@ -102,7 +102,7 @@ class _Batch:
             ahead.close()
 
     def _read(self, source: Source) -> Read:
-        """Read a source, retrying failures that may pass, and prepare it for storing."""
+        """Read a source, retrying after temporary failures, and prepare it for storing."""
         return self._ingestor.prepare(self._fetch(source), _ignore_stage, decision=self._decision)
 
     def _fetch(self, source: Source) -> Read:
@@ -118,7 +118,7 @@ class _Batch:
                 time.sleep(delay)
 
     def _finish(self, results: Sequence[ReadResult[Read]]) -> list[IngestResult]:
-        """Return the result of each item, in their order."""
+        """Store pages; return the result of each item, in order."""
         reads = [Settling(item.value, _ignore_stage, self._decision) for item in results if item.value is not None]
         outcomes = iter(self._settle(reads))
         return [self._row(item, item.error or next(outcomes)) for item in results]
@@ -145,4 +145,4 @@ class _Batch:
 
 
 def _ignore_stage(stage: Stage) -> None:
-    """Ignore the progress, which nobody watches."""
+    """Ignore the progress."""

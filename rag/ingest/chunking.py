@@ -1,6 +1,6 @@
-"""Chunkers, with one row in `CHUNKERS` for each; `tests/contracts/test_chunking.py` checks them against the contract.
+"""Chunkers, all listed in `CHUNKERS`; `tests/contracts/test_chunking.py` checks them against the contract.
 
-They group units (`rag.ingest.units`), none of which is cut. Splitter packages are imported late because they are heavy.
+They group units (`rag.ingest.units`) and never cut one. Splitter packages are imported lazily, as they are heavy.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ SentenceVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 """Cheap vectors of n texts, shape (n, d), rows of unit length or zero."""
 
 MAXIMUM = 900.0
-"""Default maximum size of a chunk, in Latin characters' worth: one number for all chunkers."""
+"""Default maximum weight of a chunk (see `weigh`), the same for all chunkers."""
 _MAX_CONTEXT = 600
 
 
 class Chunker(Protocol):
-    """Cuts a page's text into chunks: verbatim slices, in order, none over `maximum`, no unit cut.
+    """A splitter of page text into chunks: verbatim slices, in order, none over `maximum`, no unit cut.
 
-    `maximum` counts Latin characters' worth (see `weigh`). Chunks cover the text except white space; an empty text
-    has none.
+    `maximum` is a weight (see `weigh`). Chunks cover the text except white space; empty text has none.
     """
 
     name: str
@@ -54,7 +53,7 @@ def _make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
 
 
 def _context(text: str, header: tuple[int, int] | None) -> str:
-    """Return the table header, or the cells that fit _MAX_CONTEXT: it is indexed with each part of the table."""
+    """Return the table header, or its cells that fit _MAX_CONTEXT, to be indexed with each part of the table."""
     if header is None:
         return ""
     start, end = header
@@ -71,7 +70,7 @@ def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:
 def embedding_text(title: str, chunk: Chunk) -> str:
     """Return the text that is embedded and indexed for a chunk: page title, heading path, table header, then its text.
 
-    Only the slice is shown to people. Headings at the beginning of the slice are not repeated.
+    Users see only the slice. Headings at the beginning of the slice are not repeated.
     """
     head = [title.strip()]
     head += [step for step in chunk.section if step and step != title.strip() and step not in chunk.text[:300]]
@@ -115,7 +114,7 @@ def pack(pieces: Iterable[list[Unit]], maximum: float) -> list[list[Unit]]:
 
 
 def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]:
-    """Yield the units one by one, but headings, and a table's header, with what is below them as far as it fits."""
+    """Yield the units one by one, but headings, table headers and questions with the next unit, as far as it fits."""
     group: list[Unit] = []
     size = 0.0
     for i, unit in enumerate(units):
@@ -133,7 +132,7 @@ def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]
 
 
 def _is_introduction(unit: Unit, following: Unit | None) -> bool:
-    """True if `unit` only introduces the next one: a heading, a table's header, a question above its answer."""
+    """Return whether `unit` only introduces the next one: a heading, a table header, a question above its answer."""
     is_header = unit.kind == "row" and unit.header is None and following is not None and following.header is not None
     is_question = unit.asks and following is not None and not following.paragraph
     return unit.kind == "heading" or is_header or is_question
@@ -149,7 +148,7 @@ def _paragraphs(units: Sequence[Unit]) -> list[list[Unit]]:
 
 
 class FixedChunker:
-    """Chunks of one size, minus the space too short for the next sentence. Paragraphs and sections do not count."""
+    """Chunks filled with sentences up to the maximum, across paragraphs and sections."""
 
     name = "fixed"
 
@@ -164,14 +163,14 @@ _PARAGRAPH_GAIN = 0.6
 _HEADING_GAIN = 4.0
 _MEANING_GAIN = 0.15
 _MAX_UNITS = 50_000
-"""Pages with more units than this, a long book's worth, are filled up instead, which takes only seconds."""
+"""Pages with more units than this, such as a long book, are split by `RecursiveChunker`, which takes only seconds."""
 
 
 class SemanticSplitter:
-    """Chunks that end where the subject changes, by SemanticChunker's distances between neighbouring sentences.
+    """Chunks that end where the topic changes, by SemanticChunker's distances between neighbouring sentences.
 
-    SemanticChunker alone cuts wherever a distance exceeds a percentile, which makes chunks of any size and embeds every
-    sentence three times. Here the distances come from static word vectors, which cost less than a hundredth of an
+    SemanticChunker itself cuts wherever a distance exceeds a percentile, which gives chunks of any size, and embeds
+    every sentence three times. Here the distances come from static word vectors, which cost less than a hundredth of an
     encoding, and dynamic programming chooses the cuts: where distances are large, with every chunk within the maximum
     and near the target.
     """
@@ -213,8 +212,8 @@ class SemanticSplitter:
 def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return cosine distances between neighbours, shape (n - 1,), each sentence combined with those around it.
 
-    sums: (n, m). This is what SemanticChunker computes with a buffer of one sentence; it embeds each sentence three
-    times, with its neighbours, whereas here the vectors of the three are added up.
+    `sums` has shape (n, m). SemanticChunker computes the same with a buffer of one sentence, but embeds each sentence
+    three times, with its neighbours; here the vectors of the three are added.
     """
     vectors = sums.copy()
     vectors[1:] += sums[:-1]
@@ -225,7 +224,7 @@ def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:
-    """Return the indices of the units that begin a new chunk, chosen to maximise gains less size penalties.
+    """Return the indices of the units that begin a new chunk, chosen to maximise gains minus size penalties.
 
     Dynamic programming over cut positions; O(n · m) for n units, at most m of which fit a chunk. A chunk of size s
     costs ((s - target) / target) ** 2. A single unit always fits.
@@ -256,7 +255,7 @@ class MarkdownChunker:
     name = "markdown"
 
     def __init__(self, maximum: float = MAXIMUM, tiny: float = 250) -> None:
-        """Sections of less than `tiny` may be combined."""
+        """Sections smaller than `tiny` may be combined."""
         self.maximum = maximum
         self.tiny = tiny
 
@@ -302,7 +301,7 @@ def _join_tiny(sections: list[list[Unit]], maximum: float, tiny: float) -> list[
 
 
 class ParentChunker:
-    """Small chunks whose `parent` is the section around them, or the part of it that is not too large.
+    """Small chunks whose `parent` is the section around them, or a part of it if the section is too large.
 
     Parents cover the page without overlap. `rag.retrieval.context` returns them in place of the chunks found.
     """
@@ -331,10 +330,10 @@ class ParentChunker:
 
 
 class BreakpointChunker:
-    """SemanticChunker's own cuts, wherever the distance is above a percentile of the page's, over cheap static vectors.
+    """Chunks cut by SemanticChunker, wherever a distance exceeds a percentile of the page's, over static vectors.
 
-    What is still above the maximum is split further. The default, `semantic`, differs: here chunk sizes vary at random
-    between one sentence and the maximum, which makes retrieval worse (docs/decisions/0003-chunking.md).
+    Chunks over the maximum are split further. Unlike with the default, `semantic`, sizes vary at random between one
+    sentence and the maximum, which makes retrieval worse (docs/decisions/0003-chunking.md).
     """
 
     name = "breakpoints"
@@ -344,7 +343,7 @@ class BreakpointChunker:
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         units = split_units(text, self.maximum)
-        # A heading is not a sentence: alone it is as far from its text as from any other.
+        # A heading is not a sentence: alone, it is as distant from its own text as from any other.
         pieces = list(bind_headings(units, self.maximum))
         fill = RecursiveChunker(self.maximum).fill
         if len(units) > _MAX_UNITS or len(pieces) < 3:
@@ -375,7 +374,7 @@ def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Un
 
 
 class _Static:
-    """Adapter of static sentence vectors for SemanticChunker, which calls nothing else of an Embeddings."""
+    """Adapter of static sentence vectors for SemanticChunker, with the only method of Embeddings that it calls."""
 
     def __init__(self, vectors: SentenceVectors) -> None:
         self._vectors = vectors

@@ -1,9 +1,9 @@
-"""Changes between two texts of a page, for people to read.
+"""A readable diff between two texts of a page.
 
-Sentences and lines are compared first, then the words of those that were replaced (characters in Chinese). The
-shortest edit script is Myers' (“An O(ND) difference algorithm and its variations”, 1986), up to a number of steps:
-beyond it, sentences that occur once in both texts become anchors, and the stretches between anchors are compared
-separately. This limits the time, which difflib does not.
+Sentences and lines are compared first, then the words of replaced ones (characters in Chinese). The shortest edit
+script is found by Myers' algorithm (“An O(ND) difference algorithm and its variations”, 1986), up to a number of steps.
+Beyond it, sentences that occur once in both texts become anchors, and the text between anchors is compared separately.
+This bounds the run time, unlike difflib.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DiffKind = Literal["same", "added", "removed"]
 
 _STEPS = 100_000  # per comparison; about a tenth of a second
 _ALL_STEPS = 1_500_000  # per page; beyond it, changes are shown as a whole
-_MIN_ALIKE = 0.3  # of the longer side; below it, a sentence counts as replaced, not reworded
+_MIN_ALIKE = 0.3  # unchanged share of the longer side; below it, a sentence counts as replaced, not reworded
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _TOKEN = lazy_regex(rf"[{_HAN}]|[^\W{_HAN}]+|\s+|.", re.DOTALL)
 _LINE_END = lazy_regex(r"(?<=\n)(?=[^\n])")
@@ -31,14 +31,14 @@ _LINE_END = lazy_regex(r"(?<=\n)(?=[^\n])")
 
 @dataclass(frozen=True, slots=True)
 class DiffPiece:
-    """A stretch of text. Pieces that are not `added` make up the old text, those not `removed` the new one."""
+    """A piece of a diff. Pieces that are not `added` make up the old text, those not `removed` the new one."""
 
     kind: DiffKind
     text: str
 
 
 def page_diff(old: str, new: str) -> list[DiffPiece]:
-    """Return the changes from one text to the other, in order; where both changed, removed text comes first."""
+    """Return the diff from `old` to `new`, in order; removed text comes before the text that replaces it."""
     steps = _Steps(_ALL_STEPS)
     pieces: list[DiffPiece] = []
     for same, removed, added in _blocks(_split(old), _split(new), steps):
@@ -48,14 +48,14 @@ def page_diff(old: str, new: str) -> list[DiffPiece]:
 
 
 class _Steps:
-    """The steps remaining for the comparisons of one page."""
+    """The remaining steps for the comparisons of one page."""
 
     def __init__(self, remaining: int) -> None:
         self.remaining = remaining
 
 
 def _split(text: str) -> list[str]:
-    """Cut the text before each line and each sentence; the pieces add up to the text."""
+    """Split the text before each line and sentence; the joined pieces are the text."""
     pieces: list[str] = []
     for line in _LINE_END.split(text):
         starts = [0, *(start for start, _ in split_sentences(line)[1:]), len(line)]
@@ -158,7 +158,7 @@ def _match_between_anchors(a: Sequence[str], b: Sequence[str], steps: _Steps) ->
 
 
 def _find_anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the longest ascending series of items that occur once in both, by patience sorting."""
+    """Return the positions of the longest ascending series of items that occur once in both, by patience sorting."""
     once_a, once_b = Counter(a), Counter(b)
     places = {item: at for at, item in enumerate(b) if once_b[item] == 1}
     pairs = [(at, places[item]) for at, item in enumerate(a) if once_a[item] == 1 and item in places]

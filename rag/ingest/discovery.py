@@ -1,4 +1,4 @@
-"""Discovery of a site's pages by robots.txt, sitemaps, feeds, and the links of pages.
+"""Discovery of a site's pages through sitemaps, feeds and links, within robots.txt.
 
 A site job is a plan and its pages; every page may add more:
 
@@ -6,12 +6,11 @@ A site job is a plan and its pages; every page may add more:
     plan = SitePlan(start, "crawl", prefix="/docs/", max_depth=3, max_pages=200)   # or "sitemap", "feed"
     frontier = Frontier(plan, robots, known=pages_of_the_job)  # known is empty for a new job
     pages = begin(plan, fetcher, parser, frontier)             # a new job's first pages; raises IngestError
-    for page in pages:                                         # in the order in which they were found
+    for page in pages:                                         # in order of discovery
         … read the page; links = parser.run("links", body, url=final_url, charset=charset)["links"]
         pages += frontier.expand(page, links)                  # only new ones, within the plan and robots.txt
 
-The fetcher itself respects the limits of each host. `frontier.contains(final_url)` is false for a
-redirect that left the plan.
+The fetcher applies the rate limits. `frontier.contains(final_url)` is false for a redirect that left the plan.
 """
 
 from __future__ import annotations
@@ -55,10 +54,10 @@ def sitemap_pages(
     admits: Admits | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[FoundPage]:
-    """Return at most `limit` pages that the site's sitemaps name and `admits` accepts, each once.
+    """Return up to `limit` pages that the site's sitemaps list and `admits` accepts, each once.
 
-    `start` may be a sitemap itself; otherwise those named by robots.txt are read, or those at the usual places.
-    Without `admits`, pages of the same site are accepted. A sitemap that cannot be read is skipped. Raises
+    `start` may be a sitemap itself; otherwise those listed in robots.txt are read, else those at the usual paths.
+    Without `admits`, pages of the same site are accepted. Unreadable sitemaps are skipped. Raises
     IngestError("sitemap_missing") if there is none, and the errors of robots.txt.
     """
     accepts = admits or (lambda url: same_site(start, url))
@@ -84,7 +83,7 @@ class _SitemapSearch:
     files: int = 0
 
     def read(self, places: list[str]) -> None:
-        """Read `places` and the sitemaps that their indexes name, the outer ones first."""
+        """Read the sitemaps at `places` and those that their indexes list, breadth-first."""
         waiting = deque((place, 1) for place in places)
         seen = set(places)
         count = 0
@@ -97,7 +96,7 @@ class _SitemapSearch:
                     waiting.append((inner, nesting + 1))
 
     def _read_one(self, place: str) -> list[str]:
-        """Add the pages of one sitemap; return the sitemaps that it names on hosts allowed to describe it."""
+        """Add the pages of one sitemap; return the sitemaps that it lists on its own or the start's site."""
         try:
             fetched = self.fetcher.fetch(place, raw=_MAX_SITEMAP_BYTES, stopped=self.stopped)
             content = self.parser.run("sitemap", fetched.body, url=fetched.final_url)
@@ -116,7 +115,7 @@ class _SitemapSearch:
 
 
 def _list_places(robots: Robots, start: str) -> list[list[str]]:
-    """Return the places to look in, one list after the other until one has a sitemap."""
+    """Return lists of URLs that may be sitemaps, to be tried in order until one list has a sitemap."""
     from_robots = [place for address in robots.sitemaps(start) if (place := web_address(start, address))][:MAX_FILES]
     usual = [join_url(start, place) for place in _USUAL_PLACES]
     direct = [[start]] if _SITEMAP_PATH.search(split_url(start).path) else []
@@ -128,9 +127,9 @@ _MAX_FEEDS = 3
 
 
 def read_feed(fetcher: Fetcher, parser: Parser, url: str) -> list[FoundPage]:
-    """Return the pages of the feed at `url`, or of the first feed that works of those named by the page at `url`.
+    """Return the pages of the feed at `url`, or of the first working feed that the page at `url` links to.
 
-    Raises IngestError: errors of fetching, and "feed_missing".
+    Raises IngestError: fetch errors, and "feed_missing".
     """
     fetched = fetcher.fetch(url, raw=_MAX_FEED_BYTES)
     if pages := _pages(parser, fetched):
@@ -153,13 +152,13 @@ def _pages(parser: Parser, fetched: FetchResult) -> list[FoundPage]:
 SiteKind = Literal["sitemap", "crawl", "feed"]
 
 MIN_VARIANTS = 20
-_SHARE_OF_VARIANTS = 4  # one path with ever-changing parameters gets at most a quarter of the pages
+_SHARE_OF_VARIANTS = 4  # one path with ever-changing parameters gets up to a quarter of the pages
 _MAX_RECENT = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """A person's choices for a site, as plain data stored with a job."""
+    """A user's choices for a site import, stored with the job as plain data."""
 
     start: str
     kind: SiteKind
@@ -173,10 +172,10 @@ class SitePlan:
 
 
 class Frontier:
-    """Filter of links for those that are new and within the plan. For one thread.
+    """A crawl frontier, which admits pages that are new and within the plan. Not thread-safe.
 
-    `known` are the pages that the job has already: with them it resumes after a restart. The same pages in the same
-    order give the same result.
+    `known` are the pages that the job already has, to resume after a restart. The same pages in the same order give the
+    same result.
     """
 
     def __init__(self, plan: SitePlan, robots: Robots, known: Iterable[FoundPage] = ()) -> None:
@@ -197,7 +196,7 @@ class Frontier:
 
     @property
     def is_full(self) -> bool:
-        """True if the plan's number of pages is reached."""
+        """True if the plan's maximum number of pages is reached."""
         return len(self._seen) >= self.plan.max_pages
 
     def expand(self, page: FoundPage, links: Iterable[str]) -> list[FoundPage]:
@@ -207,7 +206,7 @@ class Frontier:
         return self.admit(FoundPage(link, page.depth + 1) for link in links)
 
     def admit(self, pages: Iterable[FoundPage]) -> list[FoundPage]:
-        """Return those of `pages` that are new, within the plan and allowed by robots.txt."""
+        """Add and return the pages that are new, within the plan and allowed by robots.txt."""
         new = []
         for page in pages:
             if self.is_full:
@@ -222,12 +221,12 @@ class Frontier:
         return new
 
     def can_admit(self, url: str) -> bool:
-        """True if `url` is new and within the plan, whatever its depth."""
+        """Return whether `url` is new, within the plan at any depth, and allowed by robots.txt."""
         address = page_address(url)
         return address not in self._seen and self._admits(address, 0)
 
     def contains(self, url: str) -> bool:
-        """True if a page at the end of a redirect still belongs to the plan."""
+        """Return whether `url`, the target of a redirect, still belongs to the plan."""
         return self.plan.kind == "feed" or self._scope.contains(url)
 
     def _admits(self, address: str, depth: int) -> bool:
@@ -239,13 +238,13 @@ class Frontier:
         return is_within and self._has_room(address) and self.robots.is_allowed(address)
 
     def _has_room(self, address: str) -> bool:
-        """True if the path of `address` has not had too many different queries yet."""
+        """Return whether the path of `address` has few enough query variants so far."""
         path, _, query = address.partition("?")
         allowance = max(MIN_VARIANTS, self.plan.max_pages // _SHARE_OF_VARIANTS)
         return self.plan.kind != "crawl" or not query or self._variants[path] < allowance
 
     def _remember(self, url: str) -> None:
-        """Remember an address so that it is judged only once: a site's menu links are on each of its pages."""
+        """Remember a URL so that it is checked only once: a site's menu links are on each of its pages."""
         if len(self._recent) >= _MAX_RECENT:
             self._recent.clear()
         self._recent.add(url)
@@ -260,13 +259,13 @@ class Frontier:
 def begin(
     plan: SitePlan, fetcher: Fetcher, parser: Parser, frontier: Frontier, stopped: Callable[[], bool] = lambda: False
 ) -> list[FoundPage]:
-    """Return the first pages of a job of `plan`, added to `frontier`: those that it does not contain yet.
+    """Add the first pages of a plan to `frontier`; return those that are new.
 
-    Raises IngestError if there are none at all: errors of robots.txt for the start, "sitemap_missing",
-    "sitemap_empty", "feed_missing", "feed_empty", and errors of fetching.
+    Raises IngestError if there are none at all: robots.txt errors for the start, "sitemap_missing", "sitemap_empty",
+    "feed_missing", "feed_empty", and fetch errors.
     """
     fetcher.check(plan.start)
-    # The start of a site need not be a readable page: it only matters that its rules are available.
+    # For a sitemap, the start itself need not be allowed: only robots.txt must be available.
     frontier.robots.check(join_url(plan.start, "/robots.txt") if plan.kind == "sitemap" else plan.start)
     if plan.kind == "crawl":
         return frontier.admit([FoundPage(plan.start)])
@@ -285,7 +284,7 @@ def begin(
 
 
 class Sites:
-    """The fetcher, the parser and the robots.txt rules that all walks share."""
+    """A factory of walks, which share the fetcher, the parser and the robots.txt rules."""
 
     def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
         self._fetcher = fetcher
@@ -293,7 +292,7 @@ class Sites:
         self._robots = Robots(fetcher)
 
     def walk(self, plan: SitePlan, known: Iterable[FoundPage]) -> Walk:
-        """Return a walk by `plan`, or the rest of one that has found the `known` pages."""
+        """Return a walk for `plan`; `known` are the pages already found, if it resumes."""
         return Walk(plan, Frontier(plan, self._robots, known), self._fetcher, self._parser)
 
 
@@ -308,20 +307,20 @@ class Walk:
         self._lock = threading.Lock()
 
     def begin(self, stopped: Callable[[], bool]) -> list[FoundPage]:
-        """Return the first pages, without those that an earlier call returned."""
+        """Return the first pages, except those that an earlier call returned."""
         with self._lock:
             return begin(self._plan, self._fetcher, self._parser, self._frontier, stopped)
 
     def can_follow(self, depth: int) -> bool:
-        """True if links are followed from a page that is `depth` links away from the start."""
+        """Return whether links are followed from a page that is `depth` links away from the start."""
         return self._plan.kind == "crawl" and depth < self._plan.max_depth
 
     def contains(self, final_url: str, depth: int) -> bool:
-        """True if a page at the end of redirects belongs to the walk; the start may redirect elsewhere."""
+        """Return whether a page at the end of redirects belongs to the walk; the start may redirect elsewhere."""
         is_start = depth == 0 and self._plan.kind == "crawl"
         return is_start or self._frontier.contains(final_url)
 
     def expand(self, url: str, depth: int, links: Iterable[str]) -> list[FoundPage]:
-        """Return the pages that the one at `url` links to and no other did before."""
+        """Return the new pages that the page at `url` links to."""
         with self._lock:
             return self._frontier.expand(FoundPage(url, depth), links)

@@ -1,12 +1,11 @@
-"""Detection of pages that are already in the library, under another address or in nearly the same words.
+"""Detection of pages that are already in the library, under another URL or with nearly the same text.
 
-Evidence, strongest first: an address known to lead to a stored page; a permanent redirect; a canonical link on the
-same host; an address that differs only in http or www; the same text; nearly the same text. Sites get canonical links
-wrong (they name the home page, or the first page of a list), so one counts only if the texts are alike. Until the
-address that it names has been read, it is a claim: stored with the page, so that the two are matched whichever comes
-first, but no reason to skip that address.
+Evidence, strongest first: a permanent redirect to a stored page; a known alias of one; a canonical link on the same
+host; a URL that differs only in http or www; the same text; nearly the same text. Sites get canonical links wrong (they
+name the home page, or the first page of a list), so one counts only if the texts are similar. Until its target has been
+read, it is a claim: stored with the page, so that the two match in either order, but no reason to skip the target.
 
-New pages of which none can repeat or replace another (`independent_groups`) are stored together.
+New pages that cannot repeat or replace each other (`independent_groups`) are stored together.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
 Lookup: TypeAlias = "Library | PrefetchedLookup"
-"""Read access to the stored pages, by address and by text; a page comes without its text."""
+"""Read access to the stored pages by URL and by text; pages are returned without their text."""
 
 ALIKE = 0.5
-"""Minimum similarity of the texts for two addresses to count as one page."""
+"""Minimum similarity of the texts for two URLs to count as one page."""
 RELATED = 0.2
-"""Minimum similarity of an upload and the document with its name; below it, they are two documents."""
+"""Minimum similarity for an upload to be a new version of the document with its name."""
 _LIMIT = 3
-"""Maximum number of similar pages to compare when a stored page shows their text too."""
+"""Maximum number of similar pages to compare with the new text of a stored page."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
 _PAGE_PATH = lazy_regex(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
 _ADDRESS = lazy_regex(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[\d.]*+[^/:\[\]\d.][^/:]*+/.*)", re.DOTALL)
 MAX_GROUP = 32
-"""Maximum number of pages in a group, all of which a crash may leave to be done again."""
+"""Maximum number of pages in a group, all of which may have to be repeated after a crash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A stored page that a new one repeats. `is_alias` means that the new page's address leads to it."""
+    """A stored page that a new one repeats. `is_alias` means that the new page's URL leads to it."""
 
     reason: str
     page: Page
@@ -61,7 +60,7 @@ class Duplicate:
 
     @property
     def is_replaceable(self) -> bool:
-        """True if the stored page came first, under a wrong address, and its own address is the new page's."""
+        """True if the new page has the canonical URL of the stored one, which was added under another URL."""
         return self.reason == "canonical_first"
 
     @property
@@ -71,7 +70,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An objection to storing a page, if any, for a person's decision and a state of the library (`Library.as_of`)."""
+    """The objection to storing a page, if any, given a user's decision and the library's state (`Library.as_of`)."""
 
     objection: Notice | Duplicate | None
     decision: Decision
@@ -79,9 +78,9 @@ class Judged:
 
 
 def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
-    """Return the stored page that `page`, not stored itself, repeats; None if it is new.
+    """Return the stored page that the new `page` repeats; None if there is none.
 
-    `moved_to` is where its address redirects permanently, `canonical` the address that it names as its own.
+    `moved_to` is the target of permanent redirects from its URL, `canonical` the URL in its canonical link.
     """
     canonical = check_canonical(canonical, page.url)
     twins = twin_addresses(page.url)
@@ -93,7 +92,7 @@ def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical
 
 
 def with_own_name(library: Lookup, read: Read) -> Read:
-    """Return an upload as the next version of the document with its name, or numbered if that is another document."""
+    """Return the upload, with a number added to its name if that belongs to a different document."""
     page = read.page
     while read.source.is_upload and (other := library.stored_pages([page.url_hash]).get(page.url_hash)):
         if (
@@ -108,7 +107,7 @@ def with_own_name(library: Lookup, read: Read) -> Read:
 
 
 def _find_similar(library: Lookup, page: Page) -> Iterator[Duplicate]:
-    """Yield the other pages with the text of `page`, then those with nearly that text, the nearest first."""
+    """Yield the other pages with the text of `page`, then those with nearly that text, most similar first."""
     for other in library.same_text(page.text_hash):
         if other.url_hash != page.url_hash:
             yield Duplicate("same_text", other, False)
@@ -120,8 +119,8 @@ def _find_similar(library: Lookup, page: Page) -> Iterator[Duplicate]:
 def find_replacement(library: Lookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
     """Return the other stored page that the site now shows in place of the stored `before`; None if there is none.
 
-    `page` is the text just read, `final_url` the end of redirects. Pages that were alike before were added knowingly
-    and may stay alike.
+    `page` is the page as just read, `final_url` its URL after redirects. Pages whose texts were similar before do not
+    count, as they were added knowingly.
     """
     for twin in (*_find_target(library, before, final_url), *islice(_find_similar(library, page), _LIMIT)):
         if not _were_alike(library, before, twin.page):
@@ -137,7 +136,7 @@ def _find_target(library: Lookup, before: Page, final_url: str) -> Iterator[Dupl
 
 
 def _were_alike(library: Lookup, page: Page, other: Page) -> bool:
-    """True if the two stored pages have or once had nearly the same text."""
+    """Return whether the two stored pages have or once had nearly the same text."""
     ours, theirs = library.versions(page.url_hash), library.versions(other.url_hash)
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
         return True
@@ -176,27 +175,27 @@ def _find_same_address(
 
 
 def _can_be_replaced(stored: Page) -> bool:
-    """True unless the page has earlier versions, which stay at their address, whatever canonical link it has."""
+    """Return whether the page has no earlier versions, which would have to stay at its URL."""
     return stored.version == 1
 
 
 def aliases_of(page: Page, *, moved_to: str = "") -> tuple[str, ...]:
-    """Return the other addresses known to lead to a page that is no duplicate, spelled as their keys."""
+    """Return the other URLs known to lead to a page that is not a duplicate, as keys."""
     key = url_key(moved_to) if moved_to else ""
     return (key,) if key and key != url_key(page.url) else ()
 
 
 def claim_of(page: Page, canonical: str) -> str:
-    """Return the address that a page names as its own, spelled as its key; "" if not credible or already an alias.
+    """Return the key of a page's canonical URL; "" if that is not credible or already an alias.
 
-    It is unconfirmed until the address itself has been read.
+    The claim is unconfirmed until the canonical URL itself has been read.
     """
     key = url_key(canonical) if check_canonical(canonical, page.url) else ""
     return "" if key in page.aliases or len(key) > MAX_LENGTH else key
 
 
 def with_alias(page: Page, address: str) -> Page:
-    """Return the stored page with one more address that leads to it."""
+    """Return the stored page with `address` as another alias."""
     key = url_key(address)
     if key == url_key(page.url) or key in page.aliases:
         return page
@@ -208,7 +207,7 @@ def without_alias(page: Page, address: str) -> Page:
 
 
 def check_canonical(canonical: str, url: str) -> str:
-    """Return the canonical address, or "" if it is not credible: the site's root, or another page of a list."""
+    """Return the canonical URL; "" if it is `url`, or not credible (the site's root, another page of a list)."""
     if not canonical or url_key(canonical) == url_key(url):
         return ""
     theirs, ours = split_url(url_key(canonical)), split_url(url_key(url))
@@ -220,13 +219,13 @@ def check_canonical(canonical: str, url: str) -> str:
 
 
 def _page_markers(path: str, query: str) -> Sequence[object]:
-    """Return the parts of an address that say which page of a list it is."""
+    """Return the parts of a URL that give the page number in a list."""
     steps = [(name, value) for name, value in parse_qsl(query) if name.lower() in _PAGING]
     return [*steps, *_PAGE_PATH.findall(path)]
 
 
 def twin_addresses(url: str) -> dict[str, str]:
-    """Return the addresses that differ only in http or www, with the reason's code; none for files, ports and IPs."""
+    """Return the URLs that differ only in http or www, with the reason's code; none for files, ports and IPs."""
     match = _ADDRESS.fullmatch(url_key(url))
     if match is None:
         return {}
@@ -250,7 +249,7 @@ class Settling:
 
 
 def independent_groups(settlings: Sequence[Settling]) -> Iterator[list[int]]:
-    """Yield positions that can be stored together, in order: new pages of which none can repeat another."""
+    """Yield groups of positions, in order, to store together: new pages that cannot repeat each other."""
     group: list[int] = []
     seen: set[Hashable] = set()
     for at, settling in enumerate(settlings):
@@ -268,7 +267,7 @@ def independent_groups(settlings: Sequence[Settling]) -> Iterator[list[int]]:
 
 
 def _identifiers(read: Read) -> set[Hashable]:
-    """Return what two pages have in common if one may repeat the other; nothing for a re-checked page."""
+    """Return identifiers, one of which two pages share if they may be duplicates; none for a re-checked page."""
     if read.known is not None:
         return set()
     names: set[Hashable] = {*_address_hashes(read)}
@@ -276,7 +275,7 @@ def _identifiers(read: Read) -> set[Hashable]:
 
 
 def _address_hashes(read: Read) -> list[str]:
-    """Return the hashes of all addresses under which the page may be stored, its own first."""
+    """Return the hashes of all URLs under which the page may be stored, its own first."""
     own = read.page.url_hash
     if read.source.kind == "import":
         return [own]
@@ -286,9 +285,9 @@ def _address_hashes(read: Read) -> list[str]:
 
 
 class PrefetchedLookup:
-    """The library as it is before a group of new pages is stored, queried for all of them on first use.
+    """A prefetched view of the library before a group of new pages is stored, with one query of each kind for all.
 
-    Once it `is_stale`, and for anything not foreseen, the library itself is queried.
+    Once it `is_stale`, and for anything that was not prefetched, the library itself is queried.
     """
 
     def __init__(self, library: Library, reads: Sequence[Read]) -> None:

@@ -1,4 +1,4 @@
-"""The pages read from sources, which are not stored yet."""
+"""Reading of sources into pages that are not stored yet."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from rag.ingest.duplicates import Judged
 
 OnStage = Callable[[Stage], object]
-_SPARSE_BYTES = 8_000  # per chunk, for its terms, roughly
+_SPARSE_BYTES = 8_000  # approximate size of a chunk's terms
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A page's chunks, and what determines them: title, hash of the text, recipe."""
+    """A page's chunks, and the inputs that determine them: title, hash of the text, recipe."""
 
     made_of: tuple[str, str, str]
     new: NewChunks
@@ -42,9 +42,9 @@ class Read:
     """The result of reading a source. `known` is the stored page in a re-check.
 
     `page` is the page with its text; it is `known` if the site reported no change (`not_modified`) or did not return
-    the page (`error`). `links` are the addresses in it, if requested. `final_url` is the end of redirects; `moved_to`
-    and `canonical` are other addresses of the page. `prepared` has its chunks and vectors once they are made, and
-    `judged` the objection to it at that time.
+    the page (`error`). `links` are its links, if requested. `final_url` is its URL after redirects; `moved_to`
+    and `canonical` are other URLs of the page. `prepared` has its chunks and vectors once they are made, and `judged`
+    the objection to it at that time.
     """
 
     source: Source
@@ -66,7 +66,7 @@ class Read:
 
 
 class Reader:
-    """Reads sources. Safe to share between threads."""
+    """A reader of sources. Safe to share between threads."""
 
     def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
         self._fetcher = fetcher
@@ -96,7 +96,7 @@ class Reader:
 
     def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
         on_stage("fetching")
-        # "Not modified" is of use only if the stored text can stay.
+        # "Not modified" only helps if the stored text can be reused.
         is_reusable = known is not None and known.reading >= READING_VERSION and not links
         etag, last_modified = (known.etag, known.last_modified) if known and is_reusable else ("", "")
         fetched = self._fetcher.fetch(source.url, etag=etag, last_modified=last_modified)

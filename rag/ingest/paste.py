@@ -1,4 +1,4 @@
-"""Addresses in pasted text, in whatever form they are written."""
+"""Extraction of links from pasted text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_URLS = 200
 _MAX_TEXT = 1_000_000
 _MAX_ADDRESS = 4096
 
-# Never unescaped in an address: white space, quotes, angle brackets, Chinese punctuation.
+# Never unescaped in a URL: white space, quotes, angle brackets, Chinese punctuation.
 _END = (
     '\\s<>"`\u00ab\u00bb\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u3008-\u3011\u3014-\u301b'
     "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d"
@@ -21,7 +21,7 @@ _END = (
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _BARE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?::[0-9]{1,5})?"
 _SCHEME = "[A-Za-z][A-Za-z0-9+-]{1,15}:"
-# Malformed addresses, within a text or alone on a line, match too, so that their rows can report them.
+# Malformed URLs, within a text or alone on a line, match too, so that they are reported to the user.
 _CANDIDATE = lazy_regex(
     rf"(?P<full>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^{_END}]{{1,{_MAX_ADDRESS}}})"
     rf"|(?P<slip>(?<![\w@.:-]){_SCHEME}/(?!/)[^{_END}]{{1,{_MAX_ADDRESS}}})"
@@ -30,8 +30,8 @@ _CANDIDATE = lazy_regex(
     rf"|(?P<glued>(?<=[{_CJK}]){_BARE}(?![A-Za-z0-9@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)",
     re.MULTILINE,
 )
-# Where one address runs into the next; after "=" or "/" it belongs to the first (archives, redirects).
-# A run of marks is tried from its first one only, or a long one would take quadratic time.
+# Where one URL runs into the next; after "=" or "/" it is part of the first (archives, redirects).
+# A run of marks is tried only from its first mark, as a long one would otherwise take quadratic time.
 _NEXT = lazy_regex(r"(?<![=/%&])(?:(?<![,;|])|(?<=[=/%&][,;|]))[,;|]*+(?=https?://)", re.IGNORECASE)
 _TRAILING = ".,;:!?'*~|(&[{"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
@@ -48,19 +48,17 @@ _FILE_ENDINGS = "|".join(ending.lstrip(".") for ending in ENDINGS) + (
 )
 _USUAL_DOMAIN = lazy_regex(rf"(?:www\.\S+|\S+\.(?:{_USUAL_ENDINGS}))(?::[0-9]+)?", re.IGNORECASE)
 _FILE_NAME = lazy_regex(rf"\S+\.(?:{_FILE_ENDINGS})", re.IGNORECASE)
-# Bare domains with only a mark between them.
+# Bare domains separated only by a mark.
 _NEXT_DOMAIN = lazy_regex(
     rf"(?<![,;|])[,;|]++(?=(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_USUAL_ENDINGS})(?:[/?#:,;|]|$))", re.IGNORECASE
 )
 
 
 def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int]:
-    """Return the addresses in `pasted` in order, each page once, and how many more there are beyond `limit`.
-
-    With a limit, only the first million characters of a text are read.
+    """Return the URLs in `pasted` in order, each page once, and the number of further ones beyond `limit`.
 
     A bare domain gets `https://`. Other schemes and typos such as `htp:/…` are included, so that the guard can say
-    why it refuses them.
+    why it refuses them. With a limit, only the first _MAX_TEXT characters are read.
     """
     by_key: dict[str, str] = {}
     for match in _CANDIDATE.finditer(pasted if limit is None else pasted[:_MAX_TEXT]):
@@ -71,7 +69,7 @@ def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int
 
 
 def locate_urls(text: str) -> list[tuple[int, int, str]]:
-    """Return the web addresses in a short text, each as (start, end, address)."""
+    """Return the web addresses in a text, each as (start, end, address); only _MAX_TEXT characters are read."""
     spans = []
     for match in _CANDIDATE.finditer(text[:_MAX_TEXT]):
         end = match.start()
@@ -106,7 +104,7 @@ def _add_scheme(address: str) -> str:
 
 
 def _trim(address: str, in_quotes: bool) -> str:
-    """Remove what the surrounding sentence added to `address`: attached text, brackets, punctuation."""
+    """Remove parts of the surrounding sentence from `address`: attached text, brackets, punctuation."""
     if in_quotes:
         address = address.partition("'")[0]
     address = _cut_attached_text(address)
@@ -115,7 +113,7 @@ def _trim(address: str, in_quotes: bool) -> str:
 
 
 def _first_unmatched(address: str) -> int:
-    """Return the position of the first bracket that closes without being opened in the address, or its length."""
+    """Return the position of the first closing bracket without an opening one in `address`, or its length."""
     open_brackets: list[str] = []
     for place, character in enumerate(address):
         if character in _CLOSERS.values():
@@ -128,7 +126,7 @@ def _first_unmatched(address: str) -> int:
 
 
 def _cut_attached_text(address: str) -> str:
-    """Cut where Chinese follows Latin: this is usually text, but not in titles (`/wiki/C语言`) and queries."""
+    """Cut `address` where Chinese follows Latin: this is text, except in titles (`/wiki/C语言`) and queries."""
     for match in _ATTACHED_TEXT.finditer(address):
         if not _TITLED_BY_PATH.search(address[: match.start()]):
             return address[: match.start()]
@@ -136,6 +134,6 @@ def _cut_attached_text(address: str) -> str:
 
 
 def _is_domain(address: str) -> bool:
-    """True if a text with dots is meant as an address: its ending is a usual one, or a path follows."""
+    """Return whether text with dots is meant as a URL: it has a common top-level domain, or a path follows."""
     host, slash, _ = re.sub(r"[?#]", "/", address, count=1).partition("/")
     return bool(_USUAL_DOMAIN.fullmatch(host) or (slash and not _FILE_NAME.fullmatch(host)))

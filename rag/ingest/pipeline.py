@@ -61,19 +61,19 @@ T = TypeVar("T")
 
 MAX_CHUNKS = 20_000
 _BATCH, _BATCH_SECONDS = 64, 0.005  # addresses per lookup, and seconds to wait for more
-_RULES = 3  # raise it when a chunker cuts differently: pages are then split again when they are next read
+_RULES = 3  # version of the chunking rules; increment it to re-split pages when they are next read
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingCommit:
-    """A page about to be stored, and how to report the commit."""
+    """A page to be stored, and the function that turns the commit's result into the page's."""
 
     draft: Draft
     told: Callable[[CommitResult], IngestResult]
 
 
 class Ingestor:
-    """Adds sources to one library: each is read, prepared and settled.
+    """The pipeline into one library: each source is read, prepared and settled.
 
     `read` and `prepare` may run in many threads at once, `settle` and `settle_all` in one.
     """
@@ -107,20 +107,20 @@ class Ingestor:
         return Ingestor(self.library, self._model, self._sparse, self._fetcher, self._parser, chunker)
 
     def warm(self) -> None:
-        """Load what the first page would wait for: libraries that split and compare, and keyword dictionaries."""
+        """Load what the first page would wait for: packages that split and compare, and keyword dictionaries."""
         sample = "This sentence belongs to a page that is long enough to be cut. 这一句也属于这个网页。" * 60
         self._chunker.split(sample, self._model.sentence_vectors)
         self._sparse.encode_passage(sample)
         sign(sample)
 
     def key(self, source: Source) -> str:
-        """Return the source's url_hash. Raises IngestError if the source is broken or has no valid address."""
+        """Return the source's url_hash. Raises IngestError if the source is broken or has no valid URL."""
         if source.broken is not None:
             raise source.broken
         return url_hash(source.url)
 
     def resolve(self, url_hash: str) -> Page | None:
-        """Return the stored page that this leads to, without its text; simultaneous calls share one query."""
+        """Return the stored page with this hash or alias, without its text; simultaneous calls share one query."""
         return self._lookups.ask(url_hash)
 
     def _resolve_batch(self, url_hashes: Sequence[str]) -> list[Page | None]:
@@ -128,19 +128,18 @@ class Ingestor:
         return [pages.get(key) for key in url_hashes]
 
     def read(self, source: Source, on_stage: OnStage, *, known: Page | None = None, links: bool = False) -> Read:
-        """Return the source's page with its text, not stored yet; `links` adds the addresses in it.
+        """Read the source's page without storing it; `links` adds the links in it.
 
-        With `known`, the stored page of this source, a site that can detect changes does not resend an unchanged
-        page, and a page that cannot be read comes back as a `Read` with its error, for `settle` to record; without
-        it, IngestError is raised.
+        With `known`, the stored page of this source, the request is conditional if possible, and a page that cannot be
+        fetched is returned as a `Read` with its error, for `settle` to record; without it, IngestError is raised.
         """
         return with_own_name(self.library, self._reader.read(source, self.key(source), on_stage, known, links))
 
     def prepare(self, read: Read, on_stage: OnStage, *, decision: Decision = "") -> Read:
         """Return `read` with its chunks and vectors, so that `settle` only has to store them.
 
-        A page that would not be stored in the library's current state comes back as it is, and so does one that
-        cannot be prepared: `settle` reports why.
+        A page that would not be stored in the library's current state, or cannot be prepared, is returned unchanged:
+        `settle` reports why.
         """
         if decision == "skip" or read.error or read.not_modified:
             return read
@@ -166,10 +165,10 @@ class Ingestor:
             return read
 
     def settle(self, read: Read, on_stage: OnStage, *, decision: Decision = "", online: bool = False) -> IngestResult:
-        """Store a page that was read, or report why not; `decision` is what a person chose for it.
+        """Store a page that was read, or report why not; `decision` is the user's choice for it.
 
-        `online` means that something else answered meanwhile, so that a page that does not is itself at fault. Raises
-        RagError; anything stored of the page before that stays.
+        `online` means that something else answered meanwhile, so a missing answer counts against the page. Raises
+        RagError; anything of the page that was stored before stays.
         """
         (outcome,) = self.settle_all([Settling(read, on_stage, decision, online)])
         if isinstance(outcome, RagError):
@@ -198,7 +197,7 @@ class Ingestor:
         return [outcomes[i] for i in range(len(items))]
 
     def _commit_all(self, commits: Mapping[int, _PendingCommit]) -> dict[int, IngestResult | RagError]:
-        """Commit together or, if one of them makes that fail, separately."""
+        """Commit pages together or, if that fails, separately."""
         try:
             results = self.library.commit_all([commit.draft for commit in commits.values()]) if commits else []
             return {at: commit.told(outcome) for (at, commit), outcome in zip(commits.items(), results, strict=True)}
@@ -211,7 +210,7 @@ class Ingestor:
         return outcomes
 
     def _decide(self, item: Settling, lookup: Lookup) -> IngestResult | _PendingCommit:
-        """Report what happens to a page that was read, given the stored pages in `lookup`, or return its commit."""
+        """Decide about a page, given the stored pages in `lookup`: return its pending commit, else its result."""
         decision, read = item.decision, with_own_name(lookup, item.read)
         item = replace(item, read=read)
         if decision == "skip":
@@ -238,7 +237,7 @@ class Ingestor:
         return self._store(item, page, before, lookup)
 
     def _settle_recheck(self, read: Read, before: Page | None, online: bool) -> IngestResult:
-        """Return the result for a known page without a new text to store."""
+        """Record a re-check without new text to store, and return its result."""
         status: IngestStatus = "unchanged"
         if before is None:
             status, notice = "skipped", Notice("page_removed")
@@ -253,7 +252,7 @@ class Ingestor:
     ) -> Notice | Duplicate | None:
         """Return the reason against storing a page: the quality gate's notice, or the page that it repeats.
 
-        The gate judges once; the search for duplicates too, as long as the library has not changed since.
+        The gate runs once, and so does the search for duplicates unless the library has changed since.
         """
         if read.source.kind in ("import", "note") or (before is not None and before.text_hash == read.page.text_hash):
             return None
@@ -278,13 +277,13 @@ class Ingestor:
         return review_result(read, notice)
 
     def _report_duplicate(self, read: Read, duplicate: Duplicate) -> IngestResult:
-        """Return the result for a page that is already stored; an address that leads to it becomes an alias."""
+        """Return the result for a page that is already stored; a URL that leads to it becomes an alias."""
         if duplicate.is_alias:
             self.library.update_record(with_alias(duplicate.page, read.page.url))
         return duplicate_result(read, duplicate)
 
     def _report_replacement(self, read: Read, before: Page, other: Duplicate) -> IngestResult:
-        """Return the result for a stored page whose site now shows another one instead: the stored text stays."""
+        """Return the result for a stored page whose URL now shows another stored page: the stored text stays."""
         if other.reason == "now_elsewhere":
             mark_moved(self.library, before)
             return review_result(read, other.notice, "gone")
@@ -321,7 +320,7 @@ class Ingestor:
         return _PendingCommit(self._draft(item, page, before, claim), report)
 
     def _replace_twin(self, item: Settling, page: Page, twin: Page) -> _PendingCommit:
-        """Store the page under its own address, and remove its twin that came first under another."""
+        """Store the page under its own URL, and remove its twin, which was added first under another."""
         for address in (twin.url, *twin.aliases):
             page = with_alias(page, address)
 
@@ -334,7 +333,7 @@ class Ingestor:
         return _PendingCommit(self._draft(item, page, twin), report)
 
     def _draft(self, item: Settling, page: Page, before: Page | None, claim: str = "") -> Draft:
-        """Return the page to be committed: as it was prepared, or split and encoded now."""
+        """Return the page to be committed, as it was prepared, or else split and encoded now."""
         prepared = item.read.prepared
         if prepared is None or prepared.made_of != self._inputs_of(page):
             prepared = self._prepare_chunks(page, before, item.on_stage)
@@ -342,7 +341,7 @@ class Ingestor:
         return self.library.draft(page, prepared.new, self._recipe, claim)
 
     def remove_twins(self, page: Page) -> None:
-        """Remove pages that this one replaced: an alias is still a stored page only after a kill in between."""
+        """Remove pages that this one replaced; after a crash, an alias may still be a stored page."""
         if not page.aliases:
             return
         for twin in self.library.claimants([page.url_hash]).get(page.url_hash, []):
@@ -358,7 +357,7 @@ class Ingestor:
         return page.title, page.text_hash, self._recipe
 
     def _prepare_chunks(self, page: Page, before: Page | None, on_stage: OnStage) -> Prepared:
-        """Split and encode the page; chunks in common with those of `before` are not encoded again."""
+        """Split and encode the page; chunks that `before` has too are not encoded again."""
         on_stage("chunking")
         chunks = self._chunker.split(page.text, self._model.sentence_vectors)
         if not chunks:
@@ -379,7 +378,7 @@ def _run_soon(batch: Callable[[], T]) -> T:
 
 
 def _find_stored(lookup: Lookup, page: Page) -> Page | None:
-    """Return the page as it is stored now; other pages may have become its aliases since it was read."""
+    """Return the page as it is stored now; it may have gained aliases since it was read."""
     return lookup.stored_pages([page.url_hash]).get(page.url_hash)
 
 
@@ -391,7 +390,7 @@ def _describe_change(before: Page | None, page: Page) -> tuple[IngestStatus, str
 
 
 def _as_version_of(stored: Page, page: Page) -> Page:
-    """Return the page as the next version of a stored one, which keeps its address; the other becomes an alias."""
+    """Return the page as the next version of a stored one, under that one's URL; its own becomes an alias."""
     if stored.url_hash == page.url_hash:
         return page
     others = tuple(address for address in page.aliases if address != url_key(stored.url))
@@ -400,34 +399,34 @@ def _as_version_of(stored: Page, page: Page) -> Page:
 
 
 def recipe_of(chunker: Chunker) -> str:
-    """Return what determines where a chunker cuts: its name, its sizes, and the version of its rules."""
+    """Return a fingerprint of a chunker: its name, its sizes, and the version of its rules."""
     sizes = json.dumps(vars(chunker), sort_keys=True, default=str)
     return f"{chunker.name}-{_RULES}{sizes}"
 
 
 def label(row: IngestResult, source: Source, began: float) -> IngestResult:
-    """Return the row with the name that `source` was given by, for a page read since `began` (monotonic seconds)."""
+    """Return the row with the name of `source`, and the seconds since `began` (time.monotonic)."""
     return replace(row, source=to_plain_line(source.name), seconds=round(time.monotonic() - began, 3))
 
 
 _Vectors = NDArray[np.float32]
 _Reusable = Mapping[str, tuple[_Vectors | None, SparseVector]]
 
-_ENCODED_PAGES = 32  # per batch: texts of similar lengths go together, so the more there are, the less is padding
-_MANY_CHUNKS = 128  # chunks; a page with this many fills batches alone
+_ENCODED_PAGES = 32  # per batch: the more texts, the more similar the lengths encoded together, and the less padding
+_MANY_CHUNKS = 128  # a page with this many chunks fills batches alone
 
 
 class ChunkEncoder:
-    """Turns texts into dense and sparse vectors. Safe to share between threads; raises ModelError.
+    """An encoder of texts as dense and sparse vectors. Safe to share between threads; raises ModelError.
 
     Many threads prepare pages at once. The model gets the chunks of all pages that are ready without waiting for more:
-    while it works on one batch, the next one gathers.
+    while it encodes one batch, the next one fills up.
     """
 
     def __init__(self, model: EmbeddingModel, sparse: SparseEncoder) -> None:
         self._model = model
         self._sparse = sparse
-        # One batch at a time: a second would use the cores sooner, but for few texts, which cost more each.
+        # One batch at a time: two at once would be smaller, and small batches cost more per text.
         self._pool = ThreadPoolExecutor(1, "lots")
         self._together: CallBatcher[Sequence[str], _Vectors] = CallBatcher(
             self._encode_pages, self._pool.submit, most=_ENCODED_PAGES

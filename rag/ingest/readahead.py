@@ -1,6 +1,6 @@
-"""Reading ahead: threads read items while the caller works on earlier ones; and the delay before another try.
+"""Read-ahead: threads read items while the caller works on earlier ones. Also the delay before a retry.
 
-Groups take turns at being read and at being returned, so that one long list does not delay others.
+Groups take turns in reading and in returning results, so that a long one does not delay the others.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MEGABYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on reading ahead: `readers` threads, and `ahead` items begun and not returned yet.
+    """Limits on read-ahead: `readers` threads, and `ahead` items begun and not returned yet.
 
-    Of these, at most `per_host` wait for one host, and no more are begun while items that are ready take `megabytes`.
+    Of these, up to `per_host` wait for one host, and no more begin while ready items take `megabytes` or more.
     """
 
     readers: int = READERS
@@ -63,7 +63,7 @@ class _Task(Generic[V]):
 
 
 class Turns(Generic[T]):
-    """Queues by group, emptied one item from each group in turn."""
+    """Queues by group, served round-robin."""
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[T]] = {}
@@ -79,7 +79,7 @@ class Turns(Generic[T]):
         group = next(iter(self._queues))
         queue = self._queues.pop(group)
         item = queue.popleft()
-        if queue:  # back to the end of the line
+        if queue:  # the group is last now
             self._queues[group] = queue
         return item
 
@@ -88,7 +88,7 @@ class Turns(Generic[T]):
 
 
 class ReadAhead(Generic[V]):
-    """Runs tasks in its own threads and returns their results. Only one caller may take results at a time."""
+    """A pool of threads that run tasks and return their results. Only one caller may take results at a time."""
 
     def __init__(self, limits: Limits | None = None, size: Callable[[V], int] = lambda value: 0) -> None:
         """`size` returns the number of bytes of a value."""
@@ -106,7 +106,7 @@ class ReadAhead(Generic[V]):
         self._closed = False
 
     def has_room(self, host: str = "") -> bool:
-        """True if another item may be begun, from `host` if it comes from one."""
+        """Return whether another item may begin, from `host` if it is fetched."""
         with self._changed:
             count = len(self._waiting) + self._reading + len(self._ready)
             is_full = count >= self._limits.ahead or self._bytes >= self._limits.megabytes * 1_000_000
@@ -139,7 +139,7 @@ class ReadAhead(Generic[V]):
             return result
 
     def take_ready(self, most: int) -> list[ReadResult[V]]:
-        """Return further results that are ready now, at most `most`."""
+        """Return up to `most` further results that are ready now."""
         results: list[ReadResult[V]] = []
         with self._changed:
             while len(results) < most and len(self._ready) and not self._closed:
@@ -164,7 +164,7 @@ class ReadAhead(Generic[V]):
             return [task.position for task in waiting] + [result.position for result, _ in ready]
 
     def close(self) -> None:
-        """Begin nothing more; items that are being read finish, but nobody waits for them."""
+        """Begin no more items; those being read finish, but nobody waits for them."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -200,7 +200,7 @@ class ReadAhead(Generic[V]):
 
 RETRIES = 2
 RETRIES_AFTER_TIMEOUT = 1
-"""Fewer than for other failures: a time-out has already taken its whole deadline."""
+"""Fewer than for other failures, since a time-out has already used its whole deadline."""
 _DELAYS = (1.0, 4.0)
 _STORE_DELAY = 5.0
 MAX_DELAY = 60.0
@@ -208,7 +208,7 @@ _TEMPORARY_STATUS = frozenset([408, 425, 429])
 
 
 def is_temporary(error: RagError) -> bool:
-    """True if the same request may succeed a little later: time-outs, 429, 5xx, broken connections."""
+    """Return whether the same request may succeed a little later: time-outs, 408, 425, 429, 5xx, broken connections."""
     params = error.notice.params
     if error.code == "http_error":
         status = int(params.get("status", 0))
@@ -217,9 +217,9 @@ def is_temporary(error: RagError) -> bool:
 
 
 def delay_before(error: RagError, tries: int) -> float | None:
-    """Return the seconds to wait after failed try number `tries` (from 1); None if there is to be no other.
+    """Return the seconds to wait after failed attempt number `tries` (from 1); None for no further attempt.
 
-    The server's Retry-After counts, up to MAX_DELAY. A database that is away is always tried again.
+    Respects the server's Retry-After, up to MAX_DELAY. An unavailable database is always retried.
     """
     if isinstance(error, StoreAwayError):
         return _STORE_DELAY

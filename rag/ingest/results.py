@@ -1,4 +1,4 @@
-"""Result rows of sources, and the outcomes of re-checks: nothing new, no answer, gone, or back."""
+"""Result rows of sources, and the outcomes of re-checks: unchanged, no answer, gone, or back online."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _PREVIEW = 600  # characters
 _SKIPPED_CODES = frozenset(["other_kind", "archive_left_out"])
 PATIENCE = 3
-"""Failures in a row after which a page counts as gone."""
+"""Consecutive failures after which a page counts as gone."""
 _OWN_REFUSALS = frozenset(["blocked", "cancelled"])  # refusals by this program say nothing about the page
 _OWN_CAUSES = frozenset(["parse_timeout", "parse_failed", "reader_missing"])  # nor do its own failures
 _NO_ANSWER = frozenset(["unresolved", "unreachable", "timeout"])  # this machine may be offline
 UNHEARD = "page_unheard"
-"""The reason of a row whose page did not answer, if nothing else had answered before."""
+"""The reason code of a page that did not answer while nothing else had answered either."""
 
 
 def result(
@@ -39,7 +39,7 @@ def result(
 
 
 def add_unread_pages(row: IngestResult, read: Read) -> IngestResult:
-    """Add the numbers of a file's pages that could not be read to its row, if there are any."""
+    """Add the numbers of a file's unreadable pages to its row, if there are any."""
     unread = read.extracted.unread if read.extracted else ()
     if not unread:
         return row
@@ -65,7 +65,7 @@ def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResu
 
 
 def review_result(read: Read, notice: Notice, status: IngestStatus = "held") -> IngestResult:
-    """Return the row of a page that is stored only if a person says so."""
+    """Return the row of a page that is stored only if the user confirms it."""
     row = result(read.source, read.page.url_hash, status, notice)
     return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
 
@@ -77,7 +77,7 @@ def duplicate_result(read: Read, duplicate: Duplicate) -> IngestResult:
 
 
 def existing_result(source: Source, key: str, page: Page) -> IngestResult:
-    """Return the row of an address that is not read, as its page, or another one it leads to, is stored."""
+    """Return the row of a URL that is not read because its page, or the one it is an alias of, is stored."""
     if page.url_hash != key:
         duplicate = Duplicate("alias_address", page, True)
         row = result(source, key, "duplicate", duplicate.notice, chunks=page.chunks)
@@ -87,21 +87,21 @@ def existing_result(source: Source, key: str, page: Page) -> IngestResult:
 
 
 def _preview(text: str) -> str:
-    """Return the beginning of a text, for a person to judge it by."""
+    """Return the beginning of a text, for the user to judge it by."""
     if len(text) <= _PREVIEW:
         return text
     return text[:_PREVIEW].rsplit(None, 1)[0] + " …"
 
 
 def is_answer(error: IngestError) -> bool:
-    """True if a site answered, even if with an error."""
+    """Return whether a site answered, even if with an error."""
     return error.code not in _OWN_REFUSALS | _NO_ANSWER
 
 
 def mark_present(library: Library, before: Page, seen: Page | None = None, claim: str | None = None) -> Notice:
-    """Record that the page's site answered with the stored text; `seen` is the page as it was read, if it was.
+    """Record that the site still has the stored text; return a notice about it.
 
-    `claim` is as in `Library.update_record`. Returns the message about it.
+    `seen` is the page as just read, None after "not modified". `claim` is as in `Library.update_record`.
     """
     page = replace(before, checked_at=now(), failures=0, status="active")
     if seen is not None:
@@ -116,7 +116,7 @@ def mark_present(library: Library, before: Page, seen: Page | None = None, claim
 def mark_missing(
     library: Library, before: Page, error: IngestError, *, online: bool = False
 ) -> tuple[IngestStatus, Notice]:
-    """Record that a stored page could not be read: gone at once if its site says so, else after PATIENCE times.
+    """Record that a stored page could not be read: gone at once if its site says so, else after PATIENCE failures.
 
     A missing answer counts only if something else answered (`online`): otherwise this machine may be offline.
     """
@@ -141,16 +141,16 @@ def mark_missing(
 
 
 def mark_moved(library: Library, before: Page) -> None:
-    """Record that a page's address now leads to another stored page: the page itself is gone."""
+    """Record that a page's URL now leads to another stored page: the page itself is gone."""
     library.update_record(replace(before, checked_at=now(), failures=0, status="gone"))
 
 
 def mark_checked(library: Library, before: Page) -> None:
-    """Record that a page's site answered, with something that is not to be stored."""
+    """Record that a page's site answered, with content that is not stored."""
     library.update_record(replace(before, checked_at=now(), failures=0))
 
 
 def due(pages: Sequence[Page], before: str) -> list[Page]:
-    """Return the web pages last checked before a moment (ISO 8601, UTC), the longest ago first."""
+    """Return the web pages last checked before a time (ISO 8601, UTC), oldest check first."""
     selected = [page for page in pages if page.source == "web" and (page.checked_at or page.added_at) < before]
     return sorted(selected, key=lambda page: (page.checked_at or page.added_at, page.url_hash))

@@ -1,4 +1,4 @@
-"""Regular re-checks of pages, every so many hours, started by their own thread."""
+"""Scheduled re-checks of pages, at intervals of hours, started by a thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 FEWEST_HOURS = 1
 MOST_HOURS = 24 * 366
-_LONGEST_SLEEP = 300.0  # so that a machine that slept, or whose clock was set, catches up
+_LONGEST_SLEEP = 300.0  # to catch up after the machine slept or its clock was set
 _SHORTEST_SLEEP = 1.0
 
 
@@ -35,7 +35,7 @@ class Rechecks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """A schedule with the last job that it started, None before the first or if that was deleted."""
+    """A schedule with the last job that it started; None before the first, or if the job was deleted."""
 
     schedule: Schedule
     last: Job | None
@@ -46,7 +46,7 @@ def utc_now() -> datetime:
 
 
 class Schedules:
-    """Starts re-checks when they are due. Safe to share between threads; methods raise StoreError."""
+    """A scheduler of re-checks. Safe to share between threads; methods raise StoreError."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Schedules:
         *,
         has_library: Callable[[str], bool] = lambda name: True,
     ) -> None:
-        """If `has_library` is false for a library, its schedules move on without starting anything."""
+        """If `has_library` is false for a library, its schedules advance without starting a job."""
         self._database = database
         self._table = database.schedules
         self._jobs = jobs
@@ -67,11 +67,11 @@ class Schedules:
         self._thread = threading.Thread(target=self._watch, name="schedules", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch the time; re-checks that became due meanwhile start once."""
+        """Start the thread; each overdue re-check starts once."""
         self._thread.start()
 
     def close(self) -> None:
-        """Start nothing more."""
+        """Stop the thread; no further re-checks start."""
         self._closed = True
         self._news.set()
 
@@ -84,9 +84,9 @@ class Schedules:
         url_hashes: Sequence[str] = (),
         owner: str = "",
     ) -> str:
-        """Re-check all pages of the library, those of `site`, or the given ones; return the schedule's id.
+        """Schedule re-checks of the pages `url_hashes`, of `site` or of the library; return the schedule's id.
 
-        There is one schedule for the same pages: setting it again changes its hours and restarts the interval. Raises
+        The same selection has only one schedule: setting it again changes its hours and restarts the interval. Raises
         StoreError("schedule_too_often").
         """
         _check_hours(every_hours)
@@ -127,14 +127,14 @@ class Schedules:
         return [ScheduleView(row, self._database.jobs.job(row.last_job) if row.last_job else None) for row in rows]
 
     def start_due(self) -> list[str]:
-        """Start each due re-check once, however often its time has passed; return the ids of the jobs."""
+        """Start each due re-check once, however many intervals have passed; return the ids of the jobs."""
         moment = self._clock()
         return [
             job for one in self._table.due_schedules(_text(moment)) if (job := self._start(one, moment)) is not None
         ]
 
     def _start(self, schedule: Schedule, moment: datetime) -> str | None:
-        """Return the job's id; None if the last one still runs, another process was first, or there is no library."""
+        """Return the job id; None if the last job still runs, another process was first, or the library is missing."""
         exists = self._has_library(schedule.library)
         last = self._database.jobs.state(schedule.last_job) if schedule.last_job else None
         with self._database.transaction():
@@ -169,7 +169,7 @@ class Schedules:
 
 
 def _next_time(schedule: Schedule, moment: datetime) -> datetime:
-    """Return the first time after `moment` that is a whole number of periods after the one that was set."""
+    """Return the first time after `moment` that is a whole number of periods after the due time."""
     due, period = datetime.fromisoformat(schedule.next_at), timedelta(hours=schedule.every_hours)
     return due + ((moment - due) // period + 1) * period
 

@@ -1,4 +1,4 @@
-"""Inputs that a person can add: an address, a file, or pages that are already text, as the rows of a JSONL file."""
+"""Inputs of an import: URLs, files, and pages whose text is given in the rows of a JSONL file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_ARCHIVE_BYTES = 100_000_000
 _DOCUMENTS = tuple(ending for ending, kind in ENDINGS.items() if kind in FILES)
 FILE_TYPES = (*ENDINGS, ".jsonl")
 _MEMBER_TYPES = tuple(ending for ending in FILE_TYPES if ENDINGS.get(ending) != PICTURE)
-"""File types read from folders and archives: the pictures there belong to pages."""
+"""File types read from folders and archives, without images, which usually belong to pages there."""
 _ARCHIVE = ".zip"
 _LIMITS = {ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENTS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)}
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -40,10 +40,10 @@ _OTHER_FIELDS = 65_536  # characters for everything but the text
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An item to import. `name` is what the person called it, `url` the address it is known by.
+    """An input to import. `name` is the one that the user gave it, `url` identifies it.
 
     With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read. `is_upload`
-    marks a file known only by its name. `content_type` is the header that a server sent with `data`.
+    marks a file identified only by its name. `content_type` is the header that a server sent with `data`.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class RecordBounds:
-    """Limits on reading a JSONL file: bytes of UTF-8 in each record's text, and records."""
+    """Limits on a JSONL file: `size` of each record's text in bytes of UTF-8, and number of `records`."""
 
     size: int = 1_000_000
     records: int = 100_000
@@ -79,13 +79,13 @@ def web_source(url: str) -> Source:
 def file_sources(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> list[Source]:
     """Return the sources in an uploaded or local file: the files of a .zip, the rows of a .jsonl, or the file itself.
 
-    `url` is where the file came from; without one it is known by its name, as `file:///name`.
+    `url` is the file's origin; without it, the file is identified by its name, as `file:///name`.
     """
     return list(sources_in(name, data, url, bounds))
 
 
 def sources_in(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
-    """Yield the same sources one at a time."""
+    """Yield the sources of `file_sources` one at a time."""
     name = normalize("NFC", replace_surrogates(name)).strip()  # macOS decomposes letters in its file names
     address = url or f"file:///{quote(name.replace(chr(92), '/').lstrip('/'))}"
     for source in _sources_at(address, name, data, bounds):
@@ -108,7 +108,7 @@ def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> I
 
 
 def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
-    """Return the sources in a file or folder on this machine, known by their full paths."""
+    """Return the sources in a file or folder on this machine, identified by their full paths."""
     full, path = full_path(path).absolute(), replace_surrogates(path)
     address = Path(normalize("NFC", str(full))).as_uri()
     try:
@@ -130,7 +130,7 @@ def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
 
 
 def full_path(path: str) -> Path:
-    """Expand the home folder at the start of `path`; a name that only looks like one stays as it is."""
+    """Expand `~` or `~user` at the start of `path`; return `path` unchanged if that fails."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -138,9 +138,9 @@ def full_path(path: str) -> Path:
 
 
 def unique_sources(sources: Iterable[Source]) -> Iterator[Source]:
-    """Yield the same sources, with different addresses for files that have one name but different content.
+    """Yield `sources`, with distinct URLs for files that have the same name but different content.
 
-    The second is `file:///name?2`, and so on in order; a file given twice has one address.
+    The second is `file:///name?2`, and so on; a file given twice has one URL.
     """
     by_url: dict[str, list[bytes]] = {}
     for source in sources:
@@ -175,7 +175,7 @@ def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds)
 
 
 def _member_sources(member: Member, name: str, address: str, bounds: RecordBounds) -> Iterator[Source]:
-    """Yield the sources in a file of an archive or folder, known by the address of the whole and its path."""
+    """Yield the sources in a file of an archive or folder, whose URL is the container's plus the file's path."""
     if not member.path:
         yield Source(name, address, "file", broken=member.broken)
         return
@@ -193,7 +193,7 @@ def make_size_error(name: str, limit: int) -> IngestError:
 
 
 def example_sources() -> list[Source]:
-    """Return the sample pages, under their addresses in examples/pages.json."""
+    """Return the sample pages, with their URLs from examples/pages.json."""
     rows: list[Mapping[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))
     return [
         source
@@ -203,12 +203,12 @@ def example_sources() -> list[Source]:
 
 
 def text_lines(text: str) -> list[str]:
-    """Split a text into lines. Unlike `str.splitlines` this keeps U+2028 and the like, which JSON may contain."""
+    """Split text into lines, but unlike `str.splitlines` not at U+2028 and the like, which JSON may contain."""
     return _LINE_END.split(text)
 
 
 def record_lines(file: BinaryIO, bounds: RecordBounds) -> Iterator[str]:
-    """Yield the lines of a file, one at a time; of a line longer than a record may be, only the beginning."""
+    """Yield the lines of a file; a line longer than `bounds.line` is truncated to one character more than that."""
     text = TextIOWrapper(file, "utf-8-sig", "replace", newline=None)
     while line := text.readline(bounds.line + 1):
         yield line.removesuffix("\n")
@@ -221,7 +221,7 @@ def record_sources(
 ) -> Iterator[Source]:
     """Yield a source for each line {"url", "title", "lang"?, "text" | "html" | "markdown"}, with an error if broken.
 
-    Everything after the last record that is read is one broken source. `first` is the number of the first line.
+    Records beyond the limit become one broken source. `first` is the number of the first line.
     """
     count = 0
     for number, line in enumerate(lines, first):
@@ -250,7 +250,7 @@ def _make_broken(code: str, name: str, number: int, **params: str) -> Source:
 
 
 def _parse_record(line: str) -> Mapping[str, Any] | None:
-    """Return the fields of a line's object that are used, without broken characters; None if it is no page."""
+    """Return the supported fields of a line's JSON object, without lone surrogates; None if it is not a page."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

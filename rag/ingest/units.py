@@ -1,7 +1,6 @@
 """Units of a page's text that chunkers combine: sentences, table rows, code blocks, headings.
 
-A unit has its heading path and is never cut, so what is true of units (verbatim, in order, within the maximum) is
-true of chunks.
+Chunkers never cut a unit, so chunks have the properties of units: verbatim, in order, within the maximum size.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _FENCE = lazy_regex(r"[ \t]*(```|~~~)")
 _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
 
 _CRUMB = 40
-"""Maximum total length of sentences or rows of one block that form one unit."""
+"""Maximum total length of sentences or rows of one block that are joined into one unit."""
 
 _MAX_TITLE = 200
 """Maximum characters of a heading in a heading path, which is stored and indexed with each chunk below it."""
@@ -30,9 +29,8 @@ Kind = Literal["text", "heading", "row", "code"]
 class Unit:
     """A span `text[start:end]` that no chunker cuts.
 
-    `extra` is the weight of its Chinese characters beyond their number. `paragraph` is true after a blank line, a
-    heading or another kind of block; `header` is the span of the table header that a row belongs to. `asks` is true
-    for a question.
+    `extra` is its weight (`rag.text.weigh`) minus its length. `paragraph` is true for the first unit of a block;
+    `header` is the span of the table header that a row belongs to. `asks` is true for a question.
     """
 
     start: int
@@ -50,12 +48,12 @@ class Unit:
 
 
 def span_size(units: Sequence[Unit]) -> float:
-    """Return the length of the slice of neighbouring `units`, including white space between them."""
+    """Return the weight of the slice of neighbouring `units`, including white space between them."""
     return units[-1].end - units[0].start + sum(unit.extra for unit in units)
 
 
 def split_units(text: str, maximum: float) -> list[Unit]:
-    """Cut `text` into units of up to `maximum` Latin characters' worth, in order, covering all but white space."""
+    """Cut `text` into units that weigh up to `maximum`, in order, covering all but white space."""
     units: list[Unit] = []
     path: list[tuple[int, str]] = []
     for kind, start, end in _blocks(text):
@@ -75,7 +73,7 @@ def split_units(text: str, maximum: float) -> list[Unit]:
 
 
 def _parse_heading(line: str) -> tuple[int, str] | None:
-    """Return the level and title of a heading, without its marks; None for marks alone."""
+    """Return the level and title of a heading, without Markdown marks; None for marks alone."""
     match = _HEADING.match(line)
     if match is None:
         return None
@@ -85,7 +83,7 @@ def _parse_heading(line: str) -> tuple[int, str] | None:
 
 
 def _belong_together(unit: Unit, following: Unit) -> bool:
-    """True if the two units are so short that a cut between them is not worth considering."""
+    """Return whether the two units are so short that a cut between them is not worth considering."""
     is_alike = unit.kind == following.kind and unit.header == following.header and not following.paragraph
     return is_alike and following.end - unit.start <= _CRUMB
 
@@ -165,7 +163,7 @@ def _fitting_length(text: str, start: int, end: int, maximum: float) -> int:
 
 
 def _find_table_header(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Return the header row (with its rule, if it has one) of the table at `text[start:end]`."""
+    """Return the span of the header row, and its delimiter row if any, of the table at `text[start:end]`."""
     lines = _lines(text, start, end)
     if len(lines) < 3:
         return None

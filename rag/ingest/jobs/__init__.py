@@ -1,4 +1,4 @@
-"""Imports that survive a closed tab, a crash and a restart.
+"""Background imports, which survive a closed tab, a crash and a restart.
 
-Jobs and their items are stored in the database; one worker processes them, jobs in turn, and records the progress.
+Jobs and their items are stored in the database; a worker processes the jobs in turn and records the progress.
 """

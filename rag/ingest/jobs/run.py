@@ -13,18 +13,18 @@ from rag.store.sql.job_table import ItemTable, Job, JobItem
 from rag.web.url_key import split_url
 
 SILENT_AFTER = 6
-"""Consecutive time-outs of a host after which its other pages are given up."""
+"""Consecutive time-outs of a host after which the rest of its pages fail."""
 OFFLINE_AFTER = 20
-"""Consecutive time-outs across all hosts of a job after which it pauses, as the network must be down."""
+"""Consecutive time-outs across all hosts of a job after which it pauses, as the network is probably down."""
 DISCOVERY = -1
-"""The position of the search for a job's addresses, which is no item."""
+"""The pseudo-position of discovery, the search for a job's pages, which is not an item."""
 _WINDOW = 256
 WINDOW = 60.0
 _MIN_ITEMS = 3
 
 
 class Run:
-    """A running job. Positions in `active` are begun or wait for another try; they are not begun again.
+    """A running job. Positions in `active` are in progress or wait for a retry.
 
     `token` is that of the lease on the job. `turn` grows with each item that is begun.
     """
@@ -47,7 +47,7 @@ class Run:
         self._tries: Counter[int] = Counter()
 
     def claim_discovery(self, now: float) -> bool:
-        """Return whether to search for the job's addresses now; if so, the search becomes active."""
+        """Return whether to start discovery now; if so, it becomes active."""
         if self._discover_at is None or self._discover_at > now:
             return False
         self._discover_at = None
@@ -55,16 +55,16 @@ class Run:
         return True
 
     def is_idle(self) -> bool:
-        """True if nothing of the job is in progress or waiting."""
+        """Return whether nothing of the job is in progress or waiting."""
         return not self.active and not self._window and self._discover_at is None
 
     def reopen_discovery(self, job: Job | None) -> None:
-        """Schedule the search for addresses if it was requested after the job seemed finished."""
+        """Schedule discovery if it was requested after the job seemed finished."""
         if job is not None and job.discovery == "waiting":
             self._discover_at = 0.0
 
     def next_item(self, now: float, has_room: Callable[[str], bool]) -> JobItem | None:
-        """Return the first item that may be begun: its time has come, and its host has room. It becomes active."""
+        """Return the first item that is due and whose host has capacity, and make it active; None if there is none."""
         if (item := self._next_retry(now, has_room)) is not None:
             return item
         if not self._window:
@@ -77,7 +77,7 @@ class Run:
         return None
 
     def postpone(self, position: int, when: float) -> None:
-        """Let an active item wait for another try at `when`."""
+        """Schedule a retry of an active item at `when`."""
         if position == DISCOVERY:
             self._discover_at = when
             return
@@ -91,14 +91,14 @@ class Run:
         return min((when for when in times if when > now), default=None)
 
     def count_failure(self, position: int) -> int:
-        """Count a failed try of the item; return how many there were."""
+        """Count a failed attempt at the item; return the number of failures."""
         self._tries[position] += 1
         return self._tries[position]
 
     def note(self, host: str, position: int, *, timed_out: bool) -> None:
         """Record whether a request to `host` timed out.
 
-        A time-out of a second try, or of a host known to be silent, says nothing new about the network.
+        Time-outs of retries and of silent hosts are ignored, as they say nothing new about the network.
         """
         if timed_out and (self._tries[position] or self.is_silent(host)):
             return
@@ -109,23 +109,23 @@ class Run:
         return self._host_timeouts[host] >= SILENT_AFTER
 
     def is_offline(self) -> bool:
-        """True if no host answers; resets the count."""
+        """Return whether no host answers; if so, reset the count."""
         is_offline = self._job_timeouts >= OFFLINE_AFTER
         self._job_timeouts = 0 if is_offline else self._job_timeouts
         return is_offline
 
     def clear_window(self) -> None:
-        """Discard the items looked up, as some of them have a result by now."""
+        """Discard prefetched items, as some of them have a result by now."""
         self._window.clear()
 
     def release(self, position: int) -> None:
-        """Forget an item that has its result, or is to be begun from scratch."""
+        """Forget an item that has its result or will start from scratch."""
         self.active.discard(position)
         self._depths.pop(position, None)
         self._tries.pop(position, None)
 
     def forget(self) -> None:
-        """Discard everything looked up; items that wait for another try will be looked up again."""
+        """Discard prefetched items and scheduled retries; the database still has them."""
         self._window.clear()
         if self._discover_at is not None:
             self.active.discard(DISCOVERY)
@@ -146,7 +146,7 @@ class Run:
         return self._activate(item)
 
     def _has_turn(self, item: JobItem) -> bool:
-        """True unless a page less deep in the site is being read, which may lead to this one by a shorter path."""
+        """Return whether no shallower page is being read, which might lead to this one by a shorter path."""
         return item.depth <= min(self._depths.values(), default=item.depth)
 
     def _activate(self, item: JobItem) -> JobItem:
@@ -160,7 +160,7 @@ class Run:
 
 
 def host_of(item: JobItem) -> str:
-    """Return the host that the item's page comes from, "" if it comes from none."""
+    """Return the host that the item's page is fetched from; "" if it is not fetched."""
     if item.kind not in ("", "web"):
         return ""
     parts = split_url(item.url)
@@ -168,7 +168,7 @@ def host_of(item: JobItem) -> str:
 
 
 class Pace:
-    """The items that jobs finished in the last WINDOW seconds. Safe to share between threads."""
+    """The speed of jobs, by the items finished in the last WINDOW seconds. Safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -177,7 +177,7 @@ class Pace:
         self._ends: dict[str, deque[float]] = {}
 
     def begin(self, job_id: str) -> None:
-        """Record that work on the job begins, for the first time or again."""
+        """Record that work on the job begins or resumes."""
         with self._lock:
             self._began[job_id] = self._clock()
             self._ends[job_id] = deque()

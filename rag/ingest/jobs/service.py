@@ -1,4 +1,4 @@
-"""The interface of imports to the rest of the program."""
+"""The public interface of background imports."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _ALWAYS: frozenset[Decision] = frozenset(["retry", "skip"])
 
 
 class Jobs:
-    """Imports in the background. Jobs are stored, so they resume after a restart.
+    """The service for background imports. Jobs are stored, so they resume after a restart.
 
-    This covers everybody's jobs; `of` limits it to one person's. Safe to share between threads. Methods raise
-    StoreError, "job_unknown" for a job that does not exist or is somebody else's.
+    It covers all users' jobs; `of` limits it to one user's. Safe to share between threads. Methods raise StoreError,
+    "job_unknown" for a job that does not exist or belongs to another user.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Jobs:
     ) -> None:
         """`open_ingestor` returns the ingestor of a library by name; it may take long and raise RagError.
 
-        `open_sites` returns the site walker; without it such jobs fail. `bounds` apply to JSONL files. An `owner`
+        `open_sites` returns the site walker; without it, site jobs fail. `bounds` apply to JSONL files. An `owner`
         with `per_person` unfinished jobs gets StoreError("too_many_jobs") for another one.
         """
         self._owner: str | None = None
@@ -62,7 +62,7 @@ class Jobs:
         self._worker = Worker(database, StepsFactory(database, open_ingestor, open_sites, bounds), self._pace, limits)
 
     def of(self, owner: str | None) -> Jobs:
-        """Return the service for one person, who sees their own jobs and those without an owner."""
+        """Return the service for one user, who sees their own jobs and those without an owner."""
         service = copy(self)
         service._owner = owner
         return service
@@ -93,8 +93,7 @@ class Jobs:
     ) -> str:
         """Queue a job for `sources`; return its id. `chunker` and the `chunk_size` option default to the ingestor's.
 
-        Of sources with the same address the first is imported. Pages that the library has are fetched again only with
-        `force`.
+        Of sources with the same URL, only the first is imported. Stored pages are refetched only with `force`.
         """
         name = title or (sources[0].name if sources else "")
         settings = {"force": force, **({"chunker": chunker} if chunker else {}), **options}
@@ -103,7 +102,7 @@ class Jobs:
     def submit_files(
         self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
     ) -> str:
-        """Queue a job for the contents of files (name, content); return its id at once: the worker opens them."""
+        """Queue a job for files (name, content), which the worker opens later; return its id."""
         settings = {"force": False, **({"chunker": chunker} if chunker else {}), **options}
         name = files[0][0] if files else ""
         return self._create(library, owner, [], title=name, options=settings, files=files)
@@ -123,7 +122,7 @@ class Jobs:
     ) -> str:
         """Queue a job for the pages of a site, from its sitemap or by following links, or for those of a feed.
 
-        `prefix` is the path that all of them begin with; without it a crawl stays in the folder of `start`.
+        `prefix` is the path that all pages of a site must start with, by default the folder of `start`.
         """
         plan = SitePlan(start, kind, prefix, max_depth, max_pages)
         options = {"plan": asdict(plan), "force": force, **({"chunker": chunker} if chunker else {})}
@@ -158,7 +157,7 @@ class Jobs:
                 self.pause(job.id)
 
     def resume(self, job_id: str | None = None) -> None:
-        """Resume a paused job; without `job_id`, resume what an earlier process left (`start`)."""
+        """Resume a paused job; without `job_id`, resume the jobs that an earlier process left (`start`)."""
         if job_id is None:
             self.start()
             return
@@ -167,7 +166,7 @@ class Jobs:
             self._worker.wake()
 
     def cancel(self, job_id: str) -> None:
-        """Stop after the current page; stored pages stay, the rest is skipped."""
+        """Cancel a job after the current page; stored pages stay, the others are skipped."""
         self._find_job(job_id)
         with self._worker.between_pages(job_id) as in_hand, self._database.transaction():
             self._items.append(job_id, map(_make_cancelled_file, self._database.files.names(job_id)))
@@ -188,11 +187,11 @@ class Jobs:
         return job_id
 
     def count_unread_files(self, library: str) -> int:
-        """Return the number of uploaded files that had no result and that this version would read differently."""
+        """Count the uploaded files that failed or await a decision, and were last read by an older READING_VERSION."""
         return self._items.count_stored_files(library, self._owner, READING_VERSION)
 
     def reread_files(self, library: str) -> list[str]:
-        """Read these files again; return the ids of their jobs."""
+        """Queue these files again; return the ids of their jobs."""
         with self._database.transaction():
             job_ids = self._items.requeue_files(library, self._owner, READING_VERSION)
             for job_id in job_ids:
@@ -200,7 +199,7 @@ class Jobs:
         return job_ids
 
     def decide(self, job_id: str, position: int, decision: Decision) -> None:
-        """Apply a person's decision about a page that needs review, is a duplicate or failed.
+        """Apply a user's decision about a page that needs review, is a duplicate or failed.
 
         Raises StoreError: "item_unknown", or "decision_unfit" for a choice that its result does not offer.
         """
@@ -287,14 +286,14 @@ class Jobs:
 
 
 def _make_cancelled_file(name: str) -> NewItem:
-    """Return the item of a file that was not opened, or not read to its end."""
+    """Return a cancelled item for a file that was not unpacked, or not completely."""
     row = result(Source(name, "", "file"), "", "skipped", Notice("cancelled"))
     return NewItem(row.source, result=row)
 
 
 @dataclass(frozen=True, slots=True)
 class JobView(Job):
-    """A job with its speed: `rate` in pages a minute, `seconds_left`, each None while unknown.
+    """A job with its speed: `rate` in pages per minute and `seconds_left`, each None while unknown.
 
     `current` are the items in progress.
     """
@@ -314,7 +313,7 @@ _POLL_SECONDS = 1.0
 
 
 class ExternalJobs:
-    """Bulk jobs: an unfinished one resumes when it is begun again with the same inputs."""
+    """Bulk jobs, run outside the worker. Beginning one with the inputs of an unfinished one resumes that."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -326,12 +325,12 @@ class ExternalJobs:
             if job.options.get("inputs") == [*inputs]:
                 jobs.set_state(job.id, "running", of=["paused"])
                 return job.id
-        items = find()  # takes long to read files, so before the transaction
+        items = find()  # may read large files, so not inside the transaction
         return jobs.create(library, "", items, bulk=True, title=inputs[0], options={"inputs": [*inputs]})
 
     @contextmanager
     def lease(self, job_id: str) -> Iterator[Lease]:
-        """Reserve a job for this process. Raises StoreError("bulk_busy") if another one works on it."""
+        """Lease a job to this process. Raises StoreError("bulk_busy") if another one works on it."""
         process, ended = Process(), threading.Event()
         jobs = self._database.jobs
         token = jobs.lease(process.name, lambda name: process.may_be_alive(name, time.time()), job_id).get(job_id)
@@ -341,7 +340,7 @@ class ExternalJobs:
 
         def renew() -> None:
             while not ended.wait(RENEW_SECONDS):
-                with suppress(StoreError):  # a failure is retried before the lease ends
+                with suppress(StoreError):  # retried before the lease expires
                     lease.renew()
 
         thread = threading.Thread(target=renew, name="lease", daemon=True)
@@ -356,7 +355,7 @@ class ExternalJobs:
 
 @dataclass(frozen=True)
 class Lease:
-    """Operations on a job for the process that has it."""
+    """Operations on a job for the process that holds its lease."""
 
     _database: Database
     job_id: str
@@ -386,7 +385,7 @@ class Lease:
                 database.items.append(self.job_id, [NewItem(page.source, page.url, result=page) for page in pages])
 
     def can_continue(self) -> bool:
-        """Return whether to continue, after waiting while the job is paused; end a cancelled one."""
+        """Wait while the job is paused; return whether to continue. Skips the rest of a cancelled job."""
         while (state := self._database.jobs.state(self.job_id)) == "paused":
             time.sleep(_POLL_SECONDS)
         if state == "cancelled":

@@ -1,6 +1,6 @@
-"""The steps of one job for each of its items: read it, then store it.
+"""The steps of a job for each of its items: read it, then store it.
 
-The files that came with the job become its items first, a few at a time.
+Files of the job are first unpacked into items, in batches.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Steps:
         walk: Walk | None = None,
         files: Unpacking | None = None,
     ) -> None:
-        """`walk` covers the job's site, if it has one; `files` are those that came with it."""
+        """`walk` covers the site of a site job; `files` unpacks the files of the job."""
         self.job = job
         self._ingestor = ingestor
         self._items = items
@@ -59,7 +59,7 @@ class Steps:
         self._unheard: list[tuple[JobItem, Read]] = []
 
     def find(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Add the job's first pages to it; return their number. A second call does no harm."""
+        """Add the job's first pages to it; return their number. Safe to repeat."""
         if self._files is not None:
             return self._files.run(stopped)
         if self._walk is None:
@@ -70,9 +70,9 @@ class Steps:
         return len(pages)
 
     def read(self, item: JobItem) -> Read | IngestResult:
-        """Return the page of an item, ready to be stored, or its result if nothing need be read.
+        """Read an item's page and prepare it for storing; return a result instead if there is nothing to store.
 
-        In a crawl, the pages that it links to are added to the job.
+        In a crawl, add the pages that it links to.
         """
         source = self._source(item)
         key = self._ingestor.key(source)
@@ -91,13 +91,13 @@ class Steps:
         if self._leads_away(item, read):
             return review_result(read, Notice("leads_away", {"target": printable(read.final_url)}))
         if self._walk is not None and read.links:
-            # Before the page is stored: after that, a restart has no reason to read it again.
+            # Before the page is stored, as a restart does not read stored pages again.
             further = self._walk.expand(item.url, item.depth, read.links)
             self._items.append(self.job.id, (_make_item(page, item.position) for page in further))
         return self._ingestor.prepare(read, report, decision=item.decision)
 
     def settle_all(self, reads: Sequence[tuple[JobItem, Read, float]]) -> list[IngestResult | RagError]:
-        """Store pages read for items since a moment of time.monotonic(); return rows, or errors in their place."""
+        """Store pages, each with its item and the time.monotonic() when reading began; return rows or errors."""
         online = self._online
         outcomes = self._ingestor.settle_all([self._make_settling(item, read, online) for item, read, _ in reads])
         rows: list[IngestResult | RagError] = []
@@ -112,7 +112,7 @@ class Steps:
         return rows
 
     def _recall(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
-        """Return the outcome, or that of an earlier attempt whose process lost the job before recording it."""
+        """Return the outcome, or that of an earlier attempt which stored the page but did not record it."""
         if outcome.status != "unchanged" or item.attempts < 2:
             return outcome
         known = self._ingestor.resolve(outcome.url_hash)
@@ -122,7 +122,7 @@ class Steps:
         return Settling(read, partial(self._items.move, self.job.id, item.position), item.decision, online)
 
     def _settle_unheard(self) -> None:
-        """Settle pages that did not answer again, now that something did: this counts against them after all."""
+        """Settle unanswered pages again now that something else answered, so that they count as failures."""
         while self._unheard:
             item, read = self._unheard.pop()
             try:
@@ -157,14 +157,14 @@ class Steps:
         return existing_result(source, self._ingestor.key(source), known)
 
     def _is_conditional(self, item: JobItem, source: Source) -> bool:
-        """True if the item's page, when stored, is requested only if it has changed.
+        """Return whether to request the item's stored page only if it has changed.
 
-        A page that a person explicitly refetches is always fetched, as it may have to be split differently.
+        A page that a user explicitly refetches is always fetched, as it may have to be split differently.
         """
         return self.job.kind != "pages" and source.kind == "web" and not item.decision
 
     def _leads_away(self, item: JobItem, read: Read) -> bool:
-        """True if redirects ended outside the site, or the part of it, that the person chose."""
+        """Return whether redirects ended outside the part of the site that the user chose."""
         if self._walk is None or read.known or item.decision or not read.final_url:
             return False
         return not self._walk.contains(read.final_url, item.depth)
@@ -183,7 +183,7 @@ class Steps:
 
 
 class StepsFactory:
-    """Makes the steps of a job. `open_ingestor`, `open_sites` and `bounds` are as in `Jobs`."""
+    """A factory of steps. `open_ingestor`, `open_sites` and `bounds` are as in `Jobs`."""
 
     def __init__(
         self, database: Database, open_ingestor: OpenIngestor, open_sites: OpenSites | None, bounds: RecordBounds
@@ -214,7 +214,7 @@ def _make_item(page: FoundPage, parent: int | None = None) -> NewItem:
 
 
 def make_cancellation(item: JobItem) -> IngestResult:
-    """Return the result of an item whose job a person cancelled."""
+    """Return the result of an item whose job was cancelled."""
     return result(_make_source(item), item.url_hash, "skipped", Notice("cancelled"))
 
 
@@ -224,7 +224,7 @@ def make_failure(item: JobItem, notice: Notice) -> IngestResult:
 
 
 def make_skip(item: JobItem) -> IngestResult:
-    """Return the result of an item that a person does not want."""
+    """Return the result of an item that the user skipped."""
     return result(_make_source(item), item.url_hash, "skipped", Notice("left_alone"))
 
 
@@ -233,7 +233,7 @@ def _make_source(item: JobItem) -> Source:
 
 
 def _find_earlier_result(item: JobItem, source: Source, known: Page) -> IngestResult | None:
-    """Return the result of an earlier process that was killed or lost its lease; None if it had not stored the item."""
+    """Return the result that an earlier, interrupted process did not record; None if it had not stored the item."""
     if known.updated_at < item.started_at or known.url_hash != (item.url_hash or known.url_hash):
         return None
     is_new = known.added_at >= item.started_at
@@ -242,7 +242,7 @@ def _find_earlier_result(item: JobItem, source: Source, known: Page) -> IngestRe
 
 
 class Unpacking:
-    """Adds items for a job's files. `run` may be interrupted and called again: existing items show how far it got."""
+    """An unpacker of a job's files into items. `run` resumes after an interruption, by the number of existing items."""
 
     def __init__(self, job_id: str, database: Database, bounds: RecordBounds) -> None:
         self._job_id = job_id
@@ -267,7 +267,7 @@ class Unpacking:
 
 
 def new_items(sources: Iterable[Source]) -> Iterator[NewItem]:
-    """Yield an item for each source; one that repeats the address of another has its result at once."""
+    """Yield an item for each source; one that repeats an earlier URL already has its result."""
     first: dict[str, str] = {}
     for source in unique_sources(sources):
         key = _key(source)
@@ -281,7 +281,7 @@ def new_items(sources: Iterable[Source]) -> Iterator[NewItem]:
 
 
 def _key(source: Source) -> str:
-    """Return the source's url_hash; "" if it has none, which is reported when its turn comes."""
+    """Return the source's url_hash; "" if it has none, which is reported when the item is read."""
     if source.broken is not None or not split_url(source.url).scheme:
         return ""
     try:
@@ -291,7 +291,7 @@ def _key(source: Source) -> str:
 
 
 def pack(source: Source) -> dict[str, Any]:
-    """Return everything of a source that JSON can carry; its `data` is stored separately."""
+    """Return a source as JSON values, without its `data`, which is stored separately."""
     payload = {field.name: getattr(source, field.name) for field in fields(source) if field.name not in _SEPARATE}
     payload["record"] = dict(source.record)
     payload["reading"] = READING_VERSION
@@ -303,7 +303,7 @@ def pack(source: Source) -> dict[str, Any]:
 def unpack(payload: Mapping[str, Any], data: bytes | None) -> Source:
     values = {name: value for name, value in payload.items() if name != "reading"}
     broken, inline = values.pop("broken", None), values.pop("data", None)
-    if inline is not None:  # as in files of the first version
+    if inline is not None:  # as stored by the first version
         data = base64.b64decode(inline)
     error = IngestError(broken["code"], **broken["params"]) if broken else None
     return Source(**values, data=data, broken=error)

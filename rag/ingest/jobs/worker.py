@@ -1,6 +1,6 @@
-"""The thread that works on jobs: it has pages read and prepared ahead, and stores them one after another.
+"""The worker thread of jobs: other threads read and prepare pages ahead, and it stores them in turn.
 
-Of several processes with one database, only one works on each job, by a lease that a second thread renews.
+If several processes share a database, only the one with a job's lease works on it; a second thread renews leases.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RENEW_SECONDS = 5.0
 
 
 class Worker:
-    """Works on every running job that no other process has, in turns of one page; the database is its only list.
+    """A worker for all running jobs without another process's lease, in turns of one page. Its queue is the database.
 
     Owners take turns, however many jobs each of them has.
     """
@@ -51,7 +51,7 @@ class Worker:
         self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size_of)
         self._process = Process()
         self._runs: dict[str, Run] = {}
-        self._turns: dict[str, int] = {}  # of each person
+        self._turns: dict[str, int] = {}  # by owner
         self._in_hand: tuple[str, set[int]] = "", set()
         self._turn = threading.Lock()
         self._starting = threading.Lock()
@@ -60,7 +60,7 @@ class Worker:
         self._renewing = threading.Thread(target=self._renew, name="leases", daemon=True)
 
     def start(self) -> None:
-        """Check every few seconds for jobs that another process left."""
+        """Start to check every few seconds for jobs that another process left."""
         with self._starting:
             if self._renewing.ident is None and not self._closed.is_set():
                 self._renewing.start()
@@ -74,7 +74,7 @@ class Worker:
         self._ahead.wake()
 
     def close(self) -> None:
-        """Stop after the current page, and leave the jobs to others."""
+        """Stop after the current page, and release the jobs."""
         self._closed.set()
         self._ahead.close()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
@@ -86,7 +86,7 @@ class Worker:
 
     @contextmanager
     def between_pages(self, job_id: str) -> Iterator[set[int]]:
-        """Hold off the next pages; yield the positions of the job's current pages, in another process those begun."""
+        """Block further storing; yield the positions of the job's pages being stored, or in progress elsewhere."""
         with self._turn:
             in_hand, positions = self._in_hand
             if job_id not in self._runs:
@@ -95,7 +95,7 @@ class Worker:
                 yield positions if in_hand == job_id else set()
 
     def end_cancelled(self) -> None:
-        """Give items that were in progress when their job was cancelled a result, once nobody works on it."""
+        """Record a result for items that were in progress when their job was cancelled, once no worker has it."""
         for job_id in self._jobs.cut_off():
             self._items.skip_open(job_id, make_cancellation)
 
@@ -105,7 +105,7 @@ class Worker:
                 make_patient(self._step, self._closed.is_set)()
             except LibraryMovedError:
                 self._start_over()
-            except Exception:  # the thread's edge: database failures end up here, and may pass
+            except Exception:  # the thread's outermost handler: database failures end up here, and may pass
                 if not self._closed.is_set():
                     log.exception("The imports could not go on; another try follows")
                     self._closed.wait(_FAULT_SECONDS)
@@ -117,7 +117,7 @@ class Worker:
                 self._jobs.renew(self._process.name)
                 self.end_cancelled()
                 if self._jobs.has_running():
-                    self.wake()  # for a job that was left, or whose state another process changed
+                    self.wake()  # for a job that another process left or changed
             except StoreError as error:
                 log.info("leases: %s", error)
 
@@ -128,7 +128,7 @@ class Worker:
         for job_id, token in self._lease().items():
             if job_id not in self._runs:
                 self._open(job_id, token)
-        running = self._lease()  # opening one may have taken long
+        running = self._lease()  # opening a job may have taken long
         for job_id, run in [*self._runs.items()]:
             self._retire(job_id, running.get(job_id) == run.token)
         now = time.monotonic()
@@ -141,7 +141,7 @@ class Worker:
             for job_id, results in by_job.items():
                 self._finish(job_id, results)
 
-    # Jobs begin and end
+    # Beginning and end of jobs
 
     def _open(self, job_id: str, token: int) -> None:
         job = self._jobs.job(job_id)
@@ -151,7 +151,7 @@ class Worker:
         try:
             steps = self._open_steps(job)
         except StoreAwayError:
-            return  # the program is ending; otherwise the next step opens it
+            return  # shutting down; otherwise the next step tries again
         except RagError as error:
             self._fail(job_id, token, error.notice)
         except Exception:  # an internal error ends this job, not the others
@@ -172,7 +172,7 @@ class Worker:
                 self._jobs.set_discovery(job_id, "failed", notice)
 
     def _retire(self, job_id: str, is_running: bool) -> None:
-        """Drop a job that is done, paused, cancelled, deleted or another's, once nothing of it is in progress."""
+        """Drop a job that is done, paused, cancelled, deleted or leased elsewhere, once none of it is in progress."""
         run = self._runs[job_id]
         if is_running:
             if not run.is_idle():
@@ -198,7 +198,7 @@ class Worker:
     # Reading
 
     def _begin(self, running: Mapping[str, int], now: float) -> None:
-        """Begin to read, one page of each person's jobs in turn, while there is room."""
+        """Begin to read pages, one from each owner's jobs in turn, up to the limits."""
         while self._ahead.has_room():
             runs = sorted(self._runs.values(), key=lambda run: (self._turns.get(run.owner, 0), run.turn))
             for run in runs:
@@ -222,9 +222,9 @@ class Worker:
         return True
 
     def _seconds_to_retry(self, now: float) -> float | None:
-        """Return the seconds until the next retry; None if nothing waits for a time.
+        """Return the seconds until the next retry; None if none is scheduled.
 
-        Items that could have begun by `now` and did not are waiting for room, not for a time.
+        Items that were due by `now` but did not begin are waiting for capacity, not for a time.
         """
         times = [when for run in self._runs.values() if (when := run.next_time(now)) is not None]
         return max(0.0, min(times) - time.monotonic()) if times else None
@@ -232,7 +232,7 @@ class Worker:
     # Storing
 
     def _finish(self, job_id: str, results: Sequence[ReadResult[Outcome]]) -> None:
-        """Store what was read for some items of one job."""
+        """Store the results of reading some items of one job."""
         run = self._runs.get(job_id)
         if run is None:
             return
@@ -321,9 +321,9 @@ class Worker:
         return run.steps.fail(item, error, began)
 
     def _postpone(self, run: Run, position: int, error: RagError, host: str = "") -> bool:
-        """Postpone an item whose failure may pass; return False if that was done often enough."""
+        """Postpone an item after a temporary failure; return False if it should not be retried."""
         if self._closed.is_set():
-            return True  # it was interrupted by the end of the program, and waits for the next start
+            return True  # interrupted by shutdown; the item waits for the next start
         if error.code == "timeout" and run.is_silent(host):
             return False
         delay = delay_before(error, run.count_failure(position))
@@ -335,7 +335,7 @@ class Worker:
         return True
 
     def _note_silence(self, run: Run, host: str, result: ReadResult[Outcome]) -> None:
-        """Record time-outs, and give up a host whose pages all time out: it would hold up the job for hours."""
+        """Record time-outs, and give up on a host with too many in a row: it would delay the job for hours."""
         if not host or isinstance(result.value, IngestResult):
             return
         error = result.error or (result.value.error if isinstance(result.value, Read) else None)
@@ -351,7 +351,7 @@ class Worker:
             self._pause(run, Notice("timeouts_stopped_job", {"count": OFFLINE_AFTER}))
 
     def _note_store_fault(self, run: Run, error: StoreError) -> None:
-        """Count database errors, and pause the job before one that is down or full fails all its pages."""
+        """Count database errors, and pause the job before a database that is down or full fails all its pages."""
         run.store_faults += 1
         if run.store_faults >= _STORE_FAULTS:
             self._pause(run, Notice("store_stopped_job", because(error.code, **error.notice.params)))
@@ -382,7 +382,7 @@ class Worker:
 
 
 def _size_of(outcome: Outcome) -> int:
-    """Return the approximate number of bytes of something that was read."""
+    """Return the approximate size of an outcome in bytes."""
     if not isinstance(outcome, Read):
         return 0
     return 4 * len(outcome.page.text) + (outcome.prepared.size if outcome.prepared else 0)
