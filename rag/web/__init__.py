@@ -1,4 +1,4 @@
-"""Network access: parsing, checking, comparing and fetching addresses, within robots.txt.
+"""Network access: parsing, checking, comparing and fetching URLs, within robots.txt; and web search.
 
-`fetch.Fetcher` is the only way out. All input is untrusted: names, DNS answers, headers, bodies.
+Only `fetch.Fetcher` fetches pages. All input is untrusted: names, DNS answers, headers, bodies.
 """

@@ -1,10 +1,10 @@
-"""Rate limits per host, and connections that are reused for the next page of the same host.
+"""Rate limits per host, and reuse of connections to the same host.
 
-Few requests to a host are open at a time, some time passes between them, and each waits its turn; those for redirects
-and robots.txt too, so that two imports of one site share its limits.
+Few requests to a host are open at a time, with a delay between them, in order of arrival. This includes redirects and
+robots.txt, so two imports of one site share its limits.
 
-A TLS handshake costs two round trips. Reusing a connection is as safe as opening one: it was opened to a checked
-address for exactly this scheme, host and port, serves one fetch at a time, and is closed before its name is likely to
+A TLS handshake costs two round trips. Reusing a connection is as safe as opening one: it was opened to a checked IP
+address for exactly this scheme, host and port, serves one fetch at a time, and is closed before the host is likely to
 have moved to another server.
 """
 
@@ -29,12 +29,12 @@ LIMIT = 2
 DELAY = 0.1
 MAX_DELAY = 30.0
 MAX_PAUSE = 10.0
-_CHECK_SECONDS = 0.25  # seconds between a waiting request's checks for cancellation
+_CHECK_SECONDS = 0.25  # interval at which a waiting request checks for cancellation
 _MAX_HOSTS = 500
 
 
 class HostGates:
-    """Limits open requests to a host to `limit`, and spaces their starts by at least `delay` seconds.
+    """Rate limits per host: up to `limit` open requests, which start at least `delay` seconds apart.
 
     A host is a name and a port. Requests to one host start in order of arrival.
     """
@@ -52,9 +52,9 @@ class HostGates:
     def enter(
         self, host: Host, url: str, stopped: Callable[[], bool] = lambda: False, *, redirected: bool = False
     ) -> Iterator[float]:
-        """Wait for a place at `host`, occupy it during the block, and yield the seconds waited.
+        """Acquire a slot at `host` for the block; yield the seconds waited.
 
-        `redirected` needs a place but no delay: the server itself caused this request. Raises FetchError("cancelled")
+        `redirected` requests need a slot but no delay, as the server itself caused them. Raises FetchError("cancelled")
         if `stopped` returns True or the gates close first.
         """
         start = time.monotonic()
@@ -70,17 +70,17 @@ class HostGates:
                 gate.users -= 1
 
     def slow_down(self, host: Host, delay: float) -> None:
-        """Keep at least `delay` seconds between requests to `host`, at most MAX_DELAY."""
+        """Raise the delay between requests to `host` to `delay` seconds, up to MAX_DELAY."""
         with self._use_gate(host) as gate:
             gate.delay = max(gate.delay, min(delay, MAX_DELAY))
 
     def delay_of(self, host: Host) -> float:
-        """Return the seconds between two requests to `host`."""
+        """Return the delay between requests to `host` in seconds."""
         with self._use_gate(host) as gate:
             return gate.delay
 
     def pause(self, host: Host, seconds: float) -> None:
-        """Start no request to `host` for `seconds`, at most MAX_PAUSE, because it reported overload."""
+        """Start no request to `host` for `seconds`, up to MAX_PAUSE, after it reported overload."""
         with self._use_gate(host) as gate:
             gate.delay_start(min(seconds, MAX_PAUSE))
 
@@ -102,7 +102,7 @@ class HostGates:
                 gate.users -= 1
 
     def _gate(self, host: Host) -> _Gate:
-        """Return the gate of `host`, counted as in use, so that it is not dropped meanwhile."""
+        """Return the gate of `host`, marked as in use so that it is not evicted meanwhile."""
         with self._lock:
             if host not in self._gates and len(self._gates) >= _MAX_HOSTS:
                 self._gates = {
@@ -154,7 +154,7 @@ class _Gate:
             return bool(self._queue) or self._open >= self._limit or self._next_start > time.monotonic()
 
     def has_state(self, delay: float) -> bool:
-        """Return whether the gate has more state than a new one with this `delay`."""
+        """Return whether the gate differs from a new one with this `delay`."""
         return self.delay > delay or self.is_busy()
 
     def wake(self) -> None:
@@ -162,7 +162,7 @@ class _Gate:
             self._changed.notify_all()
 
     def _wait_seconds(self, ticket: object, without_delay: bool) -> float:
-        """Return the seconds until `ticket` may start, as far as known: infinite while others are first."""
+        """Return the seconds until `ticket` may start; infinite while it waits for other requests."""
         if self._queue[0] is not ticket or self._open >= self._limit:
             return float("inf")
         return 0.0 if without_delay else self._next_start - time.monotonic()
@@ -179,7 +179,7 @@ OpenBackend = Callable[[CheckedUrl, Budget], GuardedBackend]
 
 
 class Connections:
-    """The idle connections of a fetcher; safe to share between threads."""
+    """A pool of a fetcher's idle connections; safe to share between threads."""
 
     def __init__(self, open_backend: OpenBackend, tls: Callable[[], ssl.SSLContext]) -> None:
         self._open_backend = open_backend
@@ -191,7 +191,7 @@ class Connections:
     def get(self, url: CheckedUrl, headers: list[tuple[bytes, bytes]], budget: Budget) -> Iterator[httpcore.Response]:
         """Yield the response to a GET of `url`, its body unread; raise errors of httpcore and `check_addresses`.
 
-        An idle connection that its server has closed meanwhile is replaced by a new one.
+        An idle connection that the server has closed is replaced by a new one.
         """
         entry, response = self._send(url, _request(url, headers), budget)
         try:
@@ -284,7 +284,7 @@ def _origin(url: CheckedUrl) -> Origin:
 
 
 def _finish(response: httpcore.Response, budget: Budget) -> None:
-    """Read a short unread rest of a response, so that its connection can be reused."""
+    """Drain a response with a short body, so that its connection can be reused."""
     if not _is_small(response):
         return
     try:

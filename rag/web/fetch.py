@@ -1,9 +1,9 @@
-"""Fetching: the only module that sends requests to addresses that people enter.
+"""Fetching: the only module that sends requests to URLs that users enter.
 
-URL → `check_url` → a turn at the host → one look-up and a checked connection → redirects, each through the same steps →
-raw bytes, decoded within limits. A page that refreshes to another address within seconds counts as a redirect. This
-uses httpcore instead of httpx's client, which would add redirects, proxies from the environment and unlimited
-decompression, all of which would have to be disabled.
+URL → `check_url` → a turn at the host → one lookup and a checked connection → redirects, each through the same steps →
+raw bytes, decoded within limits. A page that refreshes to another URL within seconds counts as a redirect. This uses
+httpcore because httpx's client adds redirects, proxies from the environment and unlimited decompression, all of which
+would have to be disabled.
 """
 
 from __future__ import annotations
@@ -56,13 +56,12 @@ _HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """The response of an address: decoded `body` bytes of one document type.
+    """The response for a URL: decoded `body` bytes of one document type.
 
-    `final_url` is the last address after redirects, `redirects` all addresses after the first, in order; `moved_to` is
+    `final_url` is the last URL after redirects, `redirects` all URLs after the first, in order; `moved_to` is
     `final_url` if all redirects were permanent, else "". `charset` is the declared one, unverified; `seconds` is the
-    total time from the look-up on, without waiting for a turn. `etag` and `last_modified` are as received, for the next
-    fetch; empty after a refresh, where they would belong to the redirecting page. With status 304 the page is
-    unchanged, and `body` is empty.
+    total time without waiting for a turn. `etag` and `last_modified` are as received, for the next fetch; empty after a
+    refresh, since they would be sent to the redirecting page. With status 304 the page is unchanged, and `body` empty.
     """
 
     url: str
@@ -79,10 +78,10 @@ class FetchResult:
 
 
 class Fetcher:
-    """Fetches documents; one object serves many threads and reuses connections between fetches.
+    """A client that fetches documents and reuses connections. Safe to share between threads.
 
-    `allow` has host and port pairs that are exempt from the rules on names, ports and addresses. `deadline` limits a
-    whole fetch in seconds: look-up, connection, headers, body and redirects, but not the wait for a turn at the host,
+    `allow` has host and port pairs that are exempt from the rules on names, ports and IP addresses. `deadline` limits a
+    whole fetch in seconds: lookup, connection, headers, body and redirects, but not the wait for a turn at the host,
     which `gates` grants.
     """
 
@@ -132,10 +131,10 @@ class Fetcher:
     ) -> FetchResult:
         """Fetch the page at an unchecked `url`. Raises FetchError with a reason code.
 
-        With `etag` or `last_modified` the page is only sent if changed since. `raw` accepts up to that many bytes of
-        any type: robots.txt and lists of pages are served as many types. `stopped` is called while waiting for a turn;
-        if it returns True, "cancelled" is raised. A busy server sets `retry_after` in the error's parameters, in
-        seconds.
+        With `etag` or `last_modified`, the page is only sent if it has changed. `raw` accepts up to that many bytes of
+        any type, as robots.txt, sitemaps and feeds are served as many types. `stopped` is called while waiting for a
+        turn; if it returns True, "cancelled" is raised. For a busy server, the error has the parameter `retry_after`,
+        in seconds.
         """
         start = time.monotonic()
         address = url.strip()
@@ -162,7 +161,7 @@ class Fetcher:
             return self._tls
 
 
-# Headers of responses, which are untrusted.
+# Response headers, which are untrusted.
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -172,7 +171,7 @@ _HTTP_DATE = lazy_regex(r"[A-Za-z0-9 ,:+-]{10,50}")
 
 
 def header(headers: Headers, name: bytes) -> bytes:
-    """Return the first value of a header; all of them, joined as HTTP does, for Content-Encoding."""
+    """Return the first value of a header; for Content-Encoding, all of them joined by commas."""
     values = [value.strip() for key, value in headers if key.lower() == name]
     if name == b"content-encoding":
         return b", ".join(values)
@@ -180,7 +179,7 @@ def header(headers: Headers, name: bytes) -> bytes:
 
 
 def _header_text(headers: Headers, name: bytes) -> str:
-    """Return the text of a header that may have any characters: UTF-8, else Latin-1."""
+    """Return a header decoded as UTF-8, else as Latin-1."""
     value = header(headers, name)
     try:
         return value.decode("utf-8")
@@ -199,13 +198,13 @@ def http_date(value: str) -> str:
 
 
 def conditions(etag: str, last_modified: str) -> list[tuple[bytes, bytes]]:
-    """Return the headers that request a page only if it no longer matches these validators."""
+    """Return the headers of a conditional request with these validators."""
     candidates = ((b"If-None-Match", entity_tag(etag)), (b"If-Modified-Since", http_date(last_modified)))
     return [(name, value.encode("ascii")) for name, value in candidates if value]
 
 
 def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
-    """Return the seconds after which the server wants to be asked again, at most a day; None if not given."""
+    """Return the delay that Retry-After asks for in seconds, up to a day; None if it is missing or invalid."""
     value = header(headers, b"retry-after").decode("latin-1")
     if re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
         return min(int(value), MAX_RETRY_AFTER)
@@ -213,7 +212,7 @@ def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
         date = parsedate_to_datetime(value)
         aware = date if date.tzinfo else date.replace(tzinfo=UTC)
         seconds = (aware - (now or datetime.now(UTC))).total_seconds()
-    except (ValueError, OverflowError):  # the latter for years of many digits
+    except (ValueError, OverflowError):  # OverflowError for years with many digits
         return None
     return max(0, min(round(seconds), MAX_RETRY_AFTER))
 
@@ -235,7 +234,7 @@ class _Cookies:
             self._jars[url.scheme, url.authority].extract_cookies(response, _cookie_request(url))
 
     def header(self, url: CheckedUrl) -> list[tuple[bytes, bytes]]:
-        """Return the Cookie header of a request for `url` in a list, which is empty if there are no cookies."""
+        """Return a list with the Cookie header of a request for `url`; empty if there are no cookies."""
         request = _cookie_request(url)
         self._jars[url.scheme, url.authority].add_cookie_header(request)
         value = request.get_header("Cookie")
@@ -247,7 +246,7 @@ def _cookie_request(url: CheckedUrl) -> Request:
 
 
 class _Hop(NamedTuple):
-    """One request of a fetch: its address and Cookie header."""
+    """One request of a fetch: its URL and Cookie header."""
 
     url: CheckedUrl
     cookies: list[tuple[bytes, bytes]]
@@ -264,7 +263,7 @@ class _Redirect(NamedTuple):
 
 @dataclass(slots=True)
 class _Run:
-    """The state of one fetch: its first address, request headers, budget, and redirects so far."""
+    """The state of one fetch: its first URL, request headers, budget, and redirects so far."""
 
     connections: Connections
     gates: HostGates
@@ -281,7 +280,7 @@ class _Run:
     waited: float = 0.0
 
     def follow(self, url: CheckedUrl) -> FetchResult:
-        """Request `url` and its redirects until there is a page."""
+        """Request `url` and follow its redirects to a page."""
         self.path.append(_Hop(url, []))
         page: FetchResult | None = None
         while True:
@@ -356,7 +355,7 @@ class _Run:
         return "" if is_same_page else target
 
     def _raise_status(self, response: httpcore.Response, url: CheckedUrl) -> NoReturn:
-        """Raise the error for an unsuccessful status; requests to a busy server pause for a while."""
+        """Raise FetchError for an unsuccessful status; pause requests to a busy server for as long as it asks."""
         pause = retry_after(response.headers) if response.status in _BUSY else None
         if pause is not None:
             self.gates.pause((url.host, url.port), pause)
@@ -394,7 +393,7 @@ class _Run:
 
     @contextmanager
     def _name_redirect(self, url: CheckedUrl) -> Iterator[None]:
-        """Make a refusal at connection time name the entered address, and its redirect."""
+        """Make an error about a blocked redirect target name the entered URL and that target."""
         try:
             yield
         except FetchError as error:
@@ -408,7 +407,7 @@ def _location(url: CheckedUrl) -> tuple[str, str, int, str]:
 
 
 def _redirect_refusal(entered: str, target: str, error: FetchError) -> FetchError:
-    """Return the error for a blocked redirect target, naming the entered address."""
+    """Return the error for a blocked redirect target, naming the entered URL."""
     reason = error.notice.params["reason"]
     return FetchError("blocked", url=printable(entered), **because("led_to", target=printable(target), reason=reason))
 
@@ -431,7 +430,7 @@ def _raise_too_large(url: str, limit: int) -> NoReturn:
 
 @contextmanager
 def _body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
-    """Turn errors in a body of at most `limit` bytes with this Content-Encoding into FetchError."""
+    """Turn errors in a body of up to `limit` bytes with this Content-Encoding into FetchError."""
     try:
         yield
     except (transport.TooLargeError, transport.WireLimitError):

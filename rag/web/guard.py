@@ -1,11 +1,11 @@
-"""The policy on addresses: which URLs may be fetched, and which DNS answers are trusted.
+"""Protection against server-side request forgery: which URLs may be fetched, and which DNS answers are accepted.
 
-Both checks are pure functions. `check_url` checks the text of a URL, `check_addresses` the addresses of its name;
-`rag.web.fetch` calls both for every request and redirect. An allow-list of exact host and port pairs lifts the label,
-suffix, port and address rules for these pairs; metadata services stay blocked.
+Both checks are pure functions: `check_url` checks the text of a URL, `check_addresses` the IP addresses of its host.
+`rag.web.fetch` calls both for every request and redirect. An allow-list exempts exact host and port pairs from the
+label, suffix, port and address rules; metadata services stay blocked.
 
-Tables list non-public IP addresses, as `ipaddress.is_global` is True for multicast, NAT64 and 6to4. They are IANA's
-special-purpose registries, plus public-looking addresses that clouds use internally.
+Non-public IP addresses are listed here, as `ipaddress.is_global` is True for multicast, NAT64 and 6to4. The tables have
+IANA's special-purpose registries, plus public-looking addresses that clouds use internally.
 """
 
 from __future__ import annotations
@@ -122,10 +122,10 @@ _INTERNAL_SUFFIXES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CheckedUrl:
-    """A URL that passed `check_url`, in the parts that are sent.
+    """A URL that passed `check_url`, in the parts of a request.
 
-    `host` is ASCII, without brackets; `target` is the path and query as browsers send them, dot segments resolved;
-    `allowed` says that the pair of host and port is on the allow-list.
+    `host` is ASCII, without brackets; `target` is the path and query as browsers send them, with dot segments resolved;
+    `allowed` means that host and port are on the allow-list.
     """
 
     raw: str
@@ -190,7 +190,7 @@ def is_literal(host: str) -> bool:
 
 
 def printable(url: str, limit: int = 200) -> str:
-    """Return a URL for a message: printable, and not longer than `limit` characters."""
+    """Return a URL for a message: printable, and truncated to `limit` characters."""
     text = "".join(c if c == " " or unicodedata.category(c) not in _UNSAFE_CATEGORIES else "\ufffd" for c in url)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -237,7 +237,7 @@ def _target(raw: str, host: str, port: int) -> str:
 
 
 def _normalise_host(host: str) -> str:
-    """Return the canonical form of a host that may be looked up, else ""."""
+    """Return the canonical form of a valid host, else ""."""
     if host.startswith("[") or host.count(":") > 1:
         return _normalise_ipv6(host.strip("[]"))
     try:

@@ -1,7 +1,7 @@
-"""Reading of a page's markup before a child process parses it: tags, its charset, and a redirect to another page.
+"""A prescan of a page's markup for tags, charset and refreshes, before a child process parses it.
 
-Tags and charsets are found as in the WHATWG's prescan (HTML, section 13.2.3.2), in time proportional to the length:
-comments and declarations are skipped, and scanning ends at a truncated tag.
+It follows the prescan of the HTML standard (section 13.2.3.2), in linear time: comments and declarations are skipped,
+and scanning ends at a truncated tag.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _ENDS = {name: lazy_regex(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE) 
 
 
 class Tag(NamedTuple):
-    """A tag, from `start` to before `end`.
+    """A tag at `markup[start:end]`.
 
     `name` is in lower case, with a leading slash for an end tag, and "!" for comments and declarations. `attributes`
-    have names in lower case, and unparsed values.
+    has names in lower case and raw values.
     """
 
     name: bytes
@@ -46,7 +46,7 @@ class Tag(NamedTuple):
 
 
 def tags(markup: bytes, *, opaque: bool = False) -> Iterator[Tag]:
-    """Yield the tags of `markup` in order; with `opaque`, none from inside the elements of OPAQUE."""
+    """Yield the tags of `markup` in order; with `opaque`, skip the content of OPAQUE elements."""
     position = 0
     while match := _TAG.search(markup, position):
         name, attributes = (match["name"] or b"!").lower(), dict[bytes, bytes]()
@@ -81,7 +81,7 @@ def _attributes(markup: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
 
 # Charsets
 
-# Python's codecs for names of the Encoding standard, if they differ or Python's own decode less.
+# Python's codecs for names in the Encoding standard, if they differ or Python's codec of that name decodes less.
 _PYTHON = {
     "windows-1252": "cp1252",
     "x-user-defined": "cp1252",
@@ -105,7 +105,7 @@ _MAX_ERROR_SHARE = 0.002
 def codec_of(label: str) -> str | None:
     """Return the Python codec for a charset's label as browsers interpret it; None if they reject it.
 
-    "utf-16" may have either byte order. Dangerous (utf-7) and undetectable (ISO-2022-KR) charsets are None.
+    "utf-16" stands for either byte order. Dangerous (UTF-7) and undetectable (ISO-2022-KR) charsets give None.
     """
     encoding = webencodings.lookup(label) if label.isascii() else None
     name: str = encoding.name if encoding else "replacement"
@@ -129,9 +129,9 @@ def detect_utf16(body: bytes, declared: str | None) -> str | None:
 
 
 def find_declaration(head: bytes) -> str | None:
-    """Return the label of the first usable declaration in a page that begins with `head`; None if there is none.
+    """Return the first usable charset label declared in `head`, the beginning of a page; None if there is none.
 
-    A byte order mark counts as one.
+    A UTF-8 byte order mark counts as a declaration.
     """
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8"
@@ -143,7 +143,7 @@ def find_declaration(head: bytes) -> str | None:
 
 
 def _meta_charset(attributes: dict[bytes, bytes]) -> str | None:
-    """Return the encoding of a meta element."""
+    """Return the charset label that a meta element declares; None if there is no usable one."""
     if b"charset" in attributes:
         return _check_label(attributes[b"charset"])
     match = _IN_CONTENT.search(attributes.get(b"content", b""))
@@ -153,13 +153,13 @@ def _meta_charset(attributes: dict[bytes, bytes]) -> str | None:
 
 
 def _check_label(label: bytes) -> str | None:
-    """Return the label if it is known; UTF-8 for UTF-16, which could not have been parsed so far."""
+    """Return the label if it is known; UTF-8 for UTF-16, in which the declaration could not have been read."""
     text = label.decode("ascii", "replace").strip()
     codec = codec_of(text)
     return "utf-8" if codec and codec.startswith("utf-16") else text if codec else None
 
 
-# Refreshes: headers and meta elements that redirect readers of a page after some seconds
+# Refreshes: headers and meta elements that redirect after some seconds
 
 MAX_DELAY = 15.0
 """Maximum delay in seconds; a page shown for longer is meant to be read."""
@@ -202,7 +202,7 @@ def parse_refresh(value: str) -> Refresh | None:
 
 
 def target_of(refresh: Refresh | None, base: str) -> str:
-    """Return the web address that a page at `base` soon redirects to; "" if it does not."""
+    """Return the URL that a page at `base` redirects to within MAX_DELAY; "" if it does not."""
     if refresh is None or refresh.seconds > MAX_DELAY:
         return ""
     target = join_location(base, refresh.reference)
@@ -210,10 +210,10 @@ def target_of(refresh: Refresh | None, base: str) -> str:
 
 
 def meta_target(page: bytes, charset: str | None, url: str) -> str:
-    """Return the address that the meta elements of an HTML page at `url` soon redirect to; "" if they do not.
+    """Return the URL that a meta element of an HTML page at `url` redirects to within MAX_DELAY; "" if none does.
 
-    `charset` is from its header. An element inside noscript counts if the page has hardly any other text: then its
-    script would do the same.
+    `charset` is from the header. An element inside noscript counts only if the page has hardly any other text, because
+    its script then does the same.
     """
     if page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         page, charset = page.decode("utf-16", "replace").encode(), "utf-8"
@@ -230,7 +230,7 @@ def meta_target(page: bytes, charset: str | None, url: str) -> str:
 
 
 def _refreshes(page: bytes, url: str) -> Iterator[tuple[bytes, str, bool]]:
-    """Yield the content of each meta refresh, the base of its address, and whether it is inside a noscript."""
+    """Yield the content of each meta refresh, its base URL, and whether it is inside noscript."""
     base, in_noscript = url, False
     for tag in tags(page, opaque=True):
         if tag.name in (b"noscript", b"/noscript"):
@@ -252,7 +252,7 @@ def _text_length(page: bytes) -> int:
 
 
 def _decode(value: bytes, codec: str) -> str:
-    """Decode the value of an attribute; an entity without a semicolon is left alone, as part of an address."""
+    """Decode an attribute's value; entities without a semicolon stay, as they may be part of a URL."""
     try:
         text = value.decode(codec)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Detection of a body's document type: the declared one from a closed list, else by its first bytes."""
+"""Detection of document types, by signature, declared type, file extension and markup."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SRT: MediaType = "application/x-subrip"
 VTT: MediaType = "text/vtt"
 EML: MediaType = "message/rfc822"
 PICTURE: MediaType = "image/*"
-"""Any kind of picture that `rag.reading.ocr` reads, as a file: a picture on the web is not a page."""
+"""Any image format that `rag.reading.ocr` reads. Only for files: an image on the web is not a page."""
 CSV: MediaType = "text/csv"
 TSV: MediaType = "text/tab-separated-values"
 XML: MediaType = "application/xml"
@@ -80,7 +80,7 @@ PACKAGES: dict[str, MediaType] = {
     **{kind: kind for kind in (PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, MSG, EPUB)},
     "application/x-pdf": PDF,
 }
-"""Types whose bytes are not text."""
+"""Binary types."""
 DOCUMENTS: dict[str, MediaType] = {
     **PACKAGES,
     **{kind: kind for kind in (RTF, IPYNB, SRT, VTT, EML)},
@@ -159,7 +159,7 @@ _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _BINARY_SIGNATURES = (b"\x89PNG", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"7z\xbc\xaf", b"\x7fELF", b"Rar!\x1a")
 _PICTURES = lazy_regex(rb"\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP|II\*\x00|MM\x00\*|BM.{4}\x00{4}", re.DOTALL)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Types that only a name distinguishes; except those with markup, they are often served as text/plain.
+# Types recognised only by file extension; all but HTML are often served as text/plain.
 _DETECTED_BY_BYTES = (*PACKAGES.values(), XLS, RTF, PICTURE, "text/plain")
 _BY_NAME = {end: kind for end, kind in ENDINGS.items() if kind not in _DETECTED_BY_BYTES}
 _NAMED_PLAIN = frozenset(end for end, kind in _BY_NAME.items() if kind != "text/html")
@@ -192,10 +192,10 @@ def check_declared(essence: str, url: str) -> None:
 
 
 def media_type(body: bytes, essence: str, url: str, charset: str | None = None) -> MediaType:
-    """Return the type of the document in `body`; its declared type may be "" (then it is detected), its charset None.
+    """Return the type of the document in `body`; without a declared type, `essence` is "".
 
-    `url` may also be a file's name. PDF, office documents, books and gzip are recognised by their bytes, whatever their
-    declared type; gzip only where it is expected. Raises FetchError("content_type") for unsupported types.
+    `url` may also be a file name. Binary formats and RTF are recognised by their signature, whatever the declared type;
+    gzip and images only where expected. Raises FetchError("content_type") for unsupported types.
     """
     check_declared(essence, url)
     detected = _by_signature(body, essence, url)
@@ -216,7 +216,7 @@ def media_type(body: bytes, essence: str, url: str, charset: str | None = None) 
 def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
     """Raise FetchError("content_type") for known binary formats, and NUL bytes outside UTF-16.
 
-    UTF-16 is recognised by its byte order mark, or declared as `charset`.
+    UTF-16 needs a byte order mark, or is declared as `charset`.
     """
     if body.startswith(_OLD_OFFICE):
         _refuse(name, "old_office")
@@ -242,7 +242,7 @@ def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
 
 
 def _package_type(body: bytes) -> MediaType | None:
-    """Return the type of a zip package, by its declaration or by the last name of a part."""
+    """Return the type of a zip package: the one that it declares, else that of the last known part in it."""
     if body[30:38] == _MIMETYPE:
         declared = body[38:].split(b"PK", 1)[0].decode("latin-1")
         return next((kind for kind in (EPUB, ODT, ODS, ODP) if declared.startswith(kind)), None)
@@ -257,7 +257,7 @@ def _package_by_name(url: str) -> MediaType | None:
 
 
 def _compound_type(body: bytes, url: str) -> MediaType | None:
-    """Return the type of a supported file in the old Office format, by the names in it."""
+    """Return the type of a file in the old Office format, by the names of its streams; None if unsupported."""
     if _utf16("EncryptedPackage") in body:
         _refuse(url, "locked")
     if _utf16("__properties_version1.0") in body:

@@ -1,4 +1,4 @@
-"""robots.txt: the rules of a site for crawlers, by RFC 9309, parsed as leniently as Google's parser."""
+"""robots.txt: a site's rules for crawlers, as in RFC 9309, parsed as leniently as by Google's parser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 AGENT = "Pagelight"
 CACHE_SECONDS = 3600.0
 RETRY_SECONDS = 300.0
-MAX_PARSED = 512 * 1024  # RFC 9309, section 2.5, wants 500 KiB at least
+MAX_PARSED = 512 * 1024  # RFC 9309, section 2.5, requires at least 500 KiB
 _MAX_FETCHED = 5 * 1024 * 1024
 _MAX_SITES = 1000
 _PASSED_CODES = frozenset(["blocked", "unresolved", "unreachable"])
@@ -38,15 +38,15 @@ _ESCAPE = lazy_regex(r"%[0-9a-f]{2}", re.IGNORECASE)
 _DISALLOW = frozenset(["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"])
 _SITEMAP = frozenset(["sitemap", "site-map"])
 _ANY_AGENT = "*"
-_NO_MATCH = "\n"  # in no address
+_NO_MATCH = "\n"  # occurs in no URL
 
 
 class Robots:
     """The rules of sites, fetched when needed and cached for an hour; safe to share between threads.
 
-    Failures count as in RFC 9309, section 2.3.1: a status from 400 to 499 allows everything; an error of the server or
-    the network blocks everything for some minutes, unless older rules are cached; 429 counts as a server error. A
-    site's delay between requests is passed to the fetcher's gates.
+    Failures are handled as in RFC 9309, section 2.3.1: a 4xx status and broken redirects allow everything; 429 and
+    server or network errors block everything for RETRY_SECONDS, unless older rules are cached. A site's crawl delay is
+    passed to the fetcher's gates.
     """
 
     def __init__(self, fetcher: Fetcher, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,7 +56,7 @@ class Robots:
         self._lock = threading.Lock()
 
     def is_allowed(self, url: str) -> bool:
-        """Return whether a crawler may read `url`; False for an address that is never fetched."""
+        """Return whether a crawler may fetch `url`; False if `check` raises."""
         try:
             self.check(url)
         except IngestError:
@@ -64,9 +64,9 @@ class Robots:
         return True
 
     def check(self, url: str) -> None:
-        """Raise IngestError, "robots_refused" or "robots_unreadable", if a crawler may not read `url`.
+        """Raise IngestError, "robots_refused" or "robots_unreadable", if a crawler may not fetch `url`.
 
-        Raises FetchError for an address that is never fetched, or whose server is unreachable.
+        Raises FetchError if the URL is blocked or its server is unreachable.
         """
         checked = self._fetcher.check(url)
         site = self._site(checked)
@@ -77,7 +77,7 @@ class Robots:
             raise IngestError("robots_refused", url=printable(url), host=checked.host)
 
     def delay(self, url: str) -> float:
-        """Return the seconds between two requests that the site of `url` asks for; 0.0 if none."""
+        """Return the crawl delay that the site of `url` asks for, in seconds; 0.0 if none."""
         rules = self._site(self._fetcher.check(url)).rules
         return rules.delay(AGENT) if rules else 0.0
 
@@ -133,7 +133,7 @@ def _unreadable_error(failure: FetchError | None, url: str, host: str) -> Ingest
 
 
 def _means_no_rules(error: FetchError) -> bool:
-    """Return whether a failed fetch means that the site has no rules, not just that they can't be read now."""
+    """Return whether a failed fetch means that the site has no rules, not that they are unavailable for now."""
     if error.code == "http_error":
         status = int(error.notice.params["status"])
         return 400 <= status < 500 and status != 429
@@ -142,7 +142,7 @@ def _means_no_rules(error: FetchError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """An allow or disallow line; `parts` are the pieces between its stars."""
+    """An allow or disallow rule; `parts` are the literals between its `*` wildcards, `at_end` means a final `$`."""
 
     allows: bool
     parts: tuple[str, ...]
@@ -169,7 +169,7 @@ class _Rule:
 
 @dataclass(slots=True)
 class _Group:
-    """The rules for a group of user agents, and the seconds between two requests."""
+    """The rules for a group of user agents, and their crawl delay in seconds."""
 
     rules: list[_Rule] = field(default_factory=list)
     delay: float = 0.0
@@ -183,13 +183,13 @@ class RobotsRules:
     groups: dict[str, list[_Group]] = field(default_factory=lambda: defaultdict(list))
 
     def can_fetch(self, url: str, agent: str) -> bool:
-        """Return whether `agent` may read `url`, spelled as it is sent. The longest rule decides."""
+        """Return whether `agent` may fetch `url`, spelled as in the request. The longest matching rule decides."""
         path = _path_of(url)
         rules = (rule for group in self._groups(agent) for rule in group.rules)
         return max(((rule.length, rule.allows) for rule in rules if rule.matches(path)), default=(0, True))[1]
 
     def delay(self, agent: str) -> float:
-        """Return the seconds between two requests of `agent`."""
+        """Return the crawl delay for `agent` in seconds."""
         return max((group.delay for group in self._groups(agent)), default=0.0)
 
     def _groups(self, agent: str) -> list[_Group]:
@@ -232,9 +232,9 @@ def _agent(value: str) -> str:
 
 
 def _rules(value: str, allows: bool) -> list[_Rule]:
-    """Return the rules of a line; those of an empty line match nothing.
+    """Return the rules of a line; an empty value matches nothing.
 
-    A rule that allows a folder's index also allows the folder; one that blocks a path blocks it in any escaping.
+    A rule that allows a folder's index also allows the folder; one that blocks a path blocks all its escaped spellings.
     """
     folder, slash, page = value.rpartition("/")
     extra = f"{folder}/$" if allows and slash and page.startswith("index.htm") else value

@@ -1,8 +1,7 @@
-"""Web search through a service that the operator chose: Tavily by key, SearXNG by address.
+"""Web search through the configured service: Tavily, by API key, or SearXNG, by URL.
 
-Requests go to exactly that address: no redirects are followed, proxies of the environment are not used, and at most
-MAX_REPLY_BYTES of the reply are read. The results are treated like addresses that a person enters: `rag.web.fetch`
-fetches their pages through its guard.
+Requests go only to that service: redirects and proxies from the environment are not used, and replies are limited to
+MAX_REPLY_BYTES. Results are treated like links that a user enters: `rag.web.fetch` fetches them through its guard.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _HEADERS: Final = {"accept": "application/json", "accept-encoding": "identity", 
 
 @dataclass(frozen=True, slots=True)
 class WebHit:
-    """A result of a search service: the page's address, title and snippet, on one line each."""
+    """A result of a search service: the page's URL, title and snippet, on one line each."""
 
     url: str
     title: str
@@ -45,7 +44,7 @@ class WebSearch(Protocol):
     name: str
 
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
-        """Return up to `limit` pages (1 to MAX_HITS), best first, each address once; blocks. Raises WebSearchError."""
+        """Return up to `limit` pages (1 to MAX_HITS), best first, each URL once; blocks. Raises WebSearchError."""
         ...
 
 
@@ -58,7 +57,7 @@ def web_search(settings: Settings) -> WebSearch | None:
 
 
 class SearXNG:
-    """A SearXNG instance; its settings must allow the format `json`."""
+    """A SearXNG instance, whose settings must allow the format `json`."""
 
     name = "SearXNG"
 
@@ -73,7 +72,7 @@ class SearXNG:
 
 
 class Tavily:
-    """Tavily's search, by an API key."""
+    """Tavily's search API."""
 
     name = "Tavily"
 
@@ -90,7 +89,7 @@ class Tavily:
 
 
 def _request(name: str, seconds: float, method: str, address: str, **options: Any) -> Any:
-    """Return the service's JSON reply; `seconds` limits each step as well as the whole reply."""
+    """Return the service's JSON reply; `seconds` limits each network operation and the whole reply."""
     import httpx2
 
     deadline = time.monotonic() + seconds
@@ -128,7 +127,7 @@ def _check_status(name: str, status: int) -> None:
 
 
 def _hits(reply: Any, limit: int, name: str) -> list[WebHit]:
-    """Return the pages of a reply; Tavily and SearXNG use the same field names. Invalid addresses are skipped."""
+    """Return the results in a reply, without invalid URLs. Tavily and SearXNG use the same field names."""
     rows = reply.get("results") if isinstance(reply, Mapping) else None
     if not isinstance(rows, list):
         raise WebSearchError("web_search_unreadable", name=name)

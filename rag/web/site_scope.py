@@ -1,4 +1,4 @@
-"""The scope of a website import: addresses that belong to it, and crawler traps."""
+"""The scope of a website import: the URLs that belong to it, without crawler traps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DATED = lazy_regex(
 _SESSION_PATH = lazy_regex(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
 _SESSION_NAMES = frozenset(["phpsessid", "jsessionid", "sessionid", "session_id", "cfid", "cftoken", "zenid", "oscsid"])
 _LONG_HEX = lazy_regex(r"[0-9a-f]{16,}", re.IGNORECASE | re.ASCII)
-# Parameters of links that act instead of navigating: reply, share, buy, edit.
+# Query parameters of links that trigger an action: reply, share, buy, edit.
 _ACTIONS = frozenset(["replytocom", "add-to-cart", "add_to_cart", "share", "oldid", "diff"])
 _ACTION_VALUES = frozenset(["edit", "history", "login", "logout", "register", "submit", "delete", "raw", "print"])
 _UNREADABLE = frozenset(
@@ -35,7 +35,7 @@ _UNREADABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page's address, `depth` links from the start, `modified` as a sitemap or feed gives it (ISO 8601 or "")."""
+    """A page's URL, its `depth` in links from the start, and `modified` from a sitemap or feed (ISO 8601 or "")."""
 
     url: str
     depth: int = 0
@@ -46,8 +46,8 @@ class FoundPage:
 class SiteScope:
     """The pages on `start`'s host with a path below `prefix`, up to `max_depth` links from the start.
 
-    The default `prefix` is the folder of `start`. A leading `www.` and http or https make no difference; other
-    subdomains are other sites. Callers enforce `max_pages`.
+    The default `prefix` is the folder of `start`. The scheme and a leading `www.` are ignored; other subdomains are
+    other sites. Callers enforce `max_pages`.
     """
 
     start: str
@@ -69,23 +69,23 @@ class SiteScope:
 
     @property
     def folder(self) -> str:
-        """The path prefix of all pages, in the spelling of a page's key."""
+        """The path prefix of all pages, normalised as in a page's key."""
         return _site_and_folder(self.start, self.prefix)[1]
 
 
 def same_site(first: str, second: str) -> bool:
-    """Return whether two addresses have the same host and port, ignoring `www.` and the scheme."""
+    """Return whether two URLs have the same host and port, ignoring `www.` and the scheme."""
     return _site(split_url(url_key(first)).netloc) == _site(split_url(url_key(second)).netloc)
 
 
 def is_page_name(url: str) -> bool:
-    """Return whether the extension of an address may be that of a readable document."""
+    """Return whether a URL may be that of a readable document, judging by its file extension."""
     name = split_url(url).path.rpartition("/")[2].lower()
     return "." not in name or name.rpartition(".")[2] not in _UNREADABLE
 
 
 def page_address(url: str) -> str:
-    """Return one spelling for a page that links spell in many ways: no fragment, session or tracking."""
+    """Return the canonical URL of a link, without fragment, session id and tracking parameters."""
     bare = _SESSION_PATH.sub("", url.partition("#")[0])
     path, mark, query = url_key(bare).partition("?")
     remaining = [part for part in query.split("&") if part and not _is_session(part)]
@@ -93,7 +93,7 @@ def page_address(url: str) -> str:
 
 
 def is_trap(url: str) -> bool:
-    """Return whether an address looks like a trap: too long, repetitive, a far-off date, an action."""
+    """Return whether a URL looks like a crawler trap: too long, repetitive, a date in the far future, an action."""
     parts = split_url(url)
     segments = [segment for segment in parts.path.split("/") if segment]
     parameters = [part for part in parts.query.split("&") if part]
@@ -109,7 +109,7 @@ def is_trap(url: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _site_and_folder(start: str, prefix: str) -> tuple[str, str]:
-    """Return the site and the folder of a scope."""
+    """Return the site and the path prefix of a scope."""
     parts = split_url(url_key(start))
     path = split_url(url_key(f"http://x/{prefix.lstrip('/')}")).path
     return _site(parts.netloc), path if prefix else parts.path.rpartition("/")[0] + "/"
@@ -132,7 +132,7 @@ def _is_action(parameter: str) -> bool:
 
 
 def _is_far_off(url: str) -> bool:
-    """Return whether this is a calendar page of a distant year; each links to the next one."""
+    """Return whether this is a calendar page beyond next year: such pages link to later ones without end."""
     match = _DATED.search(url)
     year = (match["year"] or match["asked"]) if match else ""
     return bool(_YEAR.fullmatch(year)) and int(year) > datetime.now(UTC).year + 1

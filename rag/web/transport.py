@@ -1,9 +1,8 @@
-"""Guarded connections: one DNS look-up, all addresses checked, a connection to exactly one of them. Decompression.
+"""Guarded connections (one DNS lookup, all IP addresses checked, a connection to one of them), and decompression.
 
-Connections spend from one `Budget`, because the timeouts of HTTP clients apply to single reads: with a server that
-sends a byte per second, a timeout of one second never ends the request. A connection may serve several fetches in turn;
-each brings its own budget. Bodies are decompressed within a limit: 1.8 KB gzipped twice could otherwise become 1 GiB in
-one step.
+Each fetch has a `Budget`, because the timeouts of HTTP clients apply to single reads: a server that sends a byte per
+second never triggers them. A connection may serve several fetches in turn, each with its own budget. Bodies are
+decompressed within a limit: 1.8 KB, gzipped twice, could otherwise become 1 GiB in one step.
 """
 
 from __future__ import annotations
@@ -64,11 +63,11 @@ class Budget:
             raise WireLimitError
 
     def extend(self, seconds: float) -> None:
-        """Add the time spent waiting for a turn."""
+        """Extend the deadline by the time spent waiting for a turn."""
         self._end += seconds
 
     def admit_body(self, limit: int) -> int:
-        """Reserve a body of up to `limit` bytes; return how many it may have.
+        """Reserve bytes for a body of up to `limit`; return its maximum decoded size.
 
         The bodies of all hops of a fetch share the largest limit.
         """
@@ -82,7 +81,7 @@ class Budget:
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
-        """Reduce the remaining time to at most `seconds` for the block."""
+        """Cap the remaining time at `seconds` within the block."""
         end = self._end
         self._end = min(end, time.monotonic() + seconds)
         try:
@@ -92,7 +91,7 @@ class Budget:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return the addresses of a host in the order of the system's resolver. Raises OSError."""
+    """Return the IP addresses of a host in the system resolver's order. Raises OSError."""
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in answers))
 
@@ -103,10 +102,10 @@ def open_socket(address: str, port: int, timeout: float) -> httpcore.NetworkStre
 
 
 class GuardedBackend(httpcore.NetworkBackend):
-    """Connects only to the host of a checked URL, and only if `check_addresses` allows its addresses.
+    """A backend that connects only to the host of a checked URL, and only if `check_addresses` allows its IP addresses.
 
-    Check and connection share one look-up, so that a name that resolves differently the second time gains nothing. TLS
-    and the Host header keep the name. `budget` is that of the current fetch.
+    Check and connection share one lookup, which prevents DNS rebinding. TLS and the Host header use the name. `budget`
+    is that of the current fetch.
     """
 
     def __init__(self, url: CheckedUrl, budget: Budget, resolve: Resolve, connect: Connect) -> None:
@@ -136,7 +135,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         raise httpcore.ConnectError("no page is behind a local socket")
 
     def _look_up(self, host: str, port: int) -> Sequence[str]:
-        """Resolve in a separate thread, because a look-up has no timeout."""
+        """Resolve a name in a separate thread, because lookups have no timeout."""
         answers: queue.SimpleQueue[Sequence[str] | OSError] = queue.SimpleQueue()
 
         def resolve() -> None:
@@ -172,7 +171,7 @@ class BudgetStream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream, backend: GuardedBackend) -> None:
         self._stream = stream
         self._backend = backend
-        self._head: bytearray | None = bytearray()  # a response's headers so far, until complete
+        self._head: bytearray | None = bytearray()  # the headers of a response until they are complete
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         _acknowledge_at_once(self._stream)
@@ -186,7 +185,7 @@ class BudgetStream(httpcore.NetworkStream):
         self._stream.write(buffer, self._backend.budget.remaining())
 
     def _check_head(self, data: bytes) -> None:
-        """Reject a Location on several lines: joined, a smuggled header would look like a space in it."""
+        """Reject a folded Location header, since unfolding would turn an injected line break into a space."""
         if self._head is None:
             return
         start = max(0, len(self._head) - 3)
@@ -210,10 +209,10 @@ class BudgetStream(httpcore.NetworkStream):
 
 
 def _acknowledge_at_once(stream: httpcore.NetworkStream) -> None:
-    """Acknowledge received data without delay.
+    """Turn off delayed ACKs for the next read.
 
-    Linux delays this by 40 ms on an idle connection; a server that sends headers and body in two pieces (Nagle's
-    algorithm) waits as long before the second. The option lasts until the next read only.
+    Linux delays ACKs by 40 ms on an idle connection. With Nagle's algorithm, a server that sends headers and body in
+    two pieces waits as long before it sends the second.
     """
     connection = stream.get_extra_info("socket")
     if connection is not None and hasattr(socket, "TCP_QUICKACK"):
@@ -222,7 +221,7 @@ def _acknowledge_at_once(stream: httpcore.NetworkStream) -> None:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return a context that trusts the system's authorities (including a company's) and Mozilla's."""
+    """Return a TLS context that trusts the system's certificate authorities (including a company's) and Mozilla's."""
     import certifi
 
     context = ssl.create_default_context()
@@ -230,7 +229,7 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-# IANA's registry of content codings. Like browsers, other names ("none", "utf-8") and "identity" are ignored.
+# IANA's registry of content codings. As in browsers, other names ("none", "utf-8") and "identity" are ignored.
 _CODINGS = frozenset("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd".split())
 _GZIP = frozenset(["gzip", "x-gzip"])
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -238,7 +237,7 @@ _GZIP_WINDOW = 31
 _DEFLATE_WINDOWS = (15, -15)  # servers send "deflate" with and without the zlib header
 _BINARY = lazy_regex(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, and early in compressed data
 _SNIFFED = 1024
-_CHUNK_SIZE = 4096  # small, because zlib copies the rest after each gzip member
+_CHUNK_SIZE = 4096  # small, because zlib copies the remaining input after each gzip member
 
 
 class TooLargeError(Exception):
@@ -254,9 +253,9 @@ class CorruptError(Exception):
 
 
 def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
-    """Decode a `body` received with the Content-Encoding `encoding` to at most `limit` bytes.
+    """Decode a `body` received with the Content-Encoding `encoding` to up to `limit` bytes.
 
-    Undoes at most one compression, and none that is declared but was not applied. Raises TooLargeError,
+    Removes one layer of compression, or none if the declared one was not applied. Raises TooLargeError,
     UnknownEncodingError or CorruptError.
     """
     declared = [name for name in map(str.strip, encoding.lower().split(",")) if name in _CODINGS]

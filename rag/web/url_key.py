@@ -1,7 +1,7 @@
-"""The key of a page: one canonical spelling of its address.
+"""The key of a page: one canonical spelling of its URL.
 
-An address is parsed as browsers do (the WHATWG's URL standard, through can_ada), and then normalised by closed rules;
-everything else is left unchanged, because dropping too much merges different pages.
+A URL is parsed as in browsers (WHATWG's URL standard, through can_ada), then normalised by a fixed set of rules.
+Everything else stays unchanged, because dropping too much would merge different pages.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SENT_AS_IS = "!$%&'()*+,-./:;=?@[]_~#|"
 
 
 def url_key(url: str) -> str:
-    """Return the canonical spelling of a web address; other text is stripped.
+    """Return the canonical spelling of a web address; other text is only stripped.
 
-    Idempotent. Never raises, because it also applies to imported pages.
+    Idempotent. Never raises, because stored pages may have other addresses, such as `file:///name`.
     """
     text = url.strip()
     parsed = browser_url(text)
@@ -42,7 +42,7 @@ def url_key(url: str) -> str:
 
 
 def strip_tracking(url: str) -> str:
-    """Return a web address without tracking parameters, else unchanged."""
+    """Return a web address without tracking parameters; return other text unchanged."""
     address, mark, fragment = url.strip().partition("#")
     path, _, query = address.partition("?")
     rest = _strip_tracking(query)
@@ -74,9 +74,9 @@ def split_url(url: str) -> SplitResult:
 
 
 def join_url(base: str, reference: str) -> str:
-    """Return the web address of `reference` on a page at `base`; "" if there is none.
+    """Resolve `reference` on a page at `base`; return "" if the result is not a web address.
 
-    Keeps the original spelling if it means the same, so that `/中文` stays readable.
+    Keeps the original spelling if it is equivalent, so that `/中文` stays readable.
     """
     joined = browser_url(reference, base)
     if joined is None:
@@ -90,7 +90,7 @@ def join_url(base: str, reference: str) -> str:
 
 
 def join_location(base: str, reference: str) -> str:
-    """Return the absolute form of the address that a page at `base` redirects to.
+    """Resolve the target of a redirect from a page at `base`.
 
     Spaces and invisible characters are percent-encoded, as in the URL standard. Text with control characters or
     backslashes, which browsers silently drop or replace, is returned unchanged for `check_url` to reject.
