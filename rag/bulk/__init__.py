@@ -1,4 +1,4 @@
-"""Imports of whole dumps, in batches that processes of one machine or of a cluster import into a library.
+"""Imports of whole dumps, in batches that processes on one machine or a cluster import into a library.
 
-Batches and their outcomes are items of an ordinary import, whose lease belongs to the command that distributes them.
+Batches and their results are items of an ordinary job; the command that distributes them holds its lease.
 """

@@ -1,6 +1,6 @@
-"""Split dumps into batches: byte ranges of JSONL files and web archives, and sitemaps.
+"""Splitting of dumps into batches: byte ranges of JSONL files and web archives, and sitemaps.
 
-A batch is located by its place alone, so a process that imports it reads nothing else of the dump.
+A process can import a batch without reading the rest of the dump.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAGES = frozenset(("text/html", "application/xhtml+xml", "application/pdf"))
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Bytes `start` to `end` of the file `place`, with its records `first` to `last`; or the sitemap at `place`."""
+    """Bytes `start` to `end` of the file `place`, which are records `first` to `last`, or the sitemap at `place`."""
 
     kind: Kind
     place: str
@@ -43,9 +43,9 @@ class Batch:
 
 
 def find_batches(inputs: Iterable[str], size: int) -> Iterator[Batch]:
-    """Yield the batches of `inputs`: file patterns, addresses of sitemaps, or .txt files with one of these per line.
+    """Yield the batches of `inputs`: file patterns, sitemap URLs, or .txt files with one of these per line.
 
-    `size` is the number of records per batch. Raises ConfigError for input that can't be read or matches nothing.
+    `size` is the number of records per batch. Raises ConfigError for input that is unreadable or matches no file.
     """
     for input_ in inputs:
         if is_web_address(input_):
@@ -75,7 +75,7 @@ def _batches_in(path: str, size: int) -> Iterator[Batch]:
 
 
 def _split(kind: Kind, path: str, ends: Iterable[int], size: int) -> Iterator[Batch]:
-    """Yield batches of `size` records, or fewer if these are large; `ends` are the byte offsets where records end."""
+    """Yield batches of `size` records, or fewer if they are large; `ends` are the end offsets of records in bytes."""
     full_path = str(Path(path).absolute())
     start = end = last = 0
     first = 1
@@ -96,7 +96,7 @@ def _line_ends(path: str) -> Iterator[int]:
 
 
 def _page_ends(path: str) -> Iterator[int]:
-    """Yield the byte offsets where records of pages end."""
+    """Yield the end offsets of page records in bytes."""
     with Path(path).open("rb") as file, _open_archive(file, path) as records:
         for record in records:
             if _is_page(record):
@@ -119,7 +119,7 @@ def _open_archive(file: Any, path: str) -> Iterator[Any]:
 
 
 def _is_page(record: Any) -> bool:
-    if record.format != "warc":  # warcio takes other files for an old format
+    if record.format != "warc":  # warcio takes any other file for ARC, the older format
         raise OSError("no WARC record")
     if record.rec_type != "response" or record.http_headers is None or record.http_headers.get_statuscode() != "200":
         return False

@@ -1,7 +1,7 @@
-"""One import of dumps, from splitting them into batches to the result of each batch and of pages that failed.
+"""A bulk import, from splitting dumps into batches to the results of batches and failed pages.
 
-Batches are imported in this process, in several processes of this machine, or on a Ray cluster. A runner yields
-outcomes as they arrive, with the index of their batch.
+Batches are imported in this process, in several local processes, or on a Ray cluster. A runner yields outcomes as they
+arrive, each with the position of its batch.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Batches = Mapping[int, Batch]
 RunnerName = Literal["here", "processes", "ray"]
 _TRIES = 3
 _STATUSES: tuple[IngestStatus, ...] = ("added", "unchanged", "held", "failed")
-"""Statuses of a batch: the first that any of its pages has."""
+"""Statuses by precedence: a batch has the first one that any of its pages has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The number of pages of a batch by status, the results of those that need attention, or one `error`."""
+    """A batch's page counts by status, with the results of pages that need attention; or its `error`."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     results: tuple[IngestResult, ...] = ()
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The destination of pages, with all that a process needs. `decision` is as in `ingest_all`."""
+    """The destination of pages, with everything a worker process needs. `decision` is as in `ingest_all`."""
 
     settings: Settings
     library: str
@@ -57,9 +57,9 @@ class Target:
         return App(self.settings)
 
     def import_batch(self, app: App, batch: Batch) -> Outcome:
-        """Import the pages of a batch; those imported before stay as they are.
+        """Import the pages of a batch; stored pages with the same text stay as they are.
 
-        A page that fails is a result, and a batch that can't be read is an outcome with an error.
+        A failed page is reported as a result, an unreadable batch as an outcome with an error.
         """
         try:
             sources = sources_of(batch, record_bounds(self.settings), app.imports.sitemap_pages)
@@ -75,7 +75,7 @@ Run = Callable[[Batches], Iterator[tuple[int, Outcome]]]
 
 
 def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, workers: int, gpus: float) -> Run:
-    """Return the runner of that name. Raises ConfigError if several processes can't write to the database."""
+    """Return the runner with this name. Raises ConfigError if it needs a database server and there is none."""
     target = Target(app.settings, library, decision)
     if name == "here":
         return lambda batches: _run_here(target, app, batches)
@@ -89,7 +89,7 @@ def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, 
 def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run) -> Iterator[IngestResult]:
     """Yield the result of each batch, after those of its pages that failed or need review.
 
-    A call with the inputs of an unfinished one resumes it. Raises ConfigError for inputs that can't be read and
+    Called again with the same inputs, it resumes an unfinished import. Raises ConfigError for unreadable inputs, and
     StoreError("bulk_busy") while another process works on them.
     """
     jobs = app.imports.external
@@ -134,7 +134,7 @@ def _run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int,
 
 
 def _run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator[tuple[int, Outcome]]:
-    """Run batches in `workers` processes. A batch whose process was killed is tried again, three times in total."""
+    """Run batches in `workers` processes; those running when one is killed are retried, up to _TRIES attempts each."""
     remaining = dict(batches)
     tries: Counter[int] = Counter()
     while remaining:
@@ -176,11 +176,10 @@ def _take_in(batch: Batch) -> Outcome:
 
 
 def _run_on_ray(target: Target, batches: Batches, workers: int, gpus: float = 0.0) -> Iterator[tuple[int, Outcome]]:
-    """Run batches on a Ray cluster, or in processes of this machine if RAY_ADDRESS names none, by `workers` actors with
-    `gpus` GPUs each. Raises ConfigError without Ray.
+    """Run batches on Ray, by `workers` actors with `gpus` GPUs each. Raises ConfigError if Ray is not installed.
 
-    Each actor has its own app and writes with it. Only outcomes are returned: batches that a driver, an actor or a
-    machine loses are imported again, and their stored pages are recognised.
+    Without RAY_ADDRESS, Ray runs on this machine. Each actor writes through its own app and returns only outcomes.
+    Batches lost with a driver, an actor or a machine are imported again; their stored pages are recognised.
     """
     for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(name, value)
