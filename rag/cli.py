@@ -1,4 +1,4 @@
-"""The command line: `python -m rag [--data-dir DIR] [--library NAME] COMMAND …`.
+"""The command-line interface: `python -m rag [--data-dir DIR] [--library NAME] COMMAND …`.
 
 Results go to stdout, as JSON lines with --json; logs and errors to stderr. Exit status: 0 success,
 1 failure, 2 usage error.
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_error(error, 1)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader, such as `head`, has enough
+    except BrokenPipeError:  # the reader, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -66,7 +66,7 @@ def _replace_unprintable(*streams: TextIO) -> None:
 
 
 def _load_command(name: str) -> Command:
-    """Import and return a function of `rag.commands`; imports happen here so that --help loads nothing of the app."""
+    """Import a command's function from `rag.commands`, lazily, so that --help does not load the app."""
     module, _, function = name.partition(".")
     command: Command = getattr(importlib.import_module(f"rag.commands.{module}"), function)
     return command
@@ -247,7 +247,7 @@ def _add_chunker(parser: argparse.ArgumentParser) -> None:
 
 
 def _decode(text: str) -> str:
-    """Return an argument as text. Terminals send UTF-8 even if the locale is ASCII."""
+    """Decode an argument as UTF-8 if the locale could not: terminals send UTF-8 even if the locale is ASCII."""
     if replace_surrogates(text) == text:
         return text
     return os.fsencode(text).decode("utf-8", "replace")
@@ -262,7 +262,7 @@ def _check_date(text: str) -> str:
 
 
 def _parse_library(text: str) -> tuple[str, float]:
-    """Parse a library and its weight relative to others."""
+    """Parse NAME or NAME=WEIGHT; the weight, relative to other libraries, defaults to 1."""
     name, _, weight = text.partition("=")
     try:
         value = float(weight or 1.0)

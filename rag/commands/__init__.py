@@ -1,4 +1,4 @@
-"""The commands of the command line, and their output: rows as JSON lines with --json, else for a reader."""
+"""Commands of the command-line interface, and their output: JSON lines with --json, else plain text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rag.types import IngestResult
 
 
 def put(options: argparse.Namespace, row: object, text: str) -> None:
-    """Print one result, without control characters that a terminal would obey."""
+    """Print one result, without control characters that a terminal would interpret."""
     print(json_line(row, sys.stdout.encoding) if options.json else strip_controls(text), flush=True)
 
 
 def put_result(options: argparse.Namespace, row: IngestResult) -> int:
-    """Print the outcome of one source; return 1 if it failed, else 0."""
+    """Print the result of one source; return 1 if it failed, else 0."""
     extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
     fields = {key: value for key, value in asdict(row).items() if key not in extra}
     put(options, fields, f"{row.status:9}  {row.source}  {row.message.removeprefix(f'{row.source}: ')}")
@@ -28,7 +28,7 @@ def put_result(options: argparse.Namespace, row: IngestResult) -> int:
 
 
 def json_line(row: object, encoding: str = "utf-8") -> str:
-    """Return `row` as complete JSON that a terminal of this encoding can show."""
+    """Return `row` as JSON; non-ASCII characters are escaped if a terminal with this encoding cannot show them."""
     text = json.dumps(row, ensure_ascii=False)
     try:
         text.encode(encoding or "utf-8")
@@ -38,13 +38,13 @@ def json_line(row: object, encoding: str = "utf-8") -> str:
 
 
 def shorten(text: str, limit: int = 160) -> str:
-    """Return `text` on one line, cut at `limit` characters."""
+    """Return `text` on one line, truncated to `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def text_of(name: str) -> str:
-    """Return the text of a file. Raises ConfigError if it cannot be read."""
+    """Read a text file, with CRLF as LF. Raises ConfigError if it cannot be read."""
     try:
         return decode(Path(name).read_bytes()).replace("\r\n", "\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Checking of statements: of a person's own text against the library, or of cases with their passages."""
+"""The command that checks statements: a user's text against the library, or cases against their own passages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rag.types import Passage
 
 log = logging.getLogger(__name__)
 
-_PASSAGES = 5  # per statement of a person's own text
+_PASSAGES = 5  # per statement of a user's text
 _SIGNS = {"supported": "+", "partly": "~", "unsupported": "?"}
 
 
@@ -55,13 +55,13 @@ def _check_cases(settings: Settings, options: argparse.Namespace) -> None:
 
 
 def _check_by_rules(case: _Case) -> Check:
-    """Check by rules; each sentence rests on all passages."""
+    """Check a case by rules, each sentence against all passages."""
     passages = [_passage(number, text) for number, text in enumerate(case.passages, 1)]
     return Check(case.text, passages, rests_on=lambda _: range(1, len(passages) + 1))
 
 
 def _check_file(settings: Settings, options: argparse.Namespace) -> None:
-    """Check a text against the library's passages on each of its statements."""
+    """Check each statement of a text against the passages that a search for it finds."""
     text = text_of(options.file)
     with closing(App(settings)) as app:
         by_statement = {
@@ -78,7 +78,7 @@ def _check_file(settings: Settings, options: argparse.Namespace) -> None:
 
 
 async def _consult(result: Check, verifiers: Sequence[Verifier], settings: Settings) -> None:
-    """Ask the first verifier that answers; rules have judged already."""
+    """Apply the first verifier that works; if none does, the verdicts of the rules stay."""
     for verifier in verifiers:
         try:
             await result.consult(verifier, "", settings.llm_context_tokens)
@@ -103,7 +103,7 @@ def _passage(number: int, text: str) -> Passage:
 
 
 def _row(statement: ScoredStatement) -> dict[str, Any]:
-    """Return one sentence; one without a checkable statement counts as supported."""
+    """Return the row of a sentence; one without a checkable statement counts as supported."""
     span, finding = statement.stated, statement.finding
     verdict, score = (finding.verdict, finding.score) if statement.counts else ("supported", 1.0)
     return {"start": span.start, "end": span.stop, "verdict": verdict, "score": score, "by": statement.by}
@@ -124,7 +124,7 @@ def _as_text(text: str, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def verifiers_of(settings: Settings) -> list[Verifier]:
-    """Return the settings' verifiers, best first: chat model, then local one. Raises ModelError for wrong settings."""
+    """Return the configured verifiers, best first: chat model, local model. Raises ModelError for wrong settings."""
     local = Models(settings).verifier
     verifiers: list[Verifier] = [LocalVerifier(local)] if local else []
     if settings.has_chat_model:

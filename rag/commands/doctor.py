@@ -1,4 +1,4 @@
-"""Diagnostics: what works here, what is a fallback, and how to change it; and the wait for the database."""
+"""Diagnostics of each component, including fallbacks and how to replace them, and the wait for the database."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def wait(settings: Settings, options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One part of the program: whether it works, whether it is a fallback, and a sentence about it."""
+    """The state of one component: whether it works, whether it is a fallback, and a sentence about it."""
 
     part: str
     works: bool
@@ -51,7 +51,7 @@ class Finding:
 
 
 def examine(app: App, *, deep: bool = False) -> Iterator[Finding]:
-    """Test each part; takes as long as loading the embedding model or, if `deep`, as reading all passages."""
+    """Test each component; loads the embedding model and, if `deep`, reads all passages."""
     settings = app.settings
     yield Finding("settings", True, False, f"data folder {settings.rag_data_dir}, library {settings.rag_library}")
     yield (database := _check_database(app))
@@ -73,9 +73,9 @@ def examine(app: App, *, deep: bool = False) -> Iterator[Finding]:
 
 
 def _check_server(app: App, database: Finding) -> Iterator[Finding]:
-    """Yield a finding per sentence of the server's report; none for the embedded engine.
+    """Yield a finding for each line of the server's report; none for the embedded engine.
 
-    A cluster reports even while the requested data is on a node that is down.
+    A cluster can report even while a node with the requested data is down.
     """
     try:
         for well, notice in app.inspect_server():
@@ -85,7 +85,7 @@ def _check_server(app: App, database: Finding) -> Iterator[Finding]:
 
 
 def _check_libraries(app: App) -> Iterator[Finding]:
-    """Check that each library has exactly the passages of its pages, and repair those that do not."""
+    """Check that each library has exactly the passages of its pages; repair it otherwise."""
     for info in filter(attrgetter("embedding_model"), app.libraries.infos()):  # others do not exist yet
         try:
             audit = app.library(info.name).audit(deep=True)
@@ -124,7 +124,7 @@ def _check_embedding(app: App) -> Finding:
 
 
 def _check_service(app: App, model: ServiceEncoder) -> Finding:
-    """Check a model of a service, and that it is the one libraries were made with. Raises RagError."""
+    """Check an embedding service, and that the libraries made with its model still match it. Raises RagError."""
     params = {"name": model.name, "dimension": model.dimension, "host": model.host}
     for info in app.libraries.infos():
         if info.embedding_model == model.name:

@@ -1,4 +1,4 @@
-"""Asking the questions of a set, comparing with an earlier run, and checking losses against limits."""
+"""Commands that run question sets, compare runs, check losses against limits, and switch the reranker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WITHHELD = (
 
 
 def reranker(settings: Settings, options: argparse.Namespace) -> int:
-    """Show the active reranker; before that compare the one of the settings, and switch it."""
+    """Show the reranker and its state, after comparing and switching it if requested."""
     with closing(App(settings)) as app:
         reranking = app.models.reranking
         if options.compare:
@@ -59,7 +59,7 @@ def reranker(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def evaluate(settings: Settings, options: argparse.Namespace) -> int:
-    """Run a question set; the exit status is 1 if more was lost than a gate allows, or the run stopped."""
+    """Run a question set; exit with 1 if the run stopped or a loss exceeds its limit."""
     limits = read_limits(options.gate or "")
     if limits and not options.baseline:
         raise ConfigError("gate_no_baseline")
@@ -89,7 +89,7 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def evaluation_of(app: App) -> Evaluation:
-    """Return everybody's sets and runs: whoever runs commands can read the folder that has them."""
+    """Return all users' sets and runs: whoever can run commands can also read the data folder."""
     return app.evaluation.of(None)
 
 
@@ -109,7 +109,7 @@ def _run(app: App, options: argparse.Namespace) -> RunView:
 
 
 def _cases(app: App, reference: str) -> tuple[str, str, list[Case]]:
-    """Return the name of a set, its id if it is stored, and its approved cases."""
+    """Return the name of a set, its id ("" for a file), and its approved cases."""
     if question_set := evaluation_of(app).sets.find_by_name(app.settings.rag_library, reference):
         evaluation_of(app).anchor(question_set.id)
         return question_set.name, question_set.id, evaluation_of(app).sets.cases(question_set.id, approved=True)
@@ -120,14 +120,14 @@ def _cases(app: App, reference: str) -> tuple[str, str, list[Case]]:
 
 
 def _find_run(runs: Sequence[RunView], reference: str) -> RunView | None:
-    """Find a run by its id or the beginning of it; `last` is the newest that is done."""
+    """Find a run by at least four leading characters of its id; `last` is the newest that is done."""
     if reference == "last":
         return next((run for run in runs if run.state == "done"), None)
     return next((run for run in runs if len(reference) >= 4 and run.id.startswith(reference)), None)
 
 
 def _baseline(app: App, reference: str) -> Scores:
-    """Return the scores of a stored run's first setting, or of a file that `--json` printed."""
+    """Return the scores of the first setting in a stored run, or in a file with the output of `--json`."""
     if run := _find_run(evaluation_of(app).runs.runs(app.settings.rag_library), reference):
         return evaluation_of(app).runs.scores(run.id)
     try:

@@ -1,4 +1,4 @@
-"""Adding, previewing and removing pages, imports of dumps, libraries as files, and people's feedback on answers."""
+"""Commands that add, preview, re-check and remove pages, import dumps, and export libraries and feedback."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def pages(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def site(settings: Settings, options: argparse.Namespace) -> int:
-    """Import the pages of a site or of a feed."""
+    """Import the pages of a site or feed."""
     limits = {"prefix": options.prefix, "max_pages": options.pages, "max_depth": options.depth, "force": options.force}
     with closing(App(settings)) as app:
         job_id = app.imports.add_site(options.start, options.by, library=settings.rag_library, **limits)
@@ -105,7 +105,7 @@ def recheck(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
-    """Print the outcome of each page of a job as soon as it is known, until the job ends."""
+    """Print the result of each page of a job as it becomes known, until the job ends."""
     printed: set[int] = set()
     status = 0
     while True:
@@ -134,7 +134,7 @@ def _ingest(settings: Settings, options: argparse.Namespace, sources: list[Sourc
 
 
 def _sources(name: str, bounds: RecordBounds) -> list[Source]:
-    """Return what a SOURCE names: an address with a scheme, else an existing file, else an address without scheme."""
+    """Resolve a SOURCE: a URL with a scheme, else an existing file or folder, else a URL without a scheme."""
     if "://" in name:
         return [web_source(replace_surrogates(name))]
     urls = [] if _exists(name) else find_urls(replace_surrogates(name))[0]
@@ -142,7 +142,7 @@ def _sources(name: str, bounds: RecordBounds) -> list[Source]:
 
 
 def _exists(name: str) -> bool:
-    """Return whether there is such a file or folder; False for a text that is too long for a name."""
+    """Return whether the file or folder exists; False if the name is too long for the file system."""
     try:
         return full_path(name).exists()
     except OSError:
@@ -150,7 +150,7 @@ def _exists(name: str) -> bool:
 
 
 def export(settings: Settings, options: argparse.Namespace) -> int:
-    """Write the library to a file."""
+    """Export the library to a file."""
     with closing(App(settings)) as app:
         counts = app.libraries.export(settings.rag_library, Path(options.file), _progress)
     put(options, {"file": options.file, **counts}, f"{counts['pages']} pages written to {options.file}")
@@ -166,7 +166,7 @@ def restore(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def move_library(settings: Settings, options: argparse.Namespace) -> int:
-    """Move the library to another embedding model; if that is interrupted, the next call resumes."""
+    """Move the library to another embedding model; after an interruption, the next call resumes."""
     library = settings.rag_library
     with closing(App(settings)) as app:
         if options.back:
@@ -192,7 +192,7 @@ def move_library(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def feedback(settings: Settings, options: argparse.Namespace) -> int:
-    """Write everybody's feedback on answers as a set of questions and pages."""
+    """Export all users' feedback on answers as questions and pages."""
     folder = Path(options.folder)
     with closing(App(settings)) as app:
         questions = app.feedback.questions(settings.rag_library, app.page)

@@ -1,4 +1,4 @@
-"""Searches and answers."""
+"""Commands that search, answer questions, and print the routes of messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Row:
 
     @classmethod
     def read(cls, row: Mapping[str, Any], number: int) -> _Row:
-        """Return a row of a file. Raises KeyError, TypeError or AttributeError for a row of another form."""
+        """Parse a row of a file. Raises KeyError, TypeError or AttributeError if it is malformed."""
         history = [(str(turn["question"]), str(turn.get("answer") or "")) for turn in row.get("history") or ()]
         return cls(str(row.get("id", number)), str(row["question"]), tuple(history))
 
@@ -92,18 +92,18 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _weights(options: argparse.Namespace) -> dict[str, float]:
-    """Return the named libraries, in order, with their weights; empty if that of the settings is meant."""
+    """Return the weights of the libraries on the command line, in order; empty if none is named."""
     return dict(options.library)
 
 
 def _tool_route(question: str, options: argparse.Namespace, app: App) -> str:
-    """Return the route that tools answer, the web only if it is allowed; empty in other modes, and for other routes."""
+    """Return the route of a question that a tool answers in tool mode; else "". The web must be allowed."""
     route = app.route(question).route if options.mode == "tool" else ""
     return route if route in _TOOL_ROUTES and (route != "web" or options.web) else ""
 
 
 def _search_options(options: argparse.Namespace, app: App) -> dict[str, Any]:
-    """Return the strategy, and the part of the library to search, as arguments of `App.search`."""
+    """Return the strategy and the filters as arguments of `App.search`."""
     sites: tuple[str, ...] = ()
     pages = tuple(url_hash(url) for url in options.page)
     for name in options.site:
@@ -142,7 +142,7 @@ def _hit(rank: int, passage: Passage) -> dict[str, Any]:
 
 
 def _home(library: str) -> dict[str, str]:
-    """Return the library that a source is from, if several libraries were searched."""
+    """Return the library of a source, if several libraries were searched."""
     return {"library": library} if library else {}
 
 
