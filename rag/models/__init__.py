@@ -1,4 +1,4 @@
-"""Embedding models, the BM25 encoder, chat models and structured output from them.
+"""Embedding models, the BM25 encoder, rerankers, verifiers, and chat models with structured output.
 
-Nothing here depends on what is stored, and nothing heavy is imported before it is used.
+Nothing here depends on stored data, and heavy packages are imported on first use.
 """

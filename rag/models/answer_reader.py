@@ -1,8 +1,8 @@
-"""A model that reads a question with candidate sentences: how likely each one answers it, and whether any does.
+"""A model that scores how likely each of several sentences answers a question, and whether any does.
 
 A cross-encoder (Nogueira & Cho 2019, "Passage Re-ranking with BERT", arXiv 1901.04085) over the built-in
-multilingual-e5-small, fine-tuned on questions in people's own words, two in five of which their page does not answer.
-The package has low-rank differences to the built-in weights, and a head, both made by
+multilingual-e5-small, fine-tuned on naturally worded questions, two in five of which their page does not answer. The
+package contains low-rank differences from the built-in weights, and a head, both trained by
 `python -m benchmarks.answer_reader`. See docs/decisions/0012-quoted-answers.md.
 """
 
@@ -25,10 +25,10 @@ from rag.models.transformer import EncoderPass, read_bert
 
 WEIGHTS: Final = Path(__file__).with_name("answer_reader.safetensors")
 MAX_WINDOWS: Final = 4
-"""Windows of passages that are read for one question."""
+"""Maximum number of windows of passages that are read for one question."""
 MAX_TOKENS: Final = 512
 _QUESTION, _TITLE, _HEADING, _LINE, _WINDOW = 64, 20, 12, 80, 128  # tokens
-_CACHE_SIZE: Final = 16  # questions: one answer asks for the same twice
+_CACHE_SIZE: Final = 16  # questions: an answer needs the same scores twice
 _BEGIN, _PAD, _END, _UNKNOWN = 0, 1, 2, 3
 Row = tuple[list[int], list[tuple[int, int]]]
 """Token ids, and the span of each line in them."""
@@ -36,7 +36,7 @@ Row = tuple[list[int], list[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence of the passage with the number `passage`, with the title and the nearest heading."""
+    """A sentence of the passage with the number `passage`, with its title and the nearest heading."""
 
     passage: int
     title: str
@@ -70,7 +70,7 @@ class TokenizedLines:
         return [*header, *(token for place in window for token in self._lines[place]), _END], list(pairwise(ends))
 
     def window(self, place: int) -> range:
-        """Return the line with its neighbours in the passage, added before and after by turns while there is room."""
+        """Return the line with its neighbours in the passage, added alternately before and after while they fit."""
         first = last = place
         room = _WINDOW - len(self._lines[place])
         while self._fits(first - 1, place, room) or self._fits(last + 1, place, room):
@@ -89,7 +89,7 @@ class TokenizedLines:
         return exists and self._passages[candidate] == self._passages[place] and len(self._lines[candidate]) <= room
 
     def windows(self, order: Sequence[int]) -> Iterator[range]:
-        """Yield the windows around the lines in this order, except for lines that an earlier one has."""
+        """Yield the windows around the lines in this order, skipping lines that an earlier window contains."""
         seen: set[int] = set()
         for place in order:
             if place not in seen:
@@ -99,22 +99,22 @@ class TokenizedLines:
 
 
 class AnswerReader:
-    """A reader of the built-in model. Safe to share between threads."""
+    """A scorer of sentences as answers, over the built-in model. Safe to share between threads."""
 
     def __init__(self, folder: Callable[[], Path], weights: Path = WEIGHTS) -> None:
-        """`folder` returns the folder of the built-in model; it is called when the first question is read."""
+        """`folder` returns the folder of the built-in model; it is called on first use."""
         self._folder = folder
         self._weights = weights
 
     def read(self, question: str, lines: Sequence[Line], order: Sequence[int]) -> NDArray[np.float32]:
-        """Return the logit of each line, (n,), compared with 0 for "none of them answers"; NaN for lines not read.
+        """Return the logit of each line, (n,), relative to 0 for "none of them answers"; NaN for lines not read.
 
-        `order` has the places of lines, the most promising first: they are read with their neighbours. May block.
+        `order` has the indexes of lines, the most promising first; they are read with their neighbours. May block.
         """
         return _score(self.load(), question, tuple(lines), tuple(order))
 
     def load(self) -> _Network:
-        """Load the model, once a process, before the first question needs it."""
+        """Load the model, once per process; optional, to prepare for the first question."""
         with _loading:
             return _load_network(self._folder(), self._weights)
 
@@ -138,7 +138,7 @@ def _score(network: _Network, question: str, lines: tuple[Line, ...], order: tup
 
 
 class _Network:
-    """The encoder with its differences, and a head over the mean state of a line and the state of the first token."""
+    """The fine-tuned encoder, and a head over the mean state of a line and the state of the first token."""
 
     def __init__(self, folder: Path, weights: Path) -> None:
         from safetensors.torch import load_file

@@ -1,4 +1,4 @@
-"""Counts of the calls and tokens of a run, taken at each call, so that repairs and fallbacks count too."""
+"""Counting of a run's model calls and tokens, by a callback, so that repairs and fallbacks count too."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Told = TypeVar("Told")
 
 
 class CallCounter(BaseCallbackHandler):
-    """Spends from a budget before each call of a chat model, and counts its tokens after it.
+    """A callback that charges a budget before each call of a chat model, and counts its tokens afterwards.
 
-    A spent budget stops the call. Tokens are those that the server counted (`usage_metadata`), else estimated from the
-    texts; so are those of an interrupted call. A call that was refused, or never reached a server, used none.
+    An exhausted budget stops the call. Tokens are counted by the server (`usage_metadata`), or else estimated from the
+    text, as for interrupted calls. Calls that were refused or never reached a server use none.
     """
 
     raise_error = True
@@ -36,7 +36,7 @@ class CallCounter(BaseCallbackHandler):
     ignore_retriever = True
 
     def __init__(self, budget: CallBudget, trace: Trace | None = None) -> None:
-        """Make each call a span of the `trace`."""
+        """Record each call as a span of `trace`."""
         logging.getLogger("langchain_core.callbacks.manager").addFilter(_is_unexpected)  # adding it twice has no effect
         self._budget = budget
         self._trace = trace or Trace()
@@ -95,7 +95,7 @@ class CallCounter(BaseCallbackHandler):
 
 
 async def count_calls(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> Told:
-    """Return the result of `work`, run by langchain with a callback that counts its calls."""
+    """Run `work` with its model calls charged to the budget, and return its result."""
 
     async def run(_: Any) -> Told:
         return await work()
@@ -105,7 +105,7 @@ async def count_calls(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -
 
 
 def _is_unexpected(line: logging.LogRecord) -> bool:
-    """False for the warning that LangChain logs if a spent budget stops a call, which the run reports itself."""
+    """False for LangChain's warning when an exhausted budget stops a call, which the run reports itself."""
     return not line.getMessage().startswith(f"Error in {CallCounter.__name__}.")
 
 

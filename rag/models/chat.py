@@ -1,4 +1,4 @@
-"""The chat model of the settings, or of a person."""
+"""Chat models, configured in the settings or connected by a user."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from rag.models.http_clients import Admit, Key
 
 TIMEOUT_SECONDS = 60.0
-"""The longest silence of a request, streamed or not, unless LLM_TIMEOUT is set."""
+"""Seconds without data after which a request times out, streamed or not, unless LLM_TIMEOUT is set."""
 
 RETRIES = 2
-"""Repeats of a request, by Pagelight for OpenAI's protocol and by the provider's package for others."""
+"""Retries of a request, by Pagelight for OpenAI's protocol and by the provider's package for others."""
 
 _NO_KEY_NEEDED = "not-needed"
 _LIST_SECONDS = 15.0
@@ -33,11 +33,9 @@ def build_chat_model(
 ) -> BaseChatModel:
     """Build the chat model of LLM_MODEL; `api_key` overrides LLM_API_KEY, `temperature` LLM_TEMPERATURE.
 
-    Sends no request yet.
-
-    With LLM_BASE_URL, LLM_MODEL is the model's name on that server, except for a leading `openai:`; without, it is
-    `provider:name` as langchain's init_chat_model takes it. Raises ModelError when no model is set, the provider is
-    unknown or its package missing, or a key is needed.
+    Sends no request yet. With LLM_BASE_URL, LLM_MODEL is the model's name on that server, after an optional `openai:`;
+    without, it is `provider:name`, as for langchain's init_chat_model. Raises ModelError if no model is set, the
+    provider is unknown, its package is missing, or a key is needed.
     """
     name = settings.llm_model.strip()
     if not name:
@@ -56,7 +54,7 @@ def build_chat_model(
 def build_own_model(
     name: str, base_url: str, key: Key, *, temperature: float, timeout: float | None = None, admit: Admit | None = None
 ) -> BaseChatModel:
-    """Build a model that a person connected, with its own client (`rag.models.http_clients`): OpenAI's protocol only.
+    """Build a model that a user connected, with a separate HTTP client (`http_clients.py`). OpenAI's protocol only.
 
     Sends no request yet; calls may raise a ModelError of `admit` or `key`.
     """
@@ -64,13 +62,13 @@ def build_own_model(
 
     server = base_url.removesuffix("/chat/completions")
     clients = own_clients(server, key, admit)
-    placeholder = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # by these clients only
+    placeholder = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # the transport sends the key
     name = name.removeprefix("openai:")
     return _build_openai_model(name, temperature, placeholder, server, timeout or TIMEOUT_SECONDS, clients)
 
 
 def build_fast_model(settings: Settings) -> BaseChatModel | None:
-    """Build the model of FAST_LLM_MODEL on the same service; None if that is LLM_MODEL. Raises ModelError."""
+    """Build the model of FAST_LLM_MODEL on the same service; None if unset or equal to LLM_MODEL. Raises ModelError."""
     fast = settings.fast_llm_model.strip()
     if not fast or fast == settings.llm_model.strip():
         return None
@@ -78,7 +76,7 @@ def build_fast_model(settings: Settings) -> BaseChatModel | None:
 
 
 async def check_chat_model(model: BaseChatModel) -> None:
-    """Ask for one word. Raises ModelError with the reason if no answer comes within TIMEOUT_SECONDS."""
+    """Send a test request for one word. Raises ModelError if it fails or takes longer than TIMEOUT_SECONDS."""
     from langchain_core.messages import HumanMessage
 
     limited_model = model.bind(max_tokens=16) if hasattr(model, "max_tokens") else model
@@ -90,7 +88,7 @@ async def check_chat_model(model: BaseChatModel) -> None:
 
 
 async def list_models(model: BaseChatModel) -> list[str]:
-    """Return the sorted names of the models of the service of `model`; none if it does not list them.
+    """Return the sorted names of all models that the service of `model` offers; empty if it does not list them.
 
     Raises ModelError if the service cannot be reached or refuses the key.
     """
@@ -126,7 +124,7 @@ def _build_openai_model(
         {} if key is None else {"api_key": SecretStr(key)}
     )
     if server is not None:
-        # Only OpenAI has its newer protocol; every compatible server has chat completions.
+        # Only OpenAI has the Responses API; every compatible server has chat completions.
         options |= {"base_url": server, "use_responses_api": False}
     try:
         return AnyServerChat(

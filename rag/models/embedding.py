@@ -39,11 +39,11 @@ class LanguageMeans:
     """
 
     def __init__(self, means: dict[str, Vectors]) -> None:
-        """`means` has the names `passage.zh`, `passage.en`, `query.zh` and `query.en`."""
+        """`means` has the keys `passage.zh`, `passage.en`, `query.zh` and `query.en`."""
         self._means = {kind: np.stack((means[f"{kind}.en"], means[f"{kind}.zh"])) for kind in ("passage", "query")}
 
     def remove(self, vectors: Vectors, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Return the unit vectors of `texts`, (n, d), without the mean of their language, as unit vectors."""
+        """Subtract the mean of their language from the unit vectors of `texts`, (n, d), and normalise them again."""
         chinese = np.fromiter(map(is_chinese, texts), dtype=np.int64, count=len(texts))
         return normalise(vectors - self._means[kind][chinese])
 
@@ -79,7 +79,7 @@ Vectors = NDArray[np.float32]
 
 
 class FlagEncoder:
-    """An EmbeddingModel over what FlagEmbedding or `read_bert` loaded (`flag.model`, `flag.tokenizer`)."""
+    """An EmbeddingModel over a model loaded by FlagEmbedding or `read_bert` (`flag.model`, `flag.tokenizer`)."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class FlagEncoder:
         return self.choice.precision
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return one L2-normalised vector a text, (n, d)."""
+        """Return one L2-normalised vector per text, (n, d)."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for (places, _), encoded in self._workers.each(lambda work: self._encode(work[1]), self._batches(texts)):
             vectors[places] = encoded
@@ -147,15 +147,15 @@ class FlagEncoder:
         return vector
 
     def can_read(self, text: str) -> bool:
-        """True if under a quarter of the tokens are unknown or of a script foreign to the vocabulary."""
+        """True if less than a quarter of the tokens are unknown or in a script that is rare in the vocabulary."""
         if self._reads_latin and text.isascii() and _VISIBLE.search(text):
             return True
         return self._can_read(self._tokens.encode([text], special=False))
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return static vectors for chunking only, (n, m), to be added up; m is the same within a call.
+        """Return additive static vectors for chunking only, (n, m); m is the same within a call.
 
-        The sum of the tokens' input embeddings, or hashed characters if the model cannot read the texts as a whole.
+        These are sums of the tokens' input embeddings, or hashed characters if the model cannot read the texts.
         """
         ids = self._tokens.encode(texts, special=False)
         return sum_of_rows(self._look_up_rows, self.dimension, ids) if self._can_read(ids) else hash_characters(texts)
@@ -169,7 +169,7 @@ class FlagEncoder:
 
     @cached_property
     def _unreadable(self) -> NDArray[np.bool_]:
-        """The flags of `Tokens.find_unreadable`, which reads the whole vocabulary: half a second, saved on loading."""
+        """The flags of `Tokens.find_unreadable`, computed on first use: reading the vocabulary takes half a second."""
         return self._tokens.find_unreadable()
 
     @cached_property
@@ -181,7 +181,7 @@ class FlagEncoder:
         return bool(flat) and float(self._unreadable[flat].mean()) < _UNREAD_SHARE
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[list[int]]]]:
-        """Yield places in `texts` with their tokens, a batch at a time, while the next texts are tokenized."""
+        """Yield batches of indexes of `texts` with their tokens, while the next texts are tokenized."""
         budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
         windows = range(0, len(texts), _WINDOW)
         for begin, ids in map_ahead(self._tokenizing, lambda at: self._tokenize(texts[at : at + _WINDOW]), windows, 1):
@@ -211,20 +211,20 @@ class FlagEncoder:
 
 
 class EmbeddingModel(Protocol):
-    """Encodes texts as vectors. Safe to share between threads.
+    """An encoder of texts as vectors. Safe to share between threads.
 
-    `name` identifies the model for a library: vectors of different names must never be mixed.
+    `name` identifies the model in a library: vectors of models with different names must never mix.
     """
 
     name: str
 
     @property
     def dimension(self) -> int:
-        """The length of a vector. Raises ModelError if a service has to be asked."""
+        """The length of a vector. Raises ModelError if the model's service fails."""
         ...
 
     def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one L2-normalised vector a text, (n, dimension)."""
+        """Return one L2-normalised vector per text, (n, dimension)."""
         ...
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
@@ -232,25 +232,25 @@ class EmbeddingModel(Protocol):
         ...
 
     def can_read(self, text: str) -> bool:
-        """True if the model was made for this text; if not, it must take no part in ranking it."""
+        """True if the model supports the language of this text; otherwise it must take no part in ranking the text."""
         ...
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return cheap static vectors for chunking only, (n, m); m may differ by call.
+        """Return cheap static vectors for chunking only, (n, m); m may differ between calls.
 
-        Those of several sentences add up to that of their joined text.
+        The vectors of several sentences add up to that of their joined text.
         """
         ...
 
 
 def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
-    """Load a model of the hub by name, or a local folder, through FlagEmbedding, and a shipped one from its files.
+    """Load a model from the hub or a local folder by FlagEmbedding, or a shipped one directly from its files.
 
-    `exact` uses float32 on any processor. A name that ends with `hub.LEXICAL` has the model's learned sparse vectors,
-    too (`lexical_of`).
+    `exact` uses float32 on any processor. The suffix `model_files.LEXICAL` of a name adds the model's learned sparse
+    vectors (`lexical_of`).
 
-    Takes seconds (torch is imported here) and, for a model of the hub that is not cached, as long as the download.
-    Raises ModelError when the model is unknown, incomplete, or the hub cannot be reached.
+    Takes seconds (torch is imported here), and longer if the model has to be downloaded from the hub. Raises ModelError
+    if the model is unknown or incomplete, or the hub cannot be reached.
     """
     began = time.perf_counter()
     source = find_model(name)

@@ -1,9 +1,8 @@
-"""Forward passes of a loaded model, Pagelight's or its own, to a vector a text or a score a pair, and their choice.
+"""Forward passes to text vectors or pair scores, by Pagelight or by the loaded model, and the choice between them.
 
-Callers that ask at the same time share one piece of work; a single caller waits for nobody. Threads for forward passes
-are parallel by batch, not within each operation. On two cores two threads of one core each took 0.70 s, compared with
-0.83 s by torch's own parallelism, and 1.0 s against 4.4 s while other programs used the cores: nothing waits at a
-barrier for a thread that is not running.
+Concurrent calls share a batch; a single caller waits for no others. Threads work on separate batches instead of sharing
+each operation. On two cores, two single-core threads took 0.70 s, against 0.83 s by torch's parallelism, and 1.0 s
+against 4.4 s while other programs used the cores: nothing waits at a barrier for a thread that is not running.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ Kind = Literal["own", "loaded"]
 Rows = NDArray[np.float32]
 Forward = Callable[[Batch], Rows]
 
-# The lowest cosine between a vector and that of the loaded model in float32.
+# Minimum cosine between a vector and that of the loaded model in float32.
 MIN_COSINE = 0.999
-# The largest difference of a score (0 to 1) from that of the loaded model in float32.
+# Maximum difference between a score (0 to 1) and that of the loaded model in float32.
 MAX_DIFFERENCE = 0.01
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -43,7 +42,7 @@ _MOST_WORKERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A forward pass, by name."""
+    """The kind and precision of a forward pass."""
 
     kind: Kind
     half: bool
@@ -58,8 +57,8 @@ def choose(
 ) -> tuple[Forward, Choice]:
     """Return the fastest forward pass that agrees with the loaded model in float32.
 
-    `half` is true if the device has half precision; `run` runs work in the thread that will do it. Takes two passes of
-    the sample if the first one agrees.
+    `half` allows half precision; `run` executes work in the thread that will do it later. Takes two passes of the
+    sample if the first candidate agrees.
     """
     expected: Rows = run(partial(engines.loaded_pass(half=False), sample))
     candidates: tuple[tuple[Kind, bool], ...] = (("own", True), ("own", False), ("loaded", True))
@@ -232,7 +231,7 @@ def sigmoid(logits: Rows) -> NDArray[np.float64]:
 
 
 def _find_head(model: Any) -> Callable[[Any], Any] | None:
-    """Return the layer from (n, 1, d), the hidden state of the first tokens, to logits; None for an unknown layout."""
+    """Return the head from the hidden states of first tokens, (n, 1, d), to logits; None for an unknown layout."""
     body, classifier = getattr(model, model.base_model_prefix, None), getattr(model, "classifier", None)
     if classifier is None:
         return None
@@ -243,7 +242,7 @@ def _find_head(model: Any) -> Callable[[Any], Any] | None:
 
 
 class _Group(Generic[Item, Result]):
-    """The items that arrived since the last piece of work began."""
+    """The items that arrived since the last batch began."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -251,10 +250,10 @@ class _Group(Generic[Item, Result]):
 
 
 class CallBatcher(Generic[Item, Result]):
-    """Turns many calls with one item each into few calls of `work` with a list.
+    """A batcher that turns many calls with one item each into few calls of `work` with a list.
 
-    No clock is involved: items that arrive while the thread is busy are processed together once it is free. `submit`
-    begins a piece of work in a thread, one after the other.
+    There is no timer: items that arrive while the thread is busy are processed together once it is free. `submit`
+    queues a task for that thread.
     """
 
     def __init__(
@@ -271,7 +270,7 @@ class CallBatcher(Generic[Item, Result]):
         self._open: _Group[Item, Result] | None = None
 
     def ask(self, item: Item) -> Result:
-        """Return the result for `item`. Raises what `work` raises."""
+        """Return the result for `item`. Raises the errors of `work`."""
         with self._lock:
             group = self._open
             if group is None or len(group.items) >= self._most:
@@ -289,7 +288,7 @@ class CallBatcher(Generic[Item, Result]):
 
 
 class Workers:
-    """A few threads that share the cores; one thread if `serial`, as for a GPU."""
+    """Worker threads that share the cores; a single thread if `serial`, as for a GPU."""
 
     def __init__(self, *, serial: bool = False) -> None:
         import torch
@@ -298,15 +297,15 @@ class Workers:
         self.count = 1 if serial else min(cores, _MOST_WORKERS)
         self._share = max(1, cores // self.count)
         self._batches = ThreadPoolExecutor(self.count, "encode", initializer=self._take_share)
-        # With its own thread, a query does not wait behind the batches of an import.
+        # In a separate thread, a query does not wait behind the batches of an import.
         self._single = self._batches if serial else ThreadPoolExecutor(1, "query", initializer=self._take_share)
 
     def submit(self, work: Callable[[], Result]) -> Future[Result]:
-        """Begin one piece of work that someone is waiting for."""
+        """Submit a task that a caller is waiting for, such as a query."""
         return self._single.submit(work)
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Return the result of one piece of work that someone is waiting for."""
+        """Run a task that a caller is waiting for, and return its result."""
         return self.submit(work).result()
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
@@ -316,13 +315,13 @@ class Workers:
     def _take_share(self) -> None:
         import torch
 
-        torch.set_num_threads(self._share)  # of this thread alone
+        torch.set_num_threads(self._share)  # for this thread only
 
 
 def map_ahead(
     pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item], depth: int
 ) -> Iterator[tuple[Item, Result]]:
-    """Yield each item with its result, in order, while up to `depth` more are worked on in `pool`."""
+    """Yield each item with its result, in order, while `pool` processes up to `depth` more."""
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     for item in items:
         waiting.append((item, pool.submit(work, item)))

@@ -1,12 +1,12 @@
-"""The HTTP clients of chat models: one for a model that a person connected, one for the model of the settings.
+"""HTTP clients of chat models: one for models that users connect, one for the configured model.
 
-A person's client sends their data only, to their address only. It ignores the server's own environment: no proxy, no
-organisation or other header of the operator, no key. Redirects are not followed, replies are limited, and with `Admit`,
-connections go only to addresses that it returned for the host, so that a second DNS answer changes nothing.
+A user's client sends only that user's data, and only to their address. It ignores the server's environment: no proxy,
+no key, no organisation or other header of the operator. It follows no redirects, limits the size of replies, and with
+`Admit` connects only to the IP addresses that this returned for the host, which prevents DNS rebinding.
 
-The settings' client uses the proxy variables and SSL_CERT_FILE. No proxy is used for this machine and private networks,
-nor for hosts in NO_PROXY. The variables are read at each request, so that a broken one is a ModelError of that request
-only.
+The configured model's client uses the proxy variables and SSL_CERT_FILE. It bypasses the proxy for this machine,
+private networks and hosts in NO_PROXY. It reads the variables at each request, so that an invalid one only makes that
+request fail, with a ModelError.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ import httpx2
 from rag.errors import ModelError
 
 Key = str | Callable[[], str]
-"""A key, or a function that returns it at each request, so that nothing stores it; raises ModelError if it is gone."""
+"""A key, or a function called at each request, so that nothing stores the key; raises ModelError if it is missing."""
 Admit = Callable[[str, int], Sequence[str]]
-"""Returns the IP addresses that a host may be connected to. Blocks; raises ModelError."""
+"""A function from host and port to the allowed IP addresses. Blocks; raises ModelError."""
 
 MAX_REPLY_BYTES: Final = 8_000_000
 _LOOK_UP_SECONDS: Final = 10.0
@@ -44,25 +44,25 @@ _PRIVATE_NETWORKS: Final = tuple(
     )
 )
 _LIMITS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
-_NAME_SECONDS: Final = 2.0  # behind a proxy, public names may fail to resolve, slowly
+_NAME_SECONDS: Final = 2.0  # behind a proxy, looking up public names may fail slowly
 _CONNECTION_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
-# Connections by event loop, scheme and proxy; they stay open from one question to the next.
+# Transports by event loop, scheme and proxy, which reuse their connections for later questions.
 _open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], httpx2.AsyncHTTPTransport]] = (
     WeakKeyDictionary()
 )
 
 
 def own_clients(base_url: str, key: Key, admit: Admit | None = None) -> dict[str, Any]:
-    """Return the arguments of ChatOpenAI for such a client and requests below `base_url`; only for async calls."""
+    """Return ChatOpenAI's arguments for a user's client, limited to the origin of `base_url`; async calls only."""
     client = httpx2.AsyncClient(transport=OwnTransport(base_url, key, admit), trust_env=False, follow_redirects=False)
     unused = httpx2.Client(transport=NoTransport(), trust_env=False)
     return {"http_async_client": client, "http_client": unused, "openai_proxy": None, "http_socket_options": ()}
 
 
 class OwnTransport(httpx2.AsyncBaseTransport):
-    """A transport with one connection for each request: nothing of a person remains open after it."""
+    """A transport that opens a connection for each request, so that none of a user's connections stays open."""
 
     def __init__(self, base_url: str, key: Key, admit: Admit | None) -> None:
         self._origin = _origin(httpx2.URL(base_url))
@@ -95,7 +95,7 @@ class OwnTransport(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError("the name was not resolved") from error
 
     def _rebuild(self, request: httpx2.Request, address: str) -> httpx2.Request:
-        """Return the request with only the necessary data, to one address; TLS and the Host header have the name."""
+        """Return the request to an IP address, with necessary headers only; TLS and the Host header use the name."""
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
         headers |= {"host": request.headers["host"], "user-agent": "Pagelight", "accept-encoding": "identity"}
         if key := self._key if isinstance(self._key, str) else self._key():
@@ -114,7 +114,7 @@ class OwnTransport(httpx2.AsyncBaseTransport):
 
 
 class NoTransport(httpx2.BaseTransport):
-    """A transport for the unused client; a default one would not be guarded."""
+    """A transport for the unused synchronous client, whose default transport would not be guarded."""
 
     def handle_request(self, request: httpx2.Request) -> NoReturn:
         raise httpx2.UnsupportedProtocol("a connected model is asked asynchronously")
@@ -139,7 +139,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
 
 def _limit_size(response: httpx2.Response) -> httpx2.Response:
-    """Limit the response in transfer and in reading; compression that was not requested is not unpacked."""
+    """Limit the size of the response; compression that was not requested is not decoded."""
     headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
     stream = _LimitedStream(cast(httpx2.AsyncByteStream, response.stream))
     return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=response.extensions)
@@ -151,7 +151,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int]:
 
 @cache
 def authorities() -> ssl.SSLContext:
-    """Return the system's authorities (including a company's) and Mozilla's."""
+    """Return a TLS context with the system's certificate authorities (including a company's) and Mozilla's."""
     import certifi
 
     context = ssl.create_default_context()
@@ -160,21 +160,21 @@ def authorities() -> ssl.SSLContext:
 
 
 def environment_clients() -> dict[str, Any]:
-    """Return the arguments by which ChatOpenAI uses such a client; only for async calls."""
+    """Return ChatOpenAI's arguments for the configured model's client; async calls only."""
     client = httpx2.AsyncClient(transport=_EnvironmentTransport(), trust_env=False)
     unused = httpx2.Client(transport=NoTransport(), trust_env=False)
     return {"http_async_client": client, "http_client": unused, "openai_proxy": None, "http_socket_options": ()}
 
 
 def check_environment() -> None:
-    """Raise ModelError for the first proxy variable, or SSL_CERT_FILE, that no HTTP client can use."""
+    """Raise ModelError if a proxy variable or SSL_CERT_FILE is unusable."""
     for scheme in ("http", "https", "all"):
         variable, proxy = _proxy_variable(scheme)
         _open_transport("https", variable, proxy)
 
 
 class _EnvironmentTransport(httpx2.AsyncBaseTransport):
-    """A transport that raises ModelError if the environment, not the service, is at fault."""
+    """A transport that raises ModelError if the environment is at fault rather than the service."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         scheme = request.url.scheme
@@ -193,7 +193,7 @@ class _EnvironmentTransport(httpx2.AsyncBaseTransport):
 
 
 def _proxy_variable(scheme: str) -> tuple[str, str]:
-    """Return the name of the variable for a scheme, and the address of the proxy; "" for none."""
+    """Return the proxy variable for a scheme, and the URL of the proxy; both are "" without a proxy."""
     proxies = {**getproxies(), "openai": os.environ.get("OPENAI_PROXY", "")}
     for name in ("openai", scheme, "all"):
         if proxy := proxies.get(name, "").strip():
@@ -202,7 +202,7 @@ def _proxy_variable(scheme: str) -> tuple[str, str]:
 
 
 def _open_transport(scheme: str, variable: str, proxy: str) -> httpx2.AsyncHTTPTransport:
-    """Open a transport. Raises ModelError for an unusable proxy or authorities, which are read for TLS only."""
+    """Open a transport. Raises ModelError for an unusable proxy or SSL_CERT_FILE, which is read for TLS only."""
     verify = _environment_authorities() if "https" in (scheme, proxy.partition("://")[0]) else authorities()
     try:
         if proxy and not (httpx2.URL(proxy).host and (httpx2.URL(proxy).port or 0) < 65_536):
@@ -215,7 +215,7 @@ def _open_transport(scheme: str, variable: str, proxy: str) -> httpx2.AsyncHTTPT
 
 
 def _environment_authorities() -> ssl.SSLContext:
-    """Return only those of SSL_CERT_FILE, if it is set. Raises ModelError for a file that cannot be read."""
+    """Return the authorities of SSL_CERT_FILE alone if it is set. Raises ModelError if the file cannot be read."""
     name = os.environ.get("SSL_CERT_FILE", "")
     try:
         return ssl.create_default_context(cafile=name) if name else authorities()
@@ -224,7 +224,7 @@ def _environment_authorities() -> ssl.SSLContext:
 
 
 async def _bypasses_proxy(url: httpx2.URL) -> bool:
-    """Return whether the service is in NO_PROXY, or on this machine or a private network, by address or name."""
+    """True if NO_PROXY covers the service, or if its name or address is on this machine or a private network."""
     port = url.port or (443 if url.scheme == "https" else 80)
     if _is_excepted(url.host, port, getproxies().get("no", "")):
         return True
@@ -242,8 +242,8 @@ def _is_private(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _is_excepted(host: str, port: int, entries: str) -> bool:
-    """Return whether an entry of NO_PROXY covers the host, as curl reads them: a name with its subdomains, `*`, an
-    address, a network such as 10.0.0.0/8; each with an optional port."""
+    """True if an entry of NO_PROXY covers the host. As in curl, an entry is a domain with its subdomains, `*`, an IP
+    address, or a network such as 10.0.0.0/8; each with an optional port."""
     for entry in re.split(r"[\s,]+", entries.lower()):
         name, _, entry_port = entry.rpartition(":")
         if not entry_port.isdigit() or (":" in name and not name.endswith("]")):

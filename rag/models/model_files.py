@@ -1,9 +1,8 @@
-"""A model's files: the folder of a name (shipped, local, cached, or downloaded from the hub), and loading from it.
+"""Model files: finding a model's folder by name (shipped, local, cached, or downloaded from the hub), and loading it.
 
-Also the settings of each family of embedding models, by the name or the folder's own configuration.
+Also the settings of each family of embedding models, by name or by the folder's configuration.
 
-The only module that uses FlagEmbedding, for weights and tokenizers; encoding is not FlagEmbedding's: see
-`embedding.py`.
+This is the only module that uses FlagEmbedding, and only for weights and tokenizers; `embedding.py` encodes.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from rag.patterns import lazy_regex
 log = logging.getLogger(__name__)
 
 BUILTIN = "builtin"
-"""The setting: multilingual-e5-small if its weights are installed, else all-MiniLM-L6-v2."""
+"""The setting for the built-in model: multilingual-e5-small if its weights are installed, else all-MiniLM-L6-v2."""
 MINILM = "all-MiniLM-L6-v2"
 MINILM_STORED = "builtin"
 """The name of all-MiniLM-L6-v2 in libraries made with it."""
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""The digest of model.safetensors, as its authors published it."""
+"""The published digest of model.safetensors."""
 SHIPPED = (e5.NAME, MINILM)
 _HUB_NAME = lazy_regex(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
 LEXICAL = "+sparse"
-"""The end of a name whose libraries have learned terms in addition to those of BM25; see `LexicalHead`."""
+"""The suffix of models whose libraries have learned terms in addition to those of BM25; see `LexicalHead`."""
 HEAD = "sparse_linear.pt"
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*", HEAD]
 _SLOW_TOKENIZERS = ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model", "spm.model")
@@ -56,7 +55,7 @@ _RERANKER = (*_INFERENCE, "FlagEmbedding.inference.reranker", "FlagEmbedding.inf
 class ModelFolder:
     """A model's files. `name` is unique and permanent; `origin` is the name that identifies its family.
 
-    `shipped` files are those of a pinned package. `lexical` asks for the model's learned terms, too.
+    `shipped` files come from a pinned package. `lexical` requests the model's learned terms as well.
     """
 
     name: str
@@ -100,7 +99,7 @@ _CODE_ENDINGS = {
 
 
 def find_optional(name: str, kind: str) -> Path:
-    """Return the folder of an optional model, a `reranker` or a `verifier`; ModelErrors are named after it."""
+    """Return the folder of a `reranker` or `verifier`; the codes of ModelErrors start with this `kind`."""
     if name in (BUILTIN, *SHIPPED):  # an embedding model
         raise ModelError(f"{kind}_no_folder", name=name)
     try:
@@ -147,17 +146,17 @@ def _minilm_folder() -> Path:
 
 @cache
 def _sha256(file: Path, _size: int, _changed: int) -> str:
-    """Return the digest, read once (90 MB take 0.1 s), and again if the size or time of the file changes."""
+    """Return the digest (90 MB take 0.1 s), cached until the size or modification time of the file changes."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check(name: str, folder: Path) -> None:
-    """Raise ModelError when a file is missing, or is not what its name says."""
+    """Raise ModelError if a required file is missing or invalid."""
     missing = "" if read_json(folder / "config.json") else "config.json"
     tokenizer = folder / "tokenizer.json"
     slow = any((folder / file).is_file() for file in _SLOW_TOKENIZERS)
-    # The tokenizer's library raises a bare Exception for a broken file, so check it here.
+    # The tokenizers library raises a bare Exception for a broken file, so check it here.
     if not (read_json(tokenizer) if tokenizer.is_file() else slow):
         missing = missing or "tokenizer.json"
     if not _weights(folder):
@@ -172,9 +171,9 @@ def _weights(folder: Path) -> list[Path]:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Return eight hex digits of the model in `folder`, the same for a copy elsewhere.
+    """Return eight hex digits that identify the model in `folder`, wherever the folder is.
 
-    Two folders may have the same name, and vectors of two models must never mix. The ends of the weights are enough to
+    Folders may share a name, and vectors of different models must never mix. Both ends of the weights are enough to
     tell models apart; hashing gigabytes at every start would be slow.
     """
     digest = hashlib.sha256((folder / "config.json").read_bytes())
@@ -230,7 +229,7 @@ def _download(name: str) -> Path:
 
 
 def _snapshot(name: str, patterns: list[str] | None = None, *, local_only: bool = False) -> Path:
-    """Call snapshot_download, the only call of the hub's library that turns network errors into OSErrors."""
+    """Call snapshot_download, the only function of the hub client that turns network errors into OSErrors."""
     from huggingface_hub import snapshot_download
 
     return Path(
@@ -270,7 +269,7 @@ def load_flag_reranker(name: str, folder: Path, device: str) -> Any:
 
 
 def load_classifier(name: str, folder: Path, device: str, *, tokens: bool) -> tuple[Any, Any]:
-    """Load a classifier of texts, or of `tokens`, in float32, and its tokenizer; by transformers alone.
+    """Load a sequence classifier, or a token classifier if `tokens`, in float32, and its tokenizer, by transformers.
 
     Raises ModelError when the folder cannot be loaded.
     """
@@ -287,23 +286,23 @@ def load_classifier(name: str, folder: Path, device: str, *, tokens: bool) -> tu
 
 
 def _load_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the libraries for damaged or foreign files."""
+    """Return the exceptions that the libraries raise for damaged or unsupported files."""
     from safetensors import SafetensorError
 
     return (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, EOFError, SafetensorError)
 
 
 def import_flag_model() -> Any:
-    """Return the class FlagModel, without the training half of the package."""
+    """Import the class FlagModel without the training code of its package."""
     return _import_class(_EMBEDDER, "BaseEmbedder", "FlagModel")
 
 
 def _import_class(packages: tuple[str, ...], name: str, public: str) -> Any:
-    """Return the class that FlagEmbedding calls `public`: `name` in the module `base` of the last of `packages`.
+    """Import FlagEmbedding's class `public`: `name` in the module `base` of the last of `packages`.
 
     `import FlagEmbedding` also imports its fine-tuning code, and with it datasets, pandas and peft: about two of its
-    three seconds. The parent packages of the class are therefore added by their paths alone, and removed again so that
-    a later `import FlagEmbedding` works as usual.
+    three seconds. Therefore the parent packages are registered as empty modules with a path, and removed afterwards so
+    that a later `import FlagEmbedding` works as usual.
     """
     with _import_lock:
         if "FlagEmbedding" in sys.modules:
@@ -335,7 +334,7 @@ def _bare_packages(root: Path, packages: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def _quiet_and_offline() -> Iterator[None]:
-    """Hide progress bars and load reports, and ask the hub nothing about local files."""
+    """Silence progress bars and load reports, and send no requests to the hub."""
     from huggingface_hub import constants
     from transformers.utils import logging as transformers_logging
 
@@ -363,9 +362,9 @@ _TO_WEB = "Given a web search query, retrieve relevant passages that answer the 
 
 @dataclass(frozen=True, slots=True)
 class ModelFamily:
-    """The way in which a family turns text into a vector.
+    """The settings with which a family of models encodes text.
 
-    `pattern` is searched in the model's lower-case name without its owner; `query` and `passage` are put before the
+    `pattern` is searched in the model's lower-case name without its owner; `query` and `passage` are prefixes of the
     text; `max_tokens` includes special tokens.
     """
 
@@ -376,10 +375,10 @@ class ModelFamily:
     max_tokens: int = 512
 
 
-# One row each; the first match counts.
+# The first match wins.
 FAMILIES: tuple[ModelFamily, ...] = (
     ModelFamily(r"all-minilm-l6-v2", "mean", max_tokens=256),
-    # Trained up to 8 192 tokens; chunks are far below 1 024, and attention costs the square.
+    # Trained on up to 8 192 tokens; chunks are far below 1 024, and attention has quadratic cost.
     ModelFamily(r"bge-m3", "cls", max_tokens=1024),
     ModelFamily(r"bge-(small|base|large)-zh(-v1\.5)?$", "cls", query=_TO_ZH),
     ModelFamily(r"bge-(small|base|large)-en(-v1\.5)?$", "cls", query=_TO_EN),
@@ -392,17 +391,17 @@ FAMILIES: tuple[ModelFamily, ...] = (
     ModelFamily(r"bce-embedding", "cls"),
 )
 
-# FlagEmbedding's default for a folder that sets nothing.
+# FlagEmbedding's defaults for a folder without settings.
 _UNKNOWN = ModelFamily("", "cls")
 
 
 def family_of(name: str, folder: Path) -> ModelFamily:
-    """Return the family of the model in `folder`, by `name`, else by the folder's own configuration.
+    """Return the family of the model in `folder`, by `name` or else by the folder's configuration.
 
-    Raises ModelError when the folder asks for a pooling that is not supported.
+    Raises ModelError if the folder requires an unsupported pooling.
     """
     origin = str(read_json(folder / "config.json").get("_name_or_path", ""))
-    # A fine-tuned model has its base model's name in `_name_or_path`, so a pooling file comes first.
+    # A fine-tuned model has its base model's name in `_name_or_path`, so a pooling file takes precedence.
     names = [name] if (folder / "1_Pooling" / "config.json").is_file() else [name, origin]
     for candidate in names:
         base = candidate.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].lower()
@@ -428,7 +427,7 @@ def _family_of_folder(name: str, folder: Path) -> ModelFamily:
 
 
 def _pooling(config: dict[str, Any]) -> Pooling | None:
-    """Read both layouts of sentence-transformers' file: one flag a mode, or the mode's name."""
+    """Read both layouts of sentence-transformers' file: one flag per mode, or the mode's name."""
     if not config:
         return _UNKNOWN.pooling
     poolings: dict[str, Pooling] = {"cls": "cls", "mean": "mean", "lasttoken": "last"}
@@ -441,7 +440,7 @@ def _pooling(config: dict[str, Any]) -> Pooling | None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file, or an empty one if the file is missing, unreadable or something else."""
+    """Return the object in a JSON file; empty if the file is missing, unreadable or not an object."""
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A client of OpenAI's protocol for servers that support parts of it, each in its own way."""
+"""A chat client for servers that implement only parts of OpenAI's protocol, or deviate from it."""
 
 from __future__ import annotations
 
@@ -41,25 +41,24 @@ _REPEATABLE = (409, 429, 500, 502, 503, 520, 529)
 # Fields that a server refused, by address and model; for the lifetime of the process.
 _refused: dict[ServerKey, frozenset[str]] = {}
 
-_MAX_BODY: Final = 4_000_000  # bytes of a reply that is no stream
+_MAX_BODY: Final = 4_000_000  # bytes of a reply that is not a stream
 _WAYS: Final = ("tools", "response_format")
 
 
 class ServerChat(ChatOpenAI):
-    """ChatOpenAI that leaves out fields that its server answers with 400, and repeats failures that may pass.
+    """A ChatOpenAI that omits fields which its server rejects, and retries transient failures.
 
-    Repeated: rate limits, server errors and lost connections, before the first piece of an answer.
-    Not repeated: a time-out (another would double the wait), and everything that would fail again. This applies to
-    asynchronous calls, the only ones here.
+    It retries after rate limits, server errors and lost connections, until the first chunk of an answer, but not after
+    a timeout (another would double the wait) or permanent errors. Asynchronous calls only.
     """
 
     attempts: int = 1
     job_limit: bool = False
-    """True if `max_tokens` is a job's limit, not a person's choice."""
+    """True if `max_tokens` is a job's limit rather than a user's choice."""
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
-        if self.max_tokens and _OPENAI not in (self.openai_api_base or _OPENAI):  # OpenAI has its own name for it
+        if self.max_tokens and _OPENAI not in (self.openai_api_base or _OPENAI):  # OpenAI alone renamed it
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         for field in _refused.get(server_key(self), frozenset()):
             payload.pop(field, None)
@@ -95,7 +94,7 @@ class ServerChat(ChatOpenAI):
 
 
 class _StreamTimer:
-    """The times of one stream: until its first word, and from there to its end."""
+    """The timing of one stream: until its first token, and from there to its end."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -114,7 +113,7 @@ class _StreamTimer:
 
 
 class _Attempts:
-    """The attempts of one request."""
+    """The retry state of one request."""
 
     def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
         self._key = server_key(model)
@@ -140,9 +139,9 @@ class _Attempts:
         return _retry_after(error) or next(self._pauses, _PAUSES[-1])
 
     def _drop_field(self, error: OpenAIError) -> float:
-        """Drop the field that the server may have refused; if that was tried before, it was not the cause.
+        """Drop the field that the server may have rejected. If there is none left to try, undo this and raise `error`.
 
-        A person's choice is never dropped silently. Raises ModelError if the server names it.
+        Raises ModelError if the server rejects a parameter that the user set, which is never dropped silently.
         """
         if names := refused_parameters(str(error), self._sampling):
             raise ModelError("chat_parameter_refused", names=names) from error
@@ -173,7 +172,7 @@ def _is_repeatable(error: OpenAIError, status: int | None) -> bool:
 
 
 def _retry_after(error: OpenAIError) -> float | None:
-    """Return the seconds of the server's Retry-After, if a person would wait as long."""
+    """Return the seconds of the server's Retry-After, unless that is longer than a user would wait."""
     if not isinstance(error, APIStatusError):
         return None
     try:
@@ -184,7 +183,7 @@ def _retry_after(error: OpenAIError) -> float | None:
 
 
 class NotOfferedError(ModelInvalidRequestError):
-    """The server does not offer a feature of the request, whatever its status."""
+    """An error for a feature that the server does not offer, whatever its HTTP status."""
 
     def __init__(self, error: APIStatusError) -> None:
         super().__init__(str(error))
@@ -192,7 +191,7 @@ class NotOfferedError(ModelInvalidRequestError):
 
 
 class WireChat(ChatOpenAI):
-    """ChatOpenAI for replies that differ from the protocol."""
+    """A ChatOpenAI that reads replies which deviate from the protocol."""
 
     @model_validator(mode="after")
     def _read_replies(self) -> Self:
@@ -201,7 +200,7 @@ class WireChat(ChatOpenAI):
         return self
 
     async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        """Raise a separate error for a refusal, whose status for a failed server would cause a repeat."""
+        """Raise a separate error for a rejected feature, since a server error's status would cause a retry."""
         try:
             return await super()._agenerate(*args, **kwargs)
         except APIStatusError as error:
@@ -212,11 +211,11 @@ class WireChat(ChatOpenAI):
 
 
 class AnyServerChat(ServerChat, WireChat):
-    """The attempts of ServerChat around the reading of WireChat."""
+    """The retries of ServerChat around the tolerant reading of WireChat."""
 
 
 class _StreamingEndpoint:
-    """A wrapper of the client's endpoint that reads its streams here."""
+    """A wrapper of the client's endpoint that reads its streams by `_Stream`."""
 
     def __init__(self, endpoint: Any) -> None:
         self._endpoint = endpoint
@@ -232,19 +231,19 @@ class _StreamingEndpoint:
 
 
 class _Stream:
-    """The chunks of one stream in the form of the protocol, with a finish reason if it ended properly.
+    """The chunks of one stream, normalised to the protocol, with a finish reason if it ended properly.
 
-    A server may ignore that a stream was requested and send one whole reply, name each piece `message` instead of
-    `delta`, or never send a finish reason. `[DONE]` tells the end of a stream from a lost connection.
+    A server may send one whole reply although a stream was requested, name each chunk `message` instead of `delta`, or
+    never send a finish reason. `[DONE]` distinguishes the end of a stream from a lost connection.
     """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._watch = _EventDecoder(getattr(stream, "_decoder", None))
-        if self._watch.is_active:  # a private name of the client; without it, only odd replies go unnoticed
+        if self._watch.is_active:  # a private attribute; without it, only deviating replies go unnoticed
             stream._decoder = self._watch
         if hasattr(stream, "_cast_to"):
-            stream._cast_to = object  # plain data: a model for each piece took two thirds of the time
+            stream._cast_to = object  # plain data: pydantic models took two thirds of the time
         self._began = False
         self._reason = ""
 
@@ -269,20 +268,20 @@ class _Stream:
             delta = choice.get("delta") or {}
             self._began = self._began or bool(delta.get("content"))
             message = choice.get("message")
-            # A server that sends both repeats its pieces in the message.
+            # If a server sends both, the message repeats the chunks.
             choice["delta"] = _as_delta(message) if message and not (self._began or delta.get("tool_calls")) else delta
             self._reason = choice.get("finish_reason") or self._reason
         return chunk
 
 
 def _as_delta(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the message with numbered calls, as in the pieces of a stream."""
+    """Return the message with indexed tool calls, as in the chunks of a stream."""
     calls = message.get("tool_calls") or []
     return {**message, "tool_calls": [{"index": place, **call} for place, call in enumerate(calls)]}
 
 
 class _EventDecoder:
-    """A decoder of server-sent events that notes if the last one came, and keeps a reply without any."""
+    """A decoder of server-sent events that records whether `[DONE]` arrived, and buffers a reply without events."""
 
     def __init__(self, decoder: Any) -> None:
         self._decoder = decoder

@@ -1,7 +1,7 @@
-"""The text of a model's reply, without the wrapping of its model or server.
+"""Extraction of the answer from a model's reply.
 
-Models and servers wrap an answer in many ways: thoughts before it, tags, JSON or a fence around it, tokens that end a
-turn, a list of sources after it. All of these are recognised by their place, since an answer may mention such a tag.
+Models and servers wrap an answer in many ways: reasoning before it; tags, JSON or a code fence around it; end-of-turn
+tokens or a list of sources after it. All are recognised by their position, since an answer may mention such a tag.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _MENTION: Final = lazy_regex(
 
 
 def answer_text(reply: str, *, whole: bool = True) -> str:
-    """Return the answer in a reply, or in its beginning if it is not `whole`; empty if it has none yet."""
+    """Return the answer in a reply, which is partial if not `whole`; empty if the answer has not started yet."""
     text = _cut_at_turn_end(drop_thoughts(reply.lstrip("\ufeff"), whole=whole))
     if not whole and _may_be_label(text):
         return ""
@@ -71,7 +71,7 @@ def answer_text(reply: str, *, whole: bool = True) -> str:
 
 
 def drop_thoughts(reply: str, *, whole: bool = True) -> str:
-    """Return the reply without the thoughts before it; an unclosed thought extends to the end."""
+    """Return the reply without the reasoning before it; an unclosed block extends to the end."""
     text = _final_channel(reply)
     has_thought = False
     while lead := _LEAD.match(text):
@@ -95,7 +95,7 @@ def _final_channel(reply: str) -> str:
 
 
 def _skip_block(text: str, lead: re.Match[str], whole: bool) -> str | None:
-    """Return the text after its opening block, or in it if that is the answer; None if there is no block."""
+    """Return the text after its leading block, or inside it if that is the answer; None if there is no block."""
     name = next(filter(None, lead.groups()))
     if name.lower() in _HTML or (lead["square"] and not (_THOUGHT.search(name) or _ANSWER.search(name))):
         return None
@@ -112,7 +112,7 @@ def _skip_block(text: str, lead: re.Match[str], whole: bool) -> str | None:
 
 
 def _drop_unopened_thoughts(text: str, whole: bool) -> str:
-    """Drop thoughts whose opening tag the server swallowed, if their closing tag is at the end of a text."""
+    """Drop reasoning whose opening tag the server swallowed, up to a closing tag that is more than a mention."""
     opening = _OPEN.search(text)
     for tag in _CLOSE.finditer(text, 0, opening.start() if opening else len(text)):
         ends = _ends_thoughts(text[: tag.start()], text[tag.end() :], whole)
@@ -124,7 +124,7 @@ def _drop_unopened_thoughts(text: str, whole: bool) -> str:
 
 
 def _ends_thoughts(before: str, after: str, whole: bool) -> bool | None:
-    """True if a closing tag between these ends thoughts, False if it is mentioned; None to wait for more text."""
+    """True if a closing tag between these ends the reasoning, False if it is a mention; None to wait for more text."""
     lead, following = before.rstrip(" \t"), after.lstrip(" \t")
     if _is_quoted(before):
         return False
@@ -135,7 +135,7 @@ def _ends_thoughts(before: str, after: str, whole: bool) -> bool | None:
 
 
 def _is_quoted(before: str) -> bool:
-    """True if the next text is in quotes, or in code on its line."""
+    """True if text after `before` is in quotes or inline code."""
     return before.rstrip(" \t").endswith(_OPENERS) or before.rpartition("\n")[2].count("`") % 2 == 1
 
 
@@ -146,7 +146,7 @@ def _is_ended(text: str) -> bool:
 
 
 def _cut_at_turn_end(text: str) -> str:
-    """Return the text up to the token that ends its turn."""
+    """Return the text up to its end-of-turn token."""
     begin = 0
     for token in _TOKEN.finditer(text):
         before = text[begin : token.start()]
@@ -158,7 +158,7 @@ def _cut_at_turn_end(text: str) -> str:
 
 
 def _may_be_label(text: str) -> bool:
-    """True if the beginning of an answer may become a label before it."""
+    """True if the start of an answer may turn out to be a label before it, such as "Answer:"."""
     start = text.strip("*#_ \n.…:：").lower()
     return any(label.startswith(start) for label in (*_THINKING, *_ANSWERS))
 
@@ -212,7 +212,7 @@ def _integers(value: Any) -> Iterator[int]:
 
 
 def _drop_sources(text: str) -> str:
-    """Drop the list of sources after the answer, which cites them in its sentences."""
+    """Drop a list of sources after the answer, since its sentences cite them."""
     for tail in _TAIL.finditer(text):
         if all(_ENTRY.match(line) for line in tail["entries"].split("\n")) and _WORD.search(text[: tail.start()]):
             return text[: tail.start()]
@@ -220,7 +220,7 @@ def _drop_sources(text: str) -> str:
 
 
 def _drop_link_lines(text: str) -> str:
-    """Drop a last paragraph of numbered links."""
+    """Drop a final paragraph of numbered links."""
     lines = text.rstrip().split("\n")
     begin = len(lines)
     while begin and _LINK_LINE.match(lines[begin - 1]) and re.search("https?://", lines[begin - 1]):

@@ -1,4 +1,4 @@
-"""Cross-encoders, which read question and passage together, through FlagEmbedding's FlagReranker."""
+"""Rerankers: cross-encoders, which read question and passage together, loaded by FlagEmbedding's FlagReranker."""
 
 from __future__ import annotations
 
@@ -38,21 +38,18 @@ _SAMPLE = (
 
 
 class Reranker(Protocol):
-    """Scores how well texts answer a question. Safe to share between threads."""
+    """A model that scores how well texts answer a question. Safe to share between threads."""
 
     @property
     def name(self) -> str: ...
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
-        """Return a score a text, 0 to 1; None for those not reached within `seconds`. Begins with the first.
-
-        Raises ModelError.
-        """
+        """Score the texts in order, 0 to 1; None for those not reached within `seconds`. Raises ModelError."""
         ...
 
 
 class LateReranker:
-    """A reranker that is loaded on first use; a failure to load is raised at each use."""
+    """A reranker that is loaded on first use; if that fails, each use tries again and raises the error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,10 +64,10 @@ class LateReranker:
 
 
 def load_reranker(name: str, *, exact: bool = False) -> Reranker:
-    """Load a cross-encoder of the hub by name (BAAI/bge-reranker-v2-m3, -base, -large), or a local folder.
+    """Load a cross-encoder from the hub by name (BAAI/bge-reranker-v2-m3, -base, -large), or from a local folder.
 
-    `exact` uses float32 on any processor. Raises ModelError when the model is unknown, incomplete, no reranker, or the
-    hub cannot be reached.
+    `exact` uses float32 on any processor. Raises ModelError if the model is unknown, incomplete or not a reranker, or
+    the hub cannot be reached.
     """
     began = time.perf_counter()
     folder = find_optional(name, "reranker")
@@ -84,14 +81,14 @@ def load_reranker(name: str, *, exact: bool = False) -> Reranker:
 
 
 def _check_kind(name: str, folder: Path) -> None:
-    """Reject embedding models, which would load too, with random weights for the score of a reranker."""
+    """Reject embedding models, which would load as well, but with random weights in the scoring head."""
     kinds = read_json(folder / "config.json").get("architectures")
     if not isinstance(kinds, list) or not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
         raise ModelError("reranker_wrong_kind", name=name)
 
 
 class CrossEncoder:
-    """A Reranker over what FlagEmbedding loaded (`flag.model`, `flag.tokenizer`)."""
+    """A Reranker over a model loaded by FlagEmbedding (`flag.model`, `flag.tokenizer`)."""
 
     def __init__(self, flag: Any, *, name: str, device: str, exact: bool = False) -> None:
         """See `load_reranker` for `exact`."""
@@ -111,7 +108,7 @@ class CrossEncoder:
         self._forward, self.choice = choose(Scorers(flag.model, device), sample, half=half, run=self._workers.run)
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
-        """See Reranker. Texts longer than the model reads are cut at their end."""
+        """See Reranker. Texts that exceed the model's limit are truncated."""
         ends = None if seconds is None else time.monotonic() + seconds
         scores: list[float | None] = [None] * len(texts)
         for begin in range(0, len(texts), _WAVE):

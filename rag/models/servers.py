@@ -1,6 +1,6 @@
-"""Replies of chat servers, translated: the ModelError for each failure, and facts for later requests.
+"""Interpretation of chat servers' replies: a ModelError for each failure, and facts for later requests.
 
-These are what a server refuses, if its model thinks, and its capacity and speed.
+These facts are the features that a server rejects, whether its model reasons, and its capacity and speed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rag.patterns import lazy_regex
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-# Services use 400 and 403, too; 404 alone may mean the path.
+# Services also use 400 and 403; 404 alone may mean the path.
 _NO_MODEL = lazy_regex(
     r"model[^\n]{0,200}?(?:not[ _](?:exist|found)|does(?:n't| not) exist)|(?:unknown|no such|invalid) model|模型不存在"
 )
-# Messages of llama.cpp, Ollama, vLLM, LM Studio, DashScope, DeepSeek, Moonshot, Zhipu and others for a request larger
-# than the model's window; not those for a limit on the reply or on tokens a minute.
+# Messages of llama.cpp, Ollama, vLLM, LM Studio, DashScope, DeepSeek, Moonshot, Zhipu and others for a request that
+# exceeds the context window, as opposed to a limit on the reply or on tokens per minute.
 _WINDOW = r"context|prompt|input|tokens?|model length|上下文|输入|提示|文本"
 _BEYOND = r"exceed|too (?:long|large)|longer than|greater than|overflow|maximum|is only|of only|超[过出长]|过长|太长"
 _TOO_LONG = lazy_regex(
@@ -50,7 +50,7 @@ UNREACHED = frozenset(
         "chat_certificates_missing",
     ]
 )
-"""Codes of requests that never reached a service."""
+"""Error codes of requests that never reached a service."""
 
 _BY_STATUS = {
     400: "chat_refused",
@@ -67,9 +67,9 @@ _BY_STATUS = {
 
 
 def failure_types() -> tuple[type[Exception], ...]:
-    """Return the exceptions of a chat model's library for a failed request; `model_error` translates them.
+    """Return the exceptions that chat model libraries raise for a failed request; `model_error` translates them.
 
-    A garbled reply causes a plain ValueError, TypeError, KeyError or AttributeError there, and one nested too deeply a
+    A garbled reply causes a plain ValueError, TypeError, KeyError or AttributeError, and a deeply nested one a
     RecursionError.
     """
     from langchain_core.exceptions import LangChainException
@@ -79,7 +79,7 @@ def failure_types() -> tuple[type[Exception], ...]:
 
 
 def model_error(error: BaseException) -> ModelError:
-    """Return the ModelError for an exception of a chat model's library; `error` itself belongs into `__cause__`."""
+    """Return the ModelError for an exception of a chat model's library; raise it `from error`."""
     return error if isinstance(error, ModelError) else ModelError(_code(error), status=_status_of(error) or "")
 
 
@@ -109,7 +109,7 @@ def _says_too_long(status: int | None, text: str) -> bool:
 
 
 def read_window(error: BaseException) -> int | None:
-    """Return the tokens of the model's window, if the service names them when it refuses a request."""
+    """Return the size of the context window in tokens, if the service's error message states it."""
     match = _SIZE.search(str(error)[:_MAX_TEXT].lower())
     return int(next(filter(None, match.groups()))) if match else None
 
@@ -130,9 +130,9 @@ def _code_without_status(error: BaseException, text: str) -> str:
 
 
 def _has_class_name(error: BaseException, parts: tuple[str, ...]) -> bool:
-    """True if the error or one of its causes has one of `parts` in the name of its class.
+    """True if the class name of the error or of one of its causes contains one of `parts`.
 
-    The transport below the SDK is a dependency of a dependency, so its classes are known by name.
+    The SDK's transport is a transitive dependency, so its classes are recognised by name.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -143,7 +143,7 @@ def _has_class_name(error: BaseException, parts: tuple[str, ...]) -> bool:
 
 
 def _status_of(error: BaseException) -> int | None:
-    """Return the HTTP status that the service answered with, if it did."""
+    """Return the HTTP status of the service's reply, if there was one."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
@@ -167,28 +167,27 @@ _HTML_PAGE: Final = lazy_regex(r"<(?:!doctype|html|body)\b")
 # Servers that refused tools, for the lifetime of the process.
 _without_tools: set[ServerKey] = set()
 
-_THOUGHTS: Final = 4_000  # tokens, if a server counts them as part of the reply
-_OPENAI_HOST: Final = "api.openai.com"  # always counts them
+_THOUGHTS: Final = 4_000  # tokens for reasoning, if a server counts it as part of the reply
+_OPENAI_HOST: Final = "api.openai.com"  # always counts it
 
-# Models with a reply that ended before their thoughts did; for the lifetime of the process.
+# Models that hit the limit of a reply while still reasoning; for the lifetime of the process.
 _thinking_models: set[ServerKey] = set()
 
 SAMPLING: Final = ("max_tokens", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop")
-"""Parameters besides the temperature. `n`, several answers at once, is not offered: each costs money and a check, and
-one is shown."""
+"""Parameters besides the temperature. `n` is not offered: each answer costs money and a check, yet one is shown."""
 
 _BOUND: Final = r"(?<![a-z_]){}(?![a-z_])"
 
 _WINDOW_FIELDS: Final = ("n_ctx", "max_model_len", "loaded_context_length", "context_length", "context_window")
 _OLLAMA_WINDOW: Final = 4_096  # tokens, if nothing else is set
 _ASK_SECONDS: Final = 2.0
-_MIN_TOKENS: Final = 200  # of a prompt to measure speed by: shorter ones are mostly waiting
+_MIN_TOKENS: Final = 200  # of a prompt whose speed is measured; for shorter ones, latency dominates
 _MAX_SAMPLES: Final = 5
 _DEFAULT_SLOTS: Final = 100
 _PASSAGES_TOKENS: Final = 1_000  # of a question with its passages
 _PATIENCE: Final = 5.0  # seconds
 _REPLY_TOKENS: Final = 800
-_SLOWEST_SHARE: Final = 0.8  # of the longest silence of a request, for reading its prompt
+_SLOWEST_SHARE: Final = 0.8  # of the timeout of a request, for reading its prompt
 
 
 def server_key(model: BaseChatModel) -> ServerKey:
@@ -201,13 +200,13 @@ def takes_tools(model: BaseChatModel) -> bool:
 
 
 def remember_no_tools(model: BaseChatModel) -> None:
-    """Remember that the server takes no tools, if it can be distinguished from others."""
+    """Remember that the server does not support tools, if its address identifies it."""
     if _address(model):
         _without_tools.add(server_key(model))
 
 
 def refuses_tools(error: BaseException, model: BaseChatModel) -> bool:
-    """True if the server says that it takes no tools. Statuses vary, so its words decide."""
+    """True if the server says that it does not support tools. Statuses vary, so its message decides."""
     from langchain_core.exceptions import ModelInvalidRequestError
 
     if isinstance(error, NotImplementedError):
@@ -217,7 +216,7 @@ def refuses_tools(error: BaseException, model: BaseChatModel) -> bool:
 
 
 def refuses_form(error: BaseException, model: BaseChatModel) -> bool:
-    """True if the server, or the model's class, does not know this way of asking for a filled form."""
+    """True if the server, or the model's class, does not support this way of requesting structured output."""
     if isinstance(error, NotImplementedError) or _status_of(error) in NOT_UNDERSTOOD:
         return True
     message = _server_message(error, model) if _status_of(error) else ""
@@ -225,9 +224,9 @@ def refuses_form(error: BaseException, model: BaseChatModel) -> bool:
 
 
 def _server_message(error: BaseException, model: BaseChatModel) -> str:
-    """Return the server's words about the request: none if they are about something else, or a gateway's page.
+    """Return the server's message about the request; empty if it has another cause, or is a gateway's HTML page.
 
-    The model's name is removed, since it may contain any of the words that are searched for.
+    The model's name is removed, since it may contain any of the words that callers search for.
     """
     text = str(error).lower()
     if _status_of(error) in _OTHER_STATUSES or _HTML_PAGE.search(text) or model_error(error).code == "chat_too_long":
@@ -240,12 +239,12 @@ def _address(model: BaseChatModel) -> str:
 
 
 def model_name(model: BaseChatModel) -> str:
-    """Return the name that the server knows the model by, or that of its class."""
+    """Return the model's name on the server, or else the name of its class."""
     return str(getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__)
 
 
 def limit_reply(model: BaseChatModel, tokens: int) -> BaseChatModel:
-    """Limit the model's reply to so many tokens, not counting its thoughts; a person's own limit stays."""
+    """Limit the model's reply to `tokens`, not counting its reasoning; a limit set by the user has priority."""
     if not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
         return model
     base_url = getattr(model, "openai_api_base", None) or _OPENAI_HOST
@@ -254,7 +253,7 @@ def limit_reply(model: BaseChatModel, tokens: int) -> BaseChatModel:
 
 
 def remember_thoughts(model: BaseChatModel) -> bool:
-    """Give the model room for thoughts from now on; False if it has that already, or is not limited."""
+    """Allow extra tokens for the model's reasoning from now on; False if it has them already, or is not limited."""
     key = server_key(model)
     if key in _thinking_models or not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
         return False
@@ -263,30 +262,29 @@ def remember_thoughts(model: BaseChatModel) -> bool:
 
 
 def was_cut_thinking(model: BaseChatModel, ended: Any) -> bool:
-    """True if a reply, or the failure to read one, ended at its limit without an answer, and another try with room
-    for thoughts is worthwhile."""
+    """True if a reply, or the failure to read one, hit its limit before the answer, and a retry with more may help."""
     metadata = getattr(ended, "response_metadata", None) or {}
     at_limit = metadata.get("finish_reason") == "length" or "LengthFinish" in type(ended).__name__
     return at_limit and is_only_thought(_reply_text(ended)) and remember_thoughts(model)
 
 
 def is_only_thought(reply: str) -> bool:
-    """True if a reply that ended at its limit can be thoughts alone, which some servers leave out.
+    """True if a reply that hit its limit may be nothing but reasoning, which some servers omit.
 
-    Blanks are no thoughts: small models fill a form with them until they are stopped.
+    White space is not reasoning: small models fill a form with it until they are stopped.
     """
     return not reply or bool(reply.strip() and not answer_text(reply).strip())
 
 
 def _reply_text(ended: Any) -> str:
-    """Return the text of a reply, or of the one that could not be read."""
+    """Return the text of a reply, or of the reply that an error could not parse."""
     if completion := getattr(ended, "completion", None):
         return str(completion.choices[0].message.content or "")
     return str(getattr(ended, "text", "") or "")
 
 
 def with_sampling(model: BaseChatModel, chosen: Mapping[str, Any]) -> BaseChatModel:
-    """Return the model with the chosen parameters only. Raises ModelError if its class has no such parameter."""
+    """Return the model with the chosen parameters. Raises ModelError if its class lacks one of them."""
     fields = type(model).model_fields
     field_names = {name: field for field, info in fields.items() for name in (field, info.alias) if name}
     if unknown := [name for name in chosen if name not in field_names]:
@@ -295,17 +293,17 @@ def with_sampling(model: BaseChatModel, chosen: Mapping[str, Any]) -> BaseChatMo
 
 
 def refused_parameters(message: str, sent: Iterable[str]) -> str:
-    """Return those of the parameters `sent` that a service names in the message of its refusal."""
+    """Return the parameters among `sent` that a service names in its error message, joined by commas."""
     message = message.lower().replace("max_completion_tokens", "max_tokens")
     return ", ".join(name for name in sent if re.search(_BOUND.format(name), message))
 
 
 @dataclass(slots=True)
 class Pace:
-    """The measured limits of one model of one server, for the lifetime of the process.
+    """The limits and measured speed of a model on a server, for the lifetime of the process.
 
     `window` is in tokens, `reads` and `writes` are tokens per second of the last calls, `waits` the seconds until their
-    first token; `slots` is how many requests the server works on at a time.
+    first token; `slots` is the number of requests that the server processes in parallel.
     """
 
     window: int | None = None
@@ -317,7 +315,7 @@ class Pace:
     gates: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
 
     def note(self, tokens_in: int, seconds: float, tokens_out: int, writing: float) -> None:
-        """Add a call that read so many tokens before its first one, and then wrote so many."""
+        """Record a call that read `tokens_in` in `seconds`, then wrote `tokens_out` in `writing` seconds."""
         if tokens_in >= _MIN_TOKENS and seconds > 0:
             self.reads = [*self.reads, tokens_in / seconds][-_MAX_SAMPLES:]
             self.waits = [*self.waits, seconds][-_MAX_SAMPLES:]
@@ -325,21 +323,21 @@ class Pace:
             self.writes = [*self.writes, tokens_out / writing][-_MAX_SAMPLES:]
 
     def seconds(self, tokens_in: int, tokens_out: int) -> float:
-        """Estimate the duration of a call; 0 without data. A prompt may be read faster a second time."""
+        """Estimate the duration of a call; 0 without data. A cached prompt may be read faster."""
         reading = tokens_in / min(self.reads) if self.reads else 0.0
         return reading + (tokens_out / min(self.writes) if self.writes else 0.0)
 
     def room(self, tokens: int, silent: float) -> int:
-        """Return at most `tokens`, reply included: as many as fit the window and are read in `silent` seconds."""
+        """Return how many of `tokens`, reply included, fit the window and can be read within `silent` seconds."""
         window = tokens if self.window is None else min(tokens, self.window)
         return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE) + _REPLY_TOKENS) if self.reads else window
 
     def is_slow(self) -> bool:
-        """Return whether calls besides the answer itself would take longer than people wait."""
+        """True if calls besides the answer would take longer than users want to wait."""
         return self.seconds(_PASSAGES_TOKENS, 0) > _PATIENCE
 
     def gate(self) -> asyncio.Semaphore:
-        """Return a semaphore for as many requests at a time as the server works on."""
+        """Return a semaphore for the number of requests that the server processes in parallel."""
         slots = self.slots or _DEFAULT_SLOTS
         return self.gates.setdefault((id(asyncio.get_running_loop()), slots), asyncio.Semaphore(slots))
 
@@ -352,7 +350,7 @@ def pace_of(model: BaseChatModel) -> Pace:
 
 
 async def learn(model: BaseChatModel) -> Pace:
-    """Return the pace of the model; the first time, ask its server for its limits."""
+    """Return the pace of the model; the first call asks the server for its limits."""
     pace = pace_of(model)
     client = getattr(model, "root_async_client", None)
     if pace.asked or client is None or not getattr(model, "openai_api_base", None):
@@ -361,7 +359,7 @@ async def learn(model: BaseChatModel) -> Pace:
     try:
         async with asyncio.timeout(_ASK_SECONDS):
             await _ask(pace, client, str(getattr(model, "model_name", "")))
-    except failure_types() as error:  # a time-out is an OSError
+    except failure_types() as error:  # TimeoutError is an OSError
         log.info("a chat server tells nothing of its window (%s)", type(error).__name__)
     return pace
 
@@ -387,7 +385,7 @@ def _window(fields: dict[str, Any]) -> int | None:
 
 
 def _ollama_window(details: Any) -> int:
-    """Return the window that a model is loaded with: its own parameter, else the default, which most models exceed."""
+    """Return the context window of a loaded model: its parameter, else the default or the model's maximum if lower."""
     words = str(details.get("parameters", "")).split()
     if "num_ctx" in words[:-1] and (size := words[words.index("num_ctx") + 1]).isdecimal():
         return int(size)

@@ -1,8 +1,8 @@
-"""Embedding models and rerankers behind the services of the settings, and the requests to these services.
+"""Embedding models and rerankers behind configured HTTP services, and the requests to these services.
 
-An embedding service is Text Embeddings Inference, or speaks OpenAI's protocol in its variants; a reranker is Text
-Embeddings Inference or Voyage, or speaks as Cohere, Jina, vLLM and llama.cpp do. Requests use the HTTP client of the
-settings' chat model (`http_clients.py`): its proxies and authorities, no redirects.
+Embeddings come from Text Embeddings Inference or a service compatible with OpenAI; reranking from Text Embeddings
+Inference, Voyage, or a service compatible with Cohere, Jina, vLLM or llama.cpp. Requests use the HTTP client of the
+configured chat model (`http_clients.py`), with its proxies and certificate authorities, and follow no redirects.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from rag.tracing import span
 
 MAX_REPLY_BYTES: Final = 64_000_000
 _TRIES: Final = 4
-_PAUSE, _LONGEST_PAUSE = 0.25, 8.0  # seconds before the first repeat, doubled each time
+_PAUSE, _LONGEST_PAUSE = 0.25, 8.0  # seconds before the first retry, doubled each time
 _REPEATABLE: Final = (429, 500, 502, 503, 504, 520, 529)
 _TOO_LARGE: Final = (400, 413, 422)
-_MOST_TEXTS, _MOST_TOKENS = 64, 16_000  # in a request, until a service refuses that many
+_MOST_TEXTS, _MOST_TOKENS = 64, 16_000  # per request, until a service refuses that many
 _SHORTEST: Final = 200  # characters; a refused text is halved down to this length
 _OUTAGES: Final = frozenset({"service_timeout", "service_unreachable", "service_busy", "service_failed"})
-"""Codes of failures that may pass."""
+"""Error codes of transient failures."""
 
 Row = TypeVar("Row")
 Way = TypeVar("Way")
@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 
 
 class _RefusedError(ModelError):
-    """A service does not understand a request, or its reply has another form. `status` is that of the reply."""
+    """An error for a request that a service rejects, or a reply in an unexpected format, with its HTTP `status`."""
 
     def __init__(self, code: str, status: int, **params: Any) -> None:
         super().__init__(code, status=status, **params)
@@ -58,10 +58,10 @@ class _RefusedError(ModelError):
 
 
 class Service:
-    """JSON requests below one address. Safe to share between threads; must not be called in the loop of runs."""
+    """A client for JSON requests below one base URL. Thread-safe; must not be called in the event loop of runs."""
 
     def __init__(self, base_url: str, key: str, setting: str) -> None:
-        """`setting` names the address in errors, such as EMBEDDING_BASE_URL."""
+        """`setting` is the name of the setting for error messages, such as EMBEDDING_BASE_URL."""
         self._base_url = base_url.rstrip("/")
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         self._params = {"host": httpx2.URL(base_url).netloc.decode(), "setting": setting}
@@ -71,7 +71,7 @@ class Service:
         return self._params["host"]
 
     def ask(self, path: str, body: Mapping[str, Any], seconds: float) -> Any:
-        """Return the JSON of the reply to a POST to `path`, after all repeats. Raises ModelError."""
+        """POST `body` to `path` with retries, and return the JSON of the reply. Raises ModelError."""
         url = self._base_url if self._base_url.endswith(path) else f"{self._base_url}{path}"
         headers = {**self._headers, "content-type": "application/json", "accept": "application/json"}
         try:
@@ -88,11 +88,11 @@ class Service:
             raise self.unusable_error() from error
 
     def late_error(self, seconds: float) -> ModelError:
-        """Return the error for a reply that is too late."""
+        """Return the error for a timeout."""
         return ModelError("service_timeout", seconds=f"{seconds:g}", **self._params)
 
     def unusable_error(self) -> _RefusedError:
-        """Return the error for a reply of another form."""
+        """Return the error for a reply in an unexpected format."""
         return _RefusedError("service_unusable", 200, **self._params)
 
     def _status_error(self, status: int) -> ModelError:
@@ -109,9 +109,9 @@ class Service:
 
 
 def post(url: str, content: bytes, headers: Mapping[str, str], *, seconds: float) -> tuple[int, bytes]:
-    """Return status and body of the reply, repeating the request if that may help and there is time. Blocks.
+    """Send a POST request, with retries while time remains, and return the status and body of the reply. Blocks.
 
-    Raises TimeoutError, ConnectionError, and ModelError for a proxy with wrong settings.
+    Raises TimeoutError, ConnectionError, and ModelError for a misconfigured proxy.
     """
     try:
         return BACKGROUND.wait(_post(url, content, {**headers, "accept-encoding": "identity"}, seconds))
@@ -143,7 +143,7 @@ async def _post(url: str, content: bytes, headers: Mapping[str, str], seconds: f
 async def _request(
     url: str, content: bytes, headers: Mapping[str, str], seconds: float
 ) -> tuple[tuple[int, bytes], str]:
-    """Return the reply, and its Retry-After."""
+    """Return the reply's status and body, and its Retry-After header."""
     headers = {"user-agent": "Pagelight", **headers}
     async with _client().stream("POST", url, content=content, headers=headers, timeout=seconds) as response:
         body = bytearray()
@@ -161,7 +161,7 @@ def _client() -> httpx2.AsyncClient:
 
 
 def _pause(attempt: int, retry_after: str) -> float:
-    """Return the seconds of Retry-After, a number or a date, and a random time that doubles with each attempt."""
+    """Return the seconds of Retry-After, a number or a date, plus a jitter whose limit doubles with each attempt."""
     more = random.uniform(0.0, min(_LONGEST_PAUSE, _PAUSE * 2.0 ** (attempt - 1)))
     try:
         return max(0.0, float(retry_after)) + more
@@ -174,7 +174,7 @@ def _pause(attempt: int, retry_after: str) -> float:
 
 
 def _find_understood(ways: Sequence[Way], ask: Callable[[Way], Result]) -> tuple[Way, Result]:
-    """Return the first way of asking that the service understands, and its reply. Raises ModelError."""
+    """Return the first request format that the service understands, and its reply. Raises ModelError."""
     errors: list[_RefusedError] = []
     for way in ways:
         try:
@@ -185,14 +185,14 @@ def _find_understood(ways: Sequence[Way], ask: Callable[[Way], Result]) -> tuple
 
 
 class _Batches:
-    """Texts sent several at a time: fewer after a service refuses that many, and shortened if it refuses one."""
+    """Batches of texts: smaller after the service refused their size; a single refused text is shortened."""
 
     def __init__(self) -> None:
         self._max_texts = _MOST_TEXTS
         self._shortened = 0
 
     def rows(self, texts: Iterable[str], ask: Callable[[Sequence[str]], Sequence[Row]]) -> list[Row]:
-        """Return one row a text, in their order. Raises what `ask` does."""
+        """Return one row per text, in order. Raises the errors of `ask`."""
         rows: list[Row] = []
         batch: list[str] = []
         tokens = 0
@@ -216,7 +216,7 @@ class _Batches:
             return self._ask([texts[0][: len(texts[0]) // 2]], ask)
         half, shortened = (len(texts) + 1) // 2, self._shortened
         rows = [*self._ask(texts[:half], ask), *self._ask(texts[half:], ask)]
-        if self._shortened == shortened:  # their number was refused, not one of them
+        if self._shortened == shortened:  # the size of the batch was refused, not one of its texts
             self._max_texts = min(self._max_texts, half)
         return rows
 
@@ -228,7 +228,7 @@ _PROBE_TEXTS: Final = (
     "检索系统先找到段落，再根据段落回答问题。",
     "def area(radius): return 3.14159 * radius ** 2  # 1910",
 )
-_FINGERPRINT: Final = 64  # numbers of each probe
+_FINGERPRINT: Final = 64  # components of each probe's vector
 _OPEN_SECONDS: Final = 300.0  # until the probes are sent again
 _IMPORT_WAITS: Final = 30.0  # seconds for the probes
 _PASSAGE_SECONDS: Final = 120.0  # for a request
@@ -262,19 +262,19 @@ _PROBE_PAIRS: Final = (
         ),
     ),
 )
-"""Questions with their texts, the first of which is an answer."""
+"""Questions, each with texts of which only the first is an answer."""
 
 
 def service_name(model: str) -> str:
-    """Return the name of a model behind a service in libraries; it differs from the name of the same weights here."""
+    """Return the name in libraries of a model behind a service; the same weights have another name if run locally."""
     return f"{model}@service"
 
 
 class ServiceEncoder:
-    """An EmbeddingModel behind a service. It sends nothing before first use.
+    """An EmbeddingModel behind a service. Sends nothing before first use.
 
-    Its first request, and one every few minutes, encodes three fixed texts, to learn the dimension and if the service
-    still has the same model.
+    The first request, and another every few minutes, encodes three probe texts, to learn the dimension and to check
+    that the service still has the same model.
     """
 
     def __init__(
@@ -300,7 +300,7 @@ class ServiceEncoder:
         return int(self._open().shape[1])
 
     def fingerprint(self) -> str:
-        """Return data that distinguishes the service's model from others, see `is_same`. Raises ModelError."""
+        """Return a fingerprint of the service's model, to compare by `is_same`. Raises ModelError."""
         probes = self._open(self._seconds)
         first = base64.b64encode(probes[:, :_FINGERPRINT].astype("<f2").tobytes()).decode()
         return f"{probes.shape[1]} {first}"
@@ -319,7 +319,7 @@ class ServiceEncoder:
         return self._cached_query(text)
 
     def can_read(self, text: str) -> bool:
-        """True if there is something to read; services do not list their languages."""
+        """True for any text with letters or digits, since services do not list their languages."""
         return any(map(str.isalnum, text))
 
     def _query(self, text: str) -> Vectors:
@@ -350,7 +350,7 @@ class ServiceEncoder:
             self._lock.release()
 
     def _ask(self, texts: Sequence[str], *, seconds: float, dimension: int, way: str = "") -> list[Vectors]:
-        """Return L2-normalised vectors (d,) of the texts of one request; any dimension is valid if it is 0."""
+        """Send one request, and return the texts' L2-normalised vectors, (d,); a `dimension` of 0 accepts any."""
         way, texts = way or self._way, [text if text.strip() else "." for text in texts]
         tei, openai = {"inputs": texts, "truncate": True}, {"model": self._model, "input": texts}
         vectors = self._read(self._service.ask(way, tei if way == TEI else openai, seconds), len(texts), way)
@@ -360,7 +360,7 @@ class ServiceEncoder:
 
     @contextmanager
     def _watch(self) -> Iterator[None]:
-        """Check the model again after a failure, since the service may return with another."""
+        """Check the model again after a failure, since the service may come back with a different one."""
         try:
             yield
         except ModelError as error:
@@ -383,7 +383,7 @@ class ServiceEncoder:
 
 
 def is_same(fingerprint: str, other: str) -> bool:
-    """True if two fingerprints are of one model, even if computed differently."""
+    """True if two fingerprints belong to the same model, within the tolerance for numerical differences."""
     (dimension, first), (other_dimension, second) = (value.split(" ") for value in (fingerprint, other))
     if dimension != other_dimension:
         return False
@@ -394,22 +394,22 @@ def is_same(fingerprint: str, other: str) -> bool:
 
 
 def _sort_by_index(rows: Sequence[Any], count: int) -> list[Any]:
-    """Return the vectors in the order of their `index`, since services may send them in any."""
+    """Return the vectors sorted by `index`, since services may send them in any order."""
     vectors = {int(row["index"]): row["embedding"] for row in rows}
     return [vectors[place] for place in range(count)]
 
 
 class ServiceReranker:
-    """A Reranker behind a service. It sends nothing before first use.
+    """A Reranker behind a service. Sends nothing before first use.
 
-    Services return logits or probabilities. Eight pairs decide which, once for a model: a score outside of 0 to 1 is a
-    logit. They also show if the service scores pairs at all.
+    Services return logits or probabilities. Eight probe pairs decide which, once per model: a score outside 0 to 1 is a
+    logit. They also verify that the service ranks answers first.
     """
 
     def __init__(
         self, service: Service, model: str, scale: Scale = "", decided: Callable[[Scale], object] | None = None
     ) -> None:
-        """`scale` is an earlier decision; `decided` is called with a new one."""
+        """`scale` is an earlier decision, or empty; `decided` is called with a new one."""
         self.name = model or service.host
         self._service, self._model = service, model
         self._scale, self._decided = scale, decided
@@ -449,7 +449,7 @@ class ServiceReranker:
     def _ask(
         self, question: str, ends: float, texts: Sequence[str], way: tuple[str, str] | None = None
     ) -> list[float | None]:
-        """Return the service's own score a text; None for a text without one."""
+        """Return the service's raw score for each text; None for a text without one."""
         path, field = way or self._way or _RERANK_WAYS[0]
         body: dict[str, Any] = {"query": question, field: list(texts)}
         body |= {"truncate": True} if field == "texts" else {"model": self._model} if self._model else {}

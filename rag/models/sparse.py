@@ -1,12 +1,12 @@
-"""Terms of texts: sparse vectors by BM25 in every language, the learned terms of BGE-M3, and the terms of sentences.
+"""Sparse terms of text: BM25 vectors for every language, the learned weights of BGE-M3, and the terms of sentences.
 
-BM25's encoder is Qdrant's own. Its multilingual tokenizer segments Chinese, stems English and drops English stop words.
-It computes the term-frequency part of BM25; the IDF is the engine's.
+The BM25 encoder is Qdrant's. Its multilingual tokenizer segments Chinese, stems English and drops English stop words.
+It computes the term-frequency part of BM25; Qdrant applies the IDF at query time.
 
-BGE-M3's second head gives each token of a text a weight (Chen et al. 2024, "M3-Embedding", arXiv 2402.03216). The tests
-compare it with BGEM3FlagModel of FlagEmbedding; here threads share the tokenizer.
+BGE-M3's lexical head assigns each token a weight (Chen et al. 2024, "M3-Embedding", arXiv 2402.03216). Tests compare it
+with FlagEmbedding's BGEM3FlagModel; unlike there, threads share the tokenizer.
 
-The sentences of a chunk and their terms are stored with it: finding them takes longer than a search.
+The sentences of a chunk and their terms are stored with the chunk, since computing them takes longer than a search.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _HAN: Final = lazy_regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _NUMERALS: Final = "[零〇一二两三四五六七八九十百千万亿]"
 _PERCENT: Final = lazy_regex(f"百分之({_NUMERALS}+)")
 _NUMERAL_RUN: Final = lazy_regex(f"(?<=第){_NUMERALS}+|{_NUMERALS}{{2,}}|{_NUMERALS}(?=[年月日号])")
-# These begin with their content and look back only then, so that the engine can skip what cannot match.
+# Lookbehinds come after the first character, so that the regex engine can skip positions that cannot match.
 _GROUPED: Final = lazy_regex(r"\d(?<![\d.,]\d)\d{0,2}(?:[\u0020\u00a0\u202f'’]\d{3})+(?![\d])")
 _GROUP_MARKS: Final = lazy_regex(r"\D")
 _VERSION: Final = lazy_regex(r"[vV](?<=\b[vV])(?=\d+\.\d)")
 
 FIRST: Final = 1 << 31
-"""The number of the first learned term; those of BM25 are below it."""
+"""The id of the first learned term; BM25 ids are lower."""
 _BATCH_TOKENS = 2048
 
 
 def fold(text: str) -> str:
-    """Return `text` in one form of writing, so that words match however they are spelt; the same object if unchanged.
+    """Return `text` with normalised spelling, so that variants of a word match; the same object if unchanged.
 
     Traditional Chinese becomes simplified (OpenCC), Chinese numerals become digits, and spaces or apostrophes between
-    digits are removed. Only terms are made of it: pages stay as they are.
+    groups of digits and the v of versions are removed. Used for terms only; stored pages are unchanged.
     """
     if _HAN.search(text):
         text = _simplifier().convert(text)
@@ -74,26 +74,26 @@ def _simplifier() -> Any:
     return OpenCC("t2s")
 
 
-# Measured on xquad-en, xquad-zh and chroma with chunks of 300 to 600 characters: the average length
-# of such a chunk in terms gains up to 0.005 MRR over the default of 256; k and b matter less.
+# Average number of terms in a chunk of 300 to 600 characters. On xquad-en, xquad-zh and chroma it gains up to 0.005 MRR
+# over the default of 256; k and b matter less.
 AVERAGE_TERMS = 100.0
 
 _WORD_CACHE_SIZE = 1 << 14
 _TEXT_CACHE_SIZE = 1 << 13
 _PASSAGE_CACHE_SIZE = 1 << 11
 
-# The tokenizer drops numbers, and with them every year and quantity. Spelt in consonants they remain:
-# no stemmer changes them, and no word begins like that. Worth 0.004 to 0.011 MRR on the same sets.
+# The tokenizer drops numbers, and with them every year and quantity. Spelt in consonants they are kept: no stemmer
+# changes them, and no word starts like that. This gains 0.004 to 0.011 MRR on the same data sets.
 _NUMBER = lazy_regex(r"[0-9０-９]+(?:,[0-9]{3}(?![0-9]))*")
 _SPELT = str.maketrans("0123456789０１２３４５６７８９", "bcdfghjkmn" * 2)
 
 _PLAIN = lazy_regex(r"[A-Za-z0-9\s.,;:?!'\"()\-]*", re.ASCII)
 _PLAIN_WORD = lazy_regex(r"[A-Za-z0-9]+")
-_END = "\0"  # of a part; no text has it
+_END = "\0"  # separates parts; does not occur in plain text
 
 
 class SparseEncoder:
-    """BM25 (k = 1.2, b = 0.75) over lower-cased, accent-folded terms; deterministic and thread-safe."""
+    """A BM25 encoder (k = 1.2, b = 0.75) over lower-cased, accent-folded terms. Deterministic and thread-safe."""
 
     def __init__(self) -> None:
         from qdrant_edge import Bm25, Bm25Config, TokenizerType
@@ -104,7 +104,7 @@ class SparseEncoder:
         self.sentence_terms = lru_cache(_PASSAGE_CACHE_SIZE)(self._sentence_terms)
 
     def encode_passage(self, text: str) -> SparseVector:
-        """Return the passage's terms and their saturated, length-normalised frequencies; empty for no terms."""
+        """Return the passage's terms and their saturated, length-normalised frequencies; empty without terms."""
         vector = self._bm25.embed_document(_spell_numbers(text))
         return SparseVector(vector.indices, vector.values)
 
@@ -119,8 +119,8 @@ class SparseEncoder:
     def _terms(self, text: str) -> frozenset[int]:
         """Return the terms of `encode_query(text)`; `terms` caches them.
 
-        In plain text the encoder splits at the same places, so words are looked up one by one: no difference on 7 934
-        plain sentences of chroma and xquad. Other scripts and characters go to the encoder.
+        Plain text is split into words, whose cached terms are merged: the encoder splits at the same places, as shown
+        by 7 934 plain sentences of chroma and xquad. Text with other characters goes to the encoder.
         """
         if not _PLAIN.fullmatch(text):
             return frozenset(self.encode_query(text).indices)
@@ -131,7 +131,7 @@ class SparseEncoder:
         return self.terms_within(text, sentence_spans(text))
 
     def terms_within(self, text: str, spans: tuple[tuple[int, int], ...]) -> tuple[frozenset[int], ...]:
-        """Return the `terms` of these parts of a text; one pass over plain text takes a third of the time."""
+        """Return the `terms` of each span of a text. Plain text takes a single pass, which is three times as fast."""
         parts = [text[start:end] for start, end in spans]
         if not _PLAIN.fullmatch(text):
             return tuple(map(self.terms, parts))
@@ -141,22 +141,22 @@ class SparseEncoder:
         return frozenset(chain.from_iterable(map(self.terms_of_word, _PLAIN_WORD.findall(text))))
 
     def _terms_of_word(self, word: str) -> tuple[int, ...]:
-        """Return the terms of a word, or of a run of Han characters; cached, since texts repeat their words."""
+        """Return the terms of a word, or of a run of Han characters; `terms_of_word` caches them."""
         return tuple(self.encode_query(word).indices)
 
 
 def _spell_numbers(text: str) -> str:
-    """Return `text` in one form of writing, with each run of digits as a word, so that GPT-4 and GPT4 are the same."""
+    """Return the folded text with each number as a separate word, so that GPT-4 and GPT4 have the same terms."""
     return _NUMBER.sub(lambda number: f" zq{number[0].replace(',', '').translate(_SPELT)} ", fold(make_encodable(text)))
 
 
 class LexicalHead:
-    """Turns texts into learned terms. Safe to share between threads."""
+    """BGE-M3's encoder of texts as learned terms. Safe to share between threads."""
 
     def __init__(self, folder: Path, flag: Any, tokens: Tokens, device: str, *, half: bool) -> None:
         """`flag` is the loaded model; `half` is true if its layers are in bfloat16.
 
-        Raises ModelError for a folder without a head that fits the model.
+        Raises ModelError if the folder has no head that fits the model.
         """
         import torch
 
@@ -172,7 +172,7 @@ class LexicalHead:
         self._workers = Workers(serial=device != "cpu")
 
     def encode(self, texts: Sequence[str]) -> list[SparseVector]:
-        """Return the terms of each text with their weights, each the largest among its tokens of that kind."""
+        """Return the weighted terms of each text; a repeated token has its largest weight."""
         rows = self._tokens.encode(texts)
         vectors: list[SparseVector] = [SparseVector([], [])] * len(rows)
         groups = group_by_length([len(row) for row in rows], _BATCH_TOKENS, self._workers.count)
@@ -203,18 +203,18 @@ class LexicalHead:
 
 
 def lexical_of(model: EmbeddingModel) -> LexicalHead | None:
-    """Return the head of a model whose libraries have learned terms."""
+    """Return the model's lexical head; None if its libraries have no learned terms."""
     head: LexicalHead | None = getattr(model, "lexical", None)
     return head
 
 
 def join_vectors(first: SparseVector, second: SparseVector) -> SparseVector:
-    """Return the terms of both vectors, which share none."""
+    """Return the terms of both vectors, which must have none in common."""
     return SparseVector([*first.indices, *second.indices], [*first.values, *second.values])
 
 
 def drop_learned(vector: SparseVector) -> SparseVector:
-    """Return the terms of BM25 alone."""
+    """Return only the BM25 terms of a vector."""
     terms = [(index, value) for index, value in zip(vector.indices, vector.values, strict=True) if index < FIRST]
     return SparseVector([index for index, _ in terms], [value for _, value in terms])
 
@@ -223,10 +223,10 @@ _MAX_LENGTH = 1 << 16  # characters; offsets are stored in 16 bits
 
 
 class SentenceIndex(NamedTuple):
-    """The n sentences of a text, and their t terms.
+    """The n sentences of a text and their t terms.
 
-    start, end: offsets in the text, (n,). first: the first sentence that has to be read with each one, (n,). terms: as
-    of `SparseEncoder.terms`, (t,); `of` is the sentence of each, (t,).
+    `start` and `end` are offsets in the text, `first` is the first sentence that each one needs as context, (n,) each.
+    `terms` are those of `SparseEncoder.terms`, `of` is the sentence of each, (t,) each.
     """
 
     start: NDArray[np.int64]
@@ -237,7 +237,7 @@ class SentenceIndex(NamedTuple):
 
 
 def index_sentences(text: str, encoder: SparseEncoder) -> SentenceIndex:
-    """Return the sentences of a text, each code block as one, each table row with the header that it needs."""
+    """Index the sentences of a text: a code block is a single sentence, and a table row refers to its header."""
     bounds = _find_bounds(text)
     terms = encoder.terms_within(text, tuple((start, end) for start, end, _ in bounds))
     columns = np.array(bounds, dtype=np.int64).reshape(-1, 3)
@@ -247,10 +247,10 @@ def index_sentences(text: str, encoder: SparseEncoder) -> SentenceIndex:
 
 
 def pack_sentences(index: SentenceIndex, length: int) -> str:
-    """Return the index of a text of `length` characters as text for `unpack_sentences`; empty if it is too long.
+    """Serialise the index of a text of `length` characters for `unpack_sentences`; empty if the text is too long.
 
-    This is base64 of little-endian numbers: the length of the text and n, in 16 bits; n starts, ends, first sentences
-    and numbers of terms, in 16 bits; all terms, in 32 bits.
+    The format is base64 of little-endian integers: in 16 bits, the length of the text and n, then n starts, ends, first
+    sentences and term counts; in 32 bits, all terms.
     """
     if length >= _MAX_LENGTH:
         return ""
@@ -260,7 +260,7 @@ def pack_sentences(index: SentenceIndex, length: int) -> str:
 
 
 def unpack_sentences(packed: str, text: str) -> SentenceIndex | None:
-    """Return the index of `text` from `pack_sentences`, or None if it is empty, damaged, or of another text."""
+    """Return the index of `text` from `pack_sentences`; None if it is empty, damaged, or belongs to another text."""
     try:
         data = base64.b64decode(packed)
         length, size = np.frombuffer(data, "<u2", 2).tolist()

@@ -1,7 +1,7 @@
-"""A filled schema from any chat model, by the strictest way that its server offers.
+"""Structured output from any chat model, by the strictest method that its server supports.
 
-The ladder: json_schema, a forced function call, JSON mode, and at last plain text. A server that refuses a rung is
-asked by the next one, and later requests begin there.
+The methods (rungs) are json_schema, a forced function call, JSON mode, and finally plain text. If a server rejects one,
+the next one is tried, and later requests start there.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Filled = TypeVar("Filled", bound=BaseModel)
 _ALL_RUNGS: tuple[Rung, ...] = ("json_schema", "function_calling", "json_mode", "text")
 _RUNGS_OF_OTHERS: tuple[Rung, ...] = ("function_calling", "text")
 
-# The first rung for a server, by address and model; for the lifetime of the process.
+# The first rung to try, by server address and model; for the lifetime of the process.
 _begin: dict[ServerKey, Rung] = {}
 
 
 async def fill_schema(model: BaseChatModel, schema: type[Filled], messages: Sequence[BaseMessage]) -> Filled:
-    """Fill `schema`, with one repair if the reply does not fit it.
+    """Ask the model to fill `schema`, with one repair if the reply does not fit.
 
-    Raises ModelError: `chat_unusable` if the repair does not fit either, else the reason of the failed request.
+    Raises ModelError: `chat_unusable` if the repair does not fit either, or the reason for a failed request.
     """
     try:
         rung, reply = await _climb_down(model, schema, list(messages))
@@ -55,7 +55,7 @@ async def fill_schema(model: BaseChatModel, schema: type[Filled], messages: Sequ
 
 
 def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
-    """Return the schema from the reply's tool call or text, ignoring text around it, or else the error."""
+    """Parse the schema from the reply's tool call or text, ignoring text around it; return an error if that fails."""
     problem = ValueError("the reply holds no JSON object")
     for value in _values(reply):
         try:
@@ -108,7 +108,7 @@ def _bind(model: BaseChatModel, schema: type[BaseModel], rung: Rung) -> Any:
 
 
 def _values(reply: AIMessage) -> Iterator[Any]:
-    """Yield possible answers: arguments of tool calls, well formed or not, then JSON in the text."""
+    """Yield candidates: arguments of tool calls, valid or not, then JSON in the text."""
     for call in reply.tool_calls:
         yield call["args"]
     for broken in reply.invalid_tool_calls:
@@ -138,7 +138,7 @@ def _wrap_list(schema: type[BaseModel], value: Any) -> Any:
 
 
 def _with_instruction(messages: list[BaseMessage], schema: type[BaseModel]) -> list[BaseMessage]:
-    """Append the schema to the last message; many chat templates take no second system or user message."""
+    """Append the schema to the last message, since many chat templates accept no second system or user message."""
     from langchain_core.messages import HumanMessage
 
     form = json.dumps(schema.model_json_schema(), ensure_ascii=False)
@@ -159,6 +159,6 @@ def _repair(
 
 
 def _summary(error: ValidationError) -> str:
-    """Return the first three faults, without the values, which can be page text."""
+    """Return the first three validation errors, without the values, which can be page text."""
     faults = error.errors(include_input=False, include_url=False)[:3]
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'reply'}: {fault['msg']}" for fault in faults)

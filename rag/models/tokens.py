@@ -1,6 +1,6 @@
-"""Token ids for checking if a model can read a text, for cheap sentence vectors, and for encoding, in rectangles.
+"""Token ids for language checks, for cheap sentence vectors, and in padded batches for encoding.
 
-Texts of similar lengths share a rectangle, so that little of it is padding.
+Texts of similar length share a batch, which minimises padding.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 
 from rag.text import make_encodable
 
-# Lengths are rounded up to this: for each new shape kernels are compiled, about 0.3 ms an operation.
+# Lengths are rounded up to a multiple of this, since each new shape compiles kernels: about 0.3 ms per operation.
 _STEP = 8
 _MOST_TEXTS = 256
 HASH_DIMENSION = 256
-_LEAST_TOKENS = 128  # a smaller rectangle is not worth its own thread
+_LEAST_TOKENS = 128  # a smaller batch is not worth a thread
 
 
 class Tokens:
-    """A model's tokenizer with settings that never change, so that threads and models can share it.
+    """A model's tokenizer with fixed settings, so that threads and models can share it.
 
-    FlagEmbedding and transformers set truncation and padding at every call, which makes the shared
-    Rust tokenizer raise "Already borrowed" under threads.
+    FlagEmbedding and transformers set truncation and padding at every call, which makes a Rust tokenizer that threads
+    share raise "Already borrowed".
     """
 
     def __init__(self, tokenizer: Any, max_tokens: int) -> None:
@@ -42,7 +42,7 @@ class Tokens:
             self._backend.enable_truncation(max_tokens)
 
     def encode(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
-        """Return the token ids of each text, at most `max_tokens`, with the special tokens by default."""
+        """Return the token ids of each text, truncated to `max_tokens`; with special tokens by default."""
         texts = [make_encodable(text) for text in texts]
         if self._backend is not None:
             return [item.ids for item in self._backend.encode_batch_fast(texts, add_special_tokens=special)]
@@ -51,11 +51,11 @@ class Tokens:
         return [list(ids) for ids in encoding["input_ids"]]
 
     def find_unreadable(self) -> NDArray[np.bool_]:
-        """Return a flag for each token id: True for text that the model was not made to read.
+        """Return a flag for each token id: True if the model cannot read its text.
 
-        That is the unknown token, and tokens in a script of which the vocabulary has only a few: an English vocabulary
-        has 488 of the Chinese characters and all Cyrillic letters, and still reads neither language. A vocabulary of
-        bytes has no unknown token and reads all.
+        These are the unknown token and tokens in scripts that are rare in the vocabulary: an English vocabulary has 488
+        Chinese characters and all Cyrillic letters, yet the model reads neither language. A vocabulary of bytes has no
+        unknown token and reads everything.
         """
         vocabulary: dict[str, int] = self._tokenizer.get_vocab()
         flags = np.zeros(max(vocabulary.values()) + 1, dtype=np.bool_)
@@ -71,13 +71,13 @@ class Tokens:
 
 
 def _has_settings(backend: Any, max_tokens: int) -> bool:
-    """Return whether a shared tokenizer is set already: setting it while it encodes in another thread raises."""
+    """True if a shared tokenizer has these settings already: changing them while another thread encodes raises."""
     truncation = {"max_length": max_tokens, "stride": 0, "strategy": "longest_first", "direction": "right"}
     return backend.padding is None and backend.truncation == truncation
 
 
 def _script(token: str) -> str:
-    """Return the script of the token's first letter by its Unicode name (LATIN, CJK, …), or an empty text."""
+    """Return the script of the token's first letter by its Unicode name (LATIN, CJK, …), or an empty string."""
     return next((_script_of(character) for character in token if character.isalpha()), "")
 
 
@@ -88,7 +88,7 @@ def _script_of(letter: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Token ids and, for models that distinguish a pair's texts, token types, both (n, tokens), int64; lengths (n,)."""
+    """Padded token ids and, for models that distinguish the texts of a pair, token types, (n, tokens); lengths (n,)."""
 
     ids: NDArray[np.int64]
     lengths: NDArray[np.int64]
@@ -102,7 +102,7 @@ class Batch:
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad: int, most: int, types: Sequence[Sequence[int]] | None = None) -> Batch:
-    """Return the rows as a rectangle, filled up with `pad` to a common length, at most `most` tokens."""
+    """Pad the rows with `pad` to a common length of up to `most` tokens."""
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     longest = int(lengths.max())
     width = max(longest, min(most, -(-longest // _STEP) * _STEP))
@@ -110,9 +110,9 @@ def pad_rows(rows: Sequence[Sequence[int]], pad: int, most: int, types: Sequence
 
 
 def group_by_length(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]]:
-    """Return places in `lengths`, longest first, in groups of at most about `budget` tokens.
+    """Return indexes of `lengths`, longest first, in groups of up to about `budget` tokens.
 
-    Their number is such that each worker has the same amount of work; a small last one evens it out.
+    Groups are sized to give all workers the same amount of work; a small last group evens it out.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     total = sum(lengths)
@@ -151,8 +151,8 @@ def sum_of_rows(
 def hash_characters(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return each text as a signed bag of hashed characters and character bigrams, (n, 256).
 
-    For languages that are not in the model's vocabulary. Hashing after Weinberger et al. 2009,
-    "Feature Hashing for Large Scale Multitask Learning".
+    Used for languages outside the model's vocabulary. The hashing follows Weinberger et al. 2009, "Feature Hashing for
+    Large Scale Multitask Learning".
     """
     vectors = np.zeros((len(texts), HASH_DIMENSION), dtype=np.float32)
     for row, text in enumerate(texts):
@@ -167,7 +167,7 @@ def hash_characters(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale the rows to length 1; rows of zeros stay."""
+    """Scale the rows to length 1, except for rows of zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32)
     return scaled

@@ -1,12 +1,11 @@
 """Pagelight's forward pass of BERT and RoBERTa encoders: every BGE up to M3, E5, GTE, MiniLM, and BGE's rerankers.
 
-Over nine tenths of an import is this pass, and of the time that transformers' modules take for it on a processor a
-third is not arithmetic: copies of weights, casts between precisions, masks, calls. Here the weights are packed once
-(see `Linear`), query, key and value are one multiplication, and everything stays in one precision; sums inside an
-operation are float32 throughout.
+This pass takes over nine tenths of the time of an import. In transformers on a CPU, a third of it is overhead: copies
+of weights, casts between precisions, masks, calls. Here the weights are packed once (see `Linear`), query, key and
+value are a single multiplication, and activations stay in one precision; operations accumulate in float32.
 
-The model is Devlin et al. 2019, "BERT" (arXiv 1810.04805), after Vaswani et al. 2017, "Attention Is All You Need"
-(arXiv 1706.03762). `engines.py` checks if a pass agrees with the loaded model.
+The architecture is that of Devlin et al. 2019, "BERT" (arXiv 1810.04805), after Vaswani et al. 2017, "Attention Is All
+You Need" (arXiv 1706.03762). `engines.py` checks that a pass agrees with the loaded model.
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ class _Layer:
 
 
 class EncoderPass:
-    """Computes the encoder's last hidden state for a batch. Safe to share between threads; processors only."""
+    """A forward pass to the encoder's last hidden state. Safe to share between threads; CPU only."""
 
     def __init__(self, body: Any, *, half: bool) -> None:
-        """Pack the weights of `body`, in bfloat16 if `half`; `body` stays as it is."""
+        """Pack the weights of `body`, in bfloat16 if `half`; `body` is unchanged."""
         import torch
 
         config, embeddings = body.config, body.embeddings
@@ -78,7 +77,7 @@ class EncoderPass:
         self._layers = [self._pack_layer(layer) for layer in body.encoder.layer]
 
     def __call__(self, batch: Batch, *, first: bool = False) -> Any:
-        """Return (n, tokens, d) in the pass's precision, or (n, d) of the first tokens alone if `first`."""
+        """Return (n, tokens, d) in the pass's precision, or (n, d) for the first tokens only if `first`."""
         import torch
 
         n, tokens = batch.ids.shape
@@ -110,7 +109,7 @@ class EncoderPass:
         return self._norm(words).to(self._dtype).view(n * tokens, -1)
 
     def _attend(self, projections: Any, mask: Any, n: int, tokens: int, rows: int) -> Any:
-        """Apply attention by torch's kernel: (n · tokens, 3 d) to (n · rows, d)."""
+        """Apply attention with torch's kernel: (n · tokens, 3 d) to (n · rows, d)."""
         import torch
 
         query, key, value = projections.view(n, tokens, 3, self._heads, self._width).permute(2, 0, 3, 1, 4)
@@ -146,12 +145,12 @@ def _norm(norm: Any) -> _Norm:
 
 
 class Linear:
-    """y = activation(x Wᵀ + b) for x of (tokens, inputs), W of (outputs, inputs), b of (outputs,).
+    """A linear layer, y = activation(x Wᵀ + b), for x (tokens, inputs), W (outputs, inputs) and b (outputs,).
 
-    The weights are packed once for the processor, by oneDNN, as torch's own freezing does it. torch repacks a weight
-    in every call, and multiplies float32 with MKL, which on AMD processors uses half of the vector width. On an AMD
-    EPYC with AVX-512, one core: float32 250 GFLOP/s against 108, bfloat16 500 against 470 and, for the dozen tokens of
-    a question, 340 against 230.
+    oneDNN packs the weights once for the CPU, as in torch's freezing. Otherwise torch repacks them in every call, and
+    multiplies float32 with MKL, which uses half of the vector width on AMD CPUs. On one core of an AMD EPYC with
+    AVX-512: float32 250 GFLOP/s against 108, bfloat16 500 against 470 and, for the dozen tokens of a question, 340
+    against 230.
     """
 
     def __init__(self, weight: Any, bias: Any, dtype: Any) -> None:
@@ -186,7 +185,7 @@ class Linear:
         return self(x) + other
 
 
-# The layout is optimised for about as many tokens as a batch has; every other number works, too.
+# The layout is optimised for this number of tokens, about that of a batch; any other number works as well.
 _ROWS = 512
 
 
@@ -211,10 +210,10 @@ def can_pack(dtype: Any) -> bool:
 
 
 def read_bert(folder: Path) -> Any:
-    """Return `.model`, a tree of weights (as stored, on the processor) that cannot be called, and `.tokenizer`.
+    """Return `.model`, a tree of weights (as stored, on the CPU) that cannot be called, and `.tokenizer`.
 
-    Without transformers, whose import takes two thirds of the time to load the built-in model. The files are trusted:
-    their digest was compared when the folder was found.
+    This avoids transformers, whose import takes two thirds of the time to load the built-in model. The files are
+    trusted: their digest was verified when the folder was found.
     """
     from safetensors.torch import load_file
 
@@ -237,7 +236,7 @@ def read_bert(folder: Path) -> Any:
 
 @cache
 def _read_tokenizer(path: Path) -> Any:
-    """Return the tokenizer of a file, shared by the models that use it: reading it takes longer than their weights."""
+    """Return the tokenizer in a file, cached for all models that use it: it takes longer to load than their weights."""
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(str(path))

@@ -1,4 +1,4 @@
-"""The limits of a run on chat models, and its usage: calls, tokens, money."""
+"""The limits of a run's use of chat models, and its actual usage: calls, tokens and cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag.errors import ModelError
 from rag.types import Usage
 
 BUDGET_CODES: Final = frozenset({"call_limit", "token_limit"})
-"""Codes of a spent budget: a step that meets one of these is skipped, and the run continues to its answer."""
+"""Error codes of an exhausted budget: the step that raises one is skipped, and the run continues to its answer."""
 
 _SHARE: ContextVar[list[int] | None] = ContextVar("share", default=None)
 """The calls remaining for the current step, if it has its own share."""
@@ -21,7 +21,7 @@ _ANSWERS_SHARE: Final = 4  # a quarter of a token budget is reserved for the ans
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The price of a million tokens, each way; None if it is not known."""
+    """The prices of a million input and output tokens; None if unknown."""
 
     tokens_in: float | None = None
     tokens_out: float | None = None
@@ -34,7 +34,7 @@ class Prices:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts the usage of one run. Calls run in one event loop, so it needs no lock."""
+    """A counter of one run's usage. Calls run in one event loop, so it needs no lock."""
 
     prices: Prices = field(default_factory=Prices)
     calls: int = 0
@@ -70,7 +70,7 @@ class Spent:
 
 
 def sum_usages(usages: Sequence[Usage]) -> Usage:
-    """Return the usage of several answers together; money only if some of them have a price."""
+    """Return the total usage of several answers; its `money` covers those with a price, and is None if none has one."""
     money = [usage.money for usage in usages if usage.money is not None]
     return Usage(
         calls=sum(usage.calls for usage in usages),
@@ -82,10 +82,9 @@ def sum_usages(usages: Sequence[Usage]) -> Usage:
 
 
 class CallBudget:
-    """The model calls and tokens of one run, with limits.
+    """The limits on the model calls and tokens of one run.
 
-    `used` is known before each call, tokens only after it: a call that is allowed may exceed `tokens` once, and is then
-    the last.
+    Calls are counted before they are made, tokens only afterwards: a single call may exceed `tokens`, and is the last.
     """
 
     def __init__(
@@ -97,32 +96,32 @@ class CallBudget:
         spent: Spent | None = None,
         most: int | None = None,
     ) -> None:
-        """`spent` is the earlier usage of the run; nothing raises the calls above `most`."""
+        """`spent` is the earlier usage of the run; `most` caps the calls, even if the limits are raised."""
         self._most = most
         self.limit = self._limit = limit if most is None else min(limit, most)
         self.tokens = self._tokens = tokens
         self.meter = meter or Meter()
         self.used = 0
         self.slow = False
-        """True if a call of the run timed out: the model is not asked again for it."""
+        """True after a call timed out: the run makes no further calls."""
         self._reserved = 0
         if spent:
             self.take_up(spent)
 
     def take_up(self, spent: Spent) -> None:
-        """Start with the run's earlier usage."""
+        """Start from the run's earlier usage."""
         self.used = self.meter.calls = spent.calls
         self.meter.tokens_in, self.meter.tokens_out = spent.tokens_in, spent.tokens_out
         self.meter.estimated = spent.estimated
 
     def raise_by(self, calls: int, tokens: int) -> None:
-        """Raise the original limits by so much."""
+        """Raise the original limits by these amounts."""
         limit = self._limit + calls
         self.limit = limit if self._most is None else min(limit, self._most)
         self.tokens = None if self._tokens is None else self._tokens + tokens
 
     def snapshot(self, seconds: float) -> Spent:
-        """Return the usage so far, in so many seconds of work."""
+        """Return the usage so far; `seconds` is the time worked."""
         meter = self.meter
         return Spent(seconds, self.used, meter.tokens_in, meter.tokens_out, meter.estimated)
 
@@ -131,9 +130,9 @@ class CallBudget:
         return 0 if self._has_spent_tokens() else max(0, self.limit - self._reserved - self.used)
 
     def spend(self) -> None:
-        """Count one call that is about to be made; raises ModelError when none is left.
+        """Count a call before it is made.
 
-        Its code is `call_limit` or `token_limit`; `model_slow` after a call that timed out.
+        Raises ModelError: `call_limit` or `token_limit` if the budget is exhausted, `model_slow` after a timeout.
         """
         if self.slow:
             raise ModelError("model_slow")
@@ -157,7 +156,7 @@ class CallBudget:
 
     @contextmanager
     def share(self, calls: int) -> Iterator[None]:
-        """Limit the calls within the context, in this task alone: parallel steps cannot use up each other's."""
+        """Limit the calls of this task within the context, so that parallel steps cannot use up each other's."""
         token = _SHARE.set([calls])
         try:
             yield
@@ -166,7 +165,7 @@ class CallBudget:
 
     @property
     def end(self) -> int:
-        """The calls at the end: the answer, and its check if the limit has room for more than both."""
+        """The number of final calls: the answer, and its check if the limit allows more than these two."""
         return 2 if self.limit > 2 else 1
 
     def reserve_end(self) -> AbstractContextManager[None]:

@@ -2,8 +2,8 @@
 
 A cross-encoder for natural language inference (mDeBERTa-xnli) reads text and statement and returns entailment, neutral
 or contradiction: Laurer et al. 2024, "Less Annotating, More Classifying". A token classifier (LettuceDetect: Kovács and
-Recski 2025, arXiv 2502.17125) marks hallucinated tokens in an answer after its prompt. Longer texts are read in
-windows that overlap; a statement gets the score of its best window, as in SummaC (Laban et al. 2022).
+Recski 2025, arXiv 2502.17125) marks hallucinated tokens in an answer to a prompt. Longer texts are split into
+overlapping windows; a statement gets the score of its best window, as in SummaC (Laban et al. 2022).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ log = logging.getLogger(__name__)
 
 Rows = NDArray[np.float64]
 
-# Exceptions of torch, transformers and the files of a model.
+# Exceptions that torch, transformers or a model's files may cause.
 _FAULTS: Final = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
 _MOST_TOKENS: Final = 4096
-_OVERLAP: Final = 64  # tokens that a window shares with the one before
+_OVERLAP: Final = 64  # tokens that a window shares with the previous one
 _BATCH_TOKENS: Final = 1024  # in one forward pass
 _BATCH_TOKENS_GPU: Final = 65536
 _SUPPORTED, _PARTLY = 0.5, 0.2  # probability of entailment: more likely than not; possible
-_HALLUCINATED: Final = 0.5  # probability of a token, as its authors count
+_HALLUCINATED: Final = 0.5  # probability of a token; the threshold of LettuceDetect's authors
 # LettuceDetect was trained on the prompts of RAGTruth (Niu et al. 2024).
 _PROMPT: Final = (
     "Briefly answer the following question:\n{question}\nBear in mind that your response should be strictly based on "
@@ -65,18 +65,18 @@ class Support:
 
 
 class SupportModel(Protocol):
-    """Judges whether texts support statements. Safe to share between threads."""
+    """A model that judges whether texts support statements. Safe to share between threads."""
 
     @property
     def name(self) -> str: ...
 
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
-        """Return one result for each pair. Uses the processor fully. Raises ModelError."""
+        """Return one result per pair. Uses all cores. Raises ModelError."""
         ...
 
 
 class LateSupportModel:
-    """A model that is loaded on first use; every failure is a ModelError, at each use."""
+    """A SupportModel that is loaded on first use. Each use raises a ModelError for any failure, even to load."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -95,10 +95,10 @@ class LateSupportModel:
 
 
 def load_support_model(name: str) -> SupportModel:
-    """Load a model of the hub by name (MoritzLaurer/mDeBERTa-v3-base-mnli-xnli,
-    KRLabsOrg/lettucedect-base-modernbert-en-v1), or a local folder.
+    """Load a model from the hub by name (MoritzLaurer/mDeBERTa-v3-base-mnli-xnli,
+    KRLabsOrg/lettucedect-base-modernbert-en-v1), or from a local folder.
 
-    Raises ModelError when it is unknown, incomplete, of another kind, or the hub cannot be reached.
+    Raises ModelError if it is unknown, incomplete or of another kind, or if the hub cannot be reached.
     """
     began = time.perf_counter()
     folder = find_optional(name, "verifier")
@@ -125,14 +125,14 @@ def _kind_of(config: dict[str, Any]) -> type[CrossEncoder] | type[TokenClassifie
 
 
 def _labels(id2label: Any) -> list[str]:
-    """Return the labels in lower case, by place; without any, the two that transformers names by default."""
+    """Return the labels in lower case, in order; without any, the two default labels of transformers."""
     labels = id2label if isinstance(id2label, dict) else {0: "label_0", 1: "label_1"}
     lower = {str(place): str(label).lower() for place, label in labels.items()}
     return [lower.get(str(place), "") for place in range(len(lower))]
 
 
 class _Classifier:
-    """The common part of both kinds: pairs of texts to windows of tokens, and these to probabilities, in batches."""
+    """The base of both classifiers, which splits pairs of texts into windows of tokens and scores these in batches."""
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str, device: str) -> None:
         self.name = name
@@ -147,7 +147,7 @@ class _Classifier:
         self._workers = Workers(serial=device != "cpu")
 
     def _windows(self, firsts: Sequence[str], seconds: Sequence[str]) -> Any:
-        """Return all windows: the second text whole (or half of the maximum), the first as far as it fits."""
+        """Return all windows: a part of the first text, followed by the second, truncated to half of the maximum."""
         with self._lock:  # truncation is set on the shared tokenizer at every call
             return self._tokenizer(
                 [make_encodable(text) for text in firsts],
@@ -194,7 +194,7 @@ class CrossEncoder(_Classifier):
 
     @staticmethod
     def place_of(labels: Sequence[str]) -> int | None:
-        """Return the place of the label for entailment."""
+        """Return the index of the label for entailment."""
         return next((place for place, label in enumerate(labels) if label.startswith("entail")), None)
 
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
@@ -219,7 +219,7 @@ class TokenClassifier(_Classifier):
 
     @staticmethod
     def place_of(labels: Sequence[str]) -> int | None:
-        """Return the place of the label for hallucinations; of two without names the second, as its authors do."""
+        """Return the index of the label for hallucinations; the second of two default labels, as in LettuceDetect."""
         if labels == ["label_0", "label_1"]:
             return 1
         bad = ("hallucinat", "unsupported", "not_supported")
@@ -245,7 +245,7 @@ def _prompt(pair: Pair) -> str:
 
 
 def _summarise(probabilities: Rows | None) -> Support:
-    """Return the verdict by the probability of each token to be hallucinated; no support without tokens."""
+    """Return the verdict from the probability that each token is hallucinated; unsupported without tokens."""
     if probabilities is None or not probabilities.size:
         return Support("unsupported", 0.0)
     share = float((probabilities >= _HALLUCINATED).mean())
