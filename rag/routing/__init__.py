@@ -1,4 +1,4 @@
 """Routing of messages: questions, and requests to save, summarise, count, calculate or search the web.
 
-`router.Router` decides, first by rules, then by a classifier, and if that is unsure by the fast chat model.
+`router.Router` decides by rules, then by a classifier, and if that is unsure by the fast chat model.
 """

@@ -1,12 +1,11 @@
-"""The likely route of a message: a softmax regression over its features, fitted by `benchmarks.routing`.
+"""Classification of messages by route: a softmax regression over their features, fitted by `benchmarks.routing`.
 
-The training data is `training.jsonl` next to this file. A message that is similar to one whose route a person chose
-gets that route.
+The training data is `training.jsonl` next to this file. A message that is similar to one whose route a user chose gets
+that route.
 
-The features are the fields of meaning in a message, the amount of other words, and character n-grams, hashed after
+The features are the semantic fields in a message, the number of other words, and character n-grams, hashed after
 Weinberger et al. (2009). A field is a closed set of words for one thing that this program can do or be asked about.
-Other words mostly decide: "how many pages are there?" names nothing but the library, "how many pages may the form
-have?" does.
+Often the other words decide: "how many pages are there?" has none, "how many pages may the form have?" has one.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ ROUTES: Final[tuple[Route, ...]] = get_args(Route)
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The route of a message, who chose it and why, and the confidence (0 to 1)."""
+    """The route of a message, its origin and reason, and the confidence (0 to 1)."""
 
     route: Route
     by: RouteBy
@@ -84,7 +83,7 @@ class Message:
 
     @property
     def has_only_sites(self) -> bool:
-        """True if all its links are to sites rather than to pages."""
+        """True if all links point to sites rather than to pages."""
         return bool(self.addresses) and all(_is_site(address) for address in self.addresses)
 
     @property
@@ -186,7 +185,7 @@ def _whole_words(pattern: str) -> re.Pattern[str]:
 
 
 def _chinese_of(pattern: str) -> str:
-    """Return the Chinese words of a pattern, which need no spaces around them."""
+    """Return the Chinese words of a pattern, which need no word boundaries."""
     return "|".join(word for word in pattern.split("|") if not re.search(r"[a-z\\]", word)) or "(?!)"
 
 
@@ -205,7 +204,7 @@ SIZE: Final = FIELDS + BUCKETS
 
 
 def fields_of(masked: str) -> list[bool]:
-    """Return for each field whether the message has it."""
+    """Return a flag for each feature in `NAMES`: True if the message has it."""
     text = masked[:_MAX_CHARACTERS].lower()
     has_field = [pattern.search(text) is not None for pattern in _PATTERNS.values()]
     rest = text.replace(ADDRESS, " ").replace(SITE, " ")
@@ -220,7 +219,7 @@ def fields_of(masked: str) -> list[bool]:
 
 
 def match_words(masked: str, field: str) -> str:
-    """Return the words of the message that match the field; empty if there are none."""
+    """Return the first match of the field in the message, or an empty string."""
     pattern = _PATTERNS.get(field)
     bare = masked[:_MAX_CHARACTERS].replace(ADDRESS, " ").replace(SITE, " ")
     match = pattern.search(bare) if pattern else None
@@ -228,7 +227,7 @@ def match_words(masked: str, field: str) -> str:
 
 
 def strip_words(text: str, field: str) -> str:
-    """Return a text without the words that match the field."""
+    """Remove all words that match the field."""
     return _PATTERNS[field].sub(" ", text)
 
 
@@ -268,7 +267,7 @@ def _hash_grams(masked: str) -> list[int]:
 
 
 def likelihoods(message: Message) -> dict[Route, float]:
-    """Return the probability of each route, 0 for those that the message cannot take."""
+    """Return the probability of each route; 0 if the message cannot take it."""
     weights, bias = _weights()
     places, values = features(message.masked)
     scores = weights[:, places].astype(np.float32) @ values + bias
@@ -291,7 +290,7 @@ def explain(message: Message, route: Route) -> list[str]:
 
 
 def find_choice(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | None:
-    """Return a person's choice for a similar message; `rows` are (masked text, route), latest first."""
+    """Return the user's choice for a similar message, if any; `rows` are (masked text, route), latest first."""
     own_grams = grams(message.masked)
     for text, route in rows:
         row_grams = grams(text)
@@ -302,7 +301,7 @@ def find_choice(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | 
 
 
 def _is_possible(route: Route, message: Message) -> bool:
-    """Return whether a route fits the addresses of a message: without any, nothing can be saved."""
+    """True if the route fits the links and files of a message: without any, nothing can be saved."""
     if message.attached:
         return route in _SAVE_ROUTES
     if message.addresses and not message.has_only_sites:
@@ -318,7 +317,7 @@ def _weights() -> tuple[NDArray[np.float16], NDArray[np.float32]]:
 
 
 def training_digest() -> str:
-    """Return the MD5 of the training file for the weights."""
+    """Return the MD5 of the training file that the weights were fitted to."""
     with np.load(WEIGHTS) as file:
         return str(file["training"])
 

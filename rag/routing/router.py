@@ -1,10 +1,10 @@
-"""The route of a message, and its options and parts.
+"""Routing of messages, and parsing of their options and parts.
 
-Rules decide on the route in clear cases, else a classifier, or the fast chat model if that is unsure.
+Rules decide on the route in clear cases, otherwise a classifier, or the fast chat model if that is unsure.
 
 Options are mode, strategy, splitting of saved pages, language and dates. Only the program's names for these are
-recognised, and only with a phrase such as "in deep mode", "用关键词检索", "chunk size 500", "只看英文页面". Recognised
-options are removed from the question. A message may have two parts: it saves pages first, and then asks about them.
+recognised, and only in a phrase such as "in deep mode", "用关键词检索", "chunk size 500", "只看英文页面". Recognised
+options are removed from the question. A message may have two parts: a request to save pages, and a question about them.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ log = logging.getLogger(__name__)
 SURE: Final = 0.5
 """Minimum probability of a route other than a question."""
 _SURE_OF: Final[dict[Route, float]] = {"web": 0.7, "unknown": 0.7}
-"""Higher limits for routes that would send a question to the web, or refuse it."""
+"""Higher thresholds for routes that would send a question to the web, or refuse it."""
 _SURE_CALCULATION: Final = 0.3
-"""Minimum probability of a calculation, which no page has: takes 94 % of test calculations and 0.2 % of questions."""
+"""Minimum probability of a calculation, which no page has: accepts 94 % of test calculations and 0.2 % of questions."""
 _UNSURE: Final = 0.8
 WAITS: Final = 3.0
-"""Seconds to wait for a model's choice of the route."""
+"""Seconds to wait for the chat model to choose a route."""
 _WORD: Final = lazy_regex(r"\w")
 
 AskModel = Callable[[Message], Awaitable[tuple[Route, str]]]
@@ -57,18 +57,18 @@ AskModel = Callable[[Message], Awaitable[tuple[Route, str]]]
 
 
 class Router:
-    """A router of messages; `chosen` returns people's earlier choices, as (masked text, route), latest first."""
+    """A router of messages; `chosen` returns users' earlier choices, as (masked text, route), latest first."""
 
     def __init__(self, chosen: Callable[[], Iterable[tuple[str, Route]]] = tuple) -> None:
         self._chosen = chosen
 
     def route(self, text: str, *, attached: bool = False, without: Iterable[Route] = ()) -> Routed:
-        """Return the route without a chat model, by the classifier none of those in `without`. May block."""
+        """Return the route without a chat model; the classifier chooses none of those in `without`. May block."""
         message = read_message(text, attached=attached)
         return self._route_by_rules(message) or self._route_by_classifier(message, without)
 
     async def ask(self, text: str, model: AskModel, *, attached: bool = False) -> Routed:
-        """Return the route, by the model if the classifier is unsure."""
+        """Return the route; if the classifier is unsure, the model decides."""
         routed = self.route(text, attached=attached)
         if routed.by != "classifier" or routed.confidence >= _UNSURE:
             return routed
@@ -185,8 +185,8 @@ _PASTED: Final = 300  # minimum characters of a text to save
 
 @dataclass(frozen=True, slots=True)
 class InlineOptions:
-    """Options of a message. `rest` is the other text; `found` maps mode, strategy, chunker, chunk_size, language, since
-    and until to their values, and `words` to their wording.
+    """The options of a message. `rest` is the other text; `found` maps mode, strategy, chunker, chunk_size, language
+    and days (since, until) to their values, and `words` to their wording.
     """
 
     rest: str
@@ -195,9 +195,9 @@ class InlineOptions:
 
 
 def read_options(text: str, today: date, *, saves: bool = False, without: Iterable[str] = ()) -> InlineOptions:
-    """Extract the options of `text`, those for splitting only if it `saves`. `without` are kinds to leave in place.
+    """Extract the options of `text`, those for splitting only if it `saves` pages. Kinds in `without` stay in the text.
 
-    A text with nothing but options stays whole, as a question about them.
+    Text that consists of options only is returned whole, as a question about them.
     """
     rest, found, words = text, {}, {}
     for kind, value, start, end in _find_options(text, today, saves):
@@ -254,7 +254,7 @@ def _find_splitting(text: str) -> Iterator[tuple[str, Any, int, int]]:
 
 
 def _find_days(text: str, today: date) -> Iterator[tuple[str, Any, int, int]]:
-    """Yield limits on the time that pages were saved: "in pages saved since May", "只看最近一周保存的网页"."""
+    """Yield limits on when pages were saved: "in pages saved since May", "只看最近一周保存的网页"."""
     for pattern in (
         rf"{_ONLY}\s?(?:the )?{_PAGES} (?:that (?:were|are) )?(?:saved|added|stored|imported|updated)"
         rf"[^,?.;:]{{2,40}}{_END}",
@@ -281,7 +281,7 @@ def split_pasted(text: str) -> tuple[str, str]:
 
 
 def question_of(rest: str) -> str:
-    """Return the words from the first clause that does more than ask to save something."""
+    """Return the text from the first clause that is more than a request to save something."""
     place = 0
     for joint in _JOINT.finditer(rest):
         head = rest[place : joint.start()].strip(_AROUND)
