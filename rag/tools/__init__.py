@@ -1,6 +1,6 @@
-"""Tools that a conversation can call besides a search: each is a row, and a file here or a part of `pages.py`.
+"""Tools that a conversation can call, listed in `TOOLS`.
 
-Text of pages and files is never read as a call: a tool gets what the person typed, or what the chat model requests.
+Text of pages and files is never parsed for calls: arguments come from the user's message or the chat model's request.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({tool.name: tool for tool in
 
 _LINE: Final = 160
 OWN_WORDS: Final = frozenset({"calculator", "date"})
-"""Tools whose results contain their argument, and no text of pages."""
+"""Tools whose results repeat their argument, and contain no text of pages."""
 
 
 def describe_use(use: ToolUse, language: str, answer: str = "") -> str:
     """Return a line with the tool, its argument and the start of its result: `Calculator: 15% * 240 = 36`.
 
-    A result that is the whole `answer` is omitted.
+    A result that equals the `answer` is omitted.
     """
     result = " ".join((say(use.failed, language) if use.failed else use.result).split())
     name = say(Notice(f"tool_{use.name}"), language) if f"tool_{use.name}" in sentences("en") else use.name

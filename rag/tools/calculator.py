@@ -1,8 +1,7 @@
-"""Arithmetic and units in both languages: recognise a message that is a calculation as a whole, and calculate it.
+"""The calculator for arithmetic and units: recognises messages that are calculations as a whole, and evaluates them.
 
-An expression is parsed into a syntax tree, and calculated to 34 digits; never `eval`. Decimal numbers (IEEE 754
-decimal128, exponents up to 9999) keep each step short for any input: 9**9**9**9 overflows immediately. The parser is an
-operator precedence parser (Pratt, 1973).
+An operator precedence parser (Pratt, 1973) builds a syntax tree, which is evaluated to 34 digits without `eval`.
+Decimals (IEEE 754 decimal128, exponents up to 9999) keep each step short for any input: 9**9**9**9 overflows at once.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ _PARTS: Final = lazy_regex(
     r"(?:[\d\s.,+*/()%!×÷^-]|\b(?:plus|minus|times|of|divided by|percent)\b|[加减乘除以的]){3,}+"
 )
 _TRUNCATED: Final = lazy_regex(r"[+*/%×÷^加减乘除以]|-\s|(?:plus|minus|times|of|divided)\b")
-"""Start of an expression whose first number precedes it, in words."""
+"""Start of an expression whose first number is missing, because it is in words."""
 _BARE: Final = lazy_regex(r"[\d\s.,()%!×÷^*/+-]*+")
 
 
 def expression_of(text: str) -> str | None:
-    """Return the calculation or conversion that a message is as a whole, without its request; None for any other.
+    """Return the calculation or conversion if that is the whole message, without a request such as "what is"; or None.
 
-    Digits and signs alone count at any length or depth, since `calculate` explains what is wrong with them.
+    Bare digits and operators count at any length or depth, since `calculate` explains what is wrong with them.
     """
     if len(text) > _LONGEST:
         return text if _BARE.fullmatch(text) and re.search(r"\d\s*[-+*/^×÷]", text) else None
@@ -86,7 +85,7 @@ def expression_of(text: str) -> str | None:
 
 
 def _strip_request(text: str) -> tuple[str, bool]:
-    """Return the text without its request, and whether that asks for a calculation; "what is" may ask for anything."""
+    """Return the text without its request, and True if this asks for a calculation; "what is" may ask for anything."""
     lead = _LEAD.match(text)
     start = lead.end() if lead else 0
     text = text.rstrip(" ?？。.")
@@ -142,7 +141,7 @@ def _has_two_currencies(text: str) -> bool:
 
 @cache
 def _currencies() -> re.Pattern[str]:
-    """Return a pattern of the names, codes and symbols of currencies, the codes in capitals or common."""
+    """Return a pattern of the names, codes and symbols of currencies; only common codes may be in lower case."""
     names = sorted(load_currencies(), key=len, reverse=True)
     words = "|".join(re.escape(name) for name in names if name.isascii() and name.islower())
     rest = "|".join(re.escape(name) for name in names if not (name.isascii() and name.islower()))
@@ -158,7 +157,7 @@ def _find_longest(text: str) -> str | None:
 
 
 def _convert(value: Quantity, units: Sequence[Unit], target: str) -> tuple[Decimal, str]:
-    """Return the number of a quantity and its unit: the target, else the first that fits, else one made of `units`."""
+    """Convert a quantity to the target unit, else the first that fits, else one composed of `units`; return both."""
     unit = (
         find_compound_unit(target)
         if target
@@ -183,7 +182,7 @@ def _superscript(power: int) -> str:
 
 
 def _format(number: Decimal) -> tuple[str, bool]:
-    """Return the number to twelve digits, or 34 for whole numbers, and whether that is exact."""
+    """Return the number to twelve digits, or 34 for whole numbers, and True if that is exact."""
     whole = number == number.to_integral_value()
     short = number if whole and abs(number) < Decimal("1e34") else _DIGITS.plus(number)
     is_plain = short == 0 or Decimal("1e-9") <= abs(short) < Decimal("1e34")
@@ -228,13 +227,13 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Decimal]]] = {
 _NAMES: Final = frozenset((*_FUNCTIONS, *_CONSTANTS, "mod"))
 
 _Node = tuple[Any, ...]
-"""A sign, "number", "unit" or the name of a function, and its operands."""
+"""An operator, "number", "unit" or the name of a function, and its operands."""
 
 
 class _Expression:
-    """A text parsed as arithmetic. Raises ValueError if it is not one as a whole, RecursionError if it is too deep.
+    """A text parsed as arithmetic. Raises ValueError if a part of it is not, RecursionError if it is nested too deeply.
 
-    `units` are those it names, `notation` is its normalised form, `is_formula` is whether it needs calculation.
+    `units` are those it names, `notation` is its normalised form, `is_formula` is true if it needs evaluation.
     """
 
     def __init__(self, text: str) -> None:
@@ -278,7 +277,7 @@ class _Expression:
         return self._tokens[self._at - 1]
 
     def _parse(self, power: int, depth: int) -> _Node:
-        """Parse as much as binds more tightly than `power`."""
+        """Parse an operand, and the operators after it that bind more tightly than `power`."""
         if depth > _DEEPEST:
             raise RecursionError
         left = self._parse_operand(depth)
@@ -298,7 +297,7 @@ class _Expression:
         return left
 
     def _parse_adjacent(self, left: _Node, depth: int) -> _Node:
-        """Parse what follows without a sign: a unit, the next part of a measure, or a factor."""
+        """Parse what follows without an operator: a unit, the next part of a measure, or a factor."""
         kind, symbol = self._peek()
         if unit := find_compound_unit(symbol) if kind == "word" else None:
             self._advance()

@@ -1,4 +1,4 @@
-"""Dates: today, weekdays, the days between two dates, and the date so long before or after another."""
+"""The date tool: today, weekdays, the days between two dates, and the date some time before or after another."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _NOW: Final = lazy_regex(
     r"|一下|知道|[年月日号点钟了是的在你我请问吗呢啊]",
     re.IGNORECASE,
 )
-"""The words of a question about the present time."""
+"""The words of a question about the current time."""
 
 
 def answer_question(text: str, work: Work) -> Result:
-    """Answer a question about dates. Raises ToolError for an invalid date, or none if one is needed."""
+    """Answer a question about dates. Raises ToolError for an invalid or missing date."""
     today, text = work.now.date(), _name_feasts(text)
     if _LEAP.search(text):
         year = int(match[0]) if (match := re.search(r"\d{4}", text)) else today.year
@@ -62,7 +62,7 @@ def answer_question(text: str, work: Work) -> Result:
 
 
 def can_answer(text: str) -> bool:
-    """True for a question about dates or the present time, even with a date that doesn't exist."""
+    """True for a question about dates or the current time, even with a date that doesn't exist."""
     text = _name_feasts(text)
     try:
         days, span = _find_dates(text, date.today())
@@ -84,7 +84,7 @@ def _name_feasts(text: str) -> str:
 
 
 def _find_place(text: str) -> str | None:
-    """Return the place whose time a question is about, "" for the present time here; None for any other question."""
+    """Return the place whose time a question asks for, "" for local time; None for any other question."""
     places = sorted((name for name in _load_zones() if name in text.lower()), key=len, reverse=True)
     found = (re.search(rf"(?<![a-z]){re.escape(place)}(?![a-z])", text, re.IGNORECASE) for place in places)
     names = [match[0] for match in found if match]
@@ -94,7 +94,7 @@ def _find_place(text: str) -> str | None:
 
 @cache
 def _load_zones() -> Mapping[str, str]:
-    """Return the time zones by the places that name them, in English and Chinese: "tokyo", "东京"."""
+    """Return the time zones by place name, in English and Chinese: "tokyo", "东京"."""
     from babel import Locale
 
     zones = {zone.rpartition("/")[2].replace("_", " ").lower(): zone for zone in sorted(available_timezones())}
@@ -103,7 +103,7 @@ def _load_zones() -> Mapping[str, str]:
 
 
 def _find_dates(text: str, today: date) -> tuple[list[date], str]:
-    """Return the first two dates in the text, and a period of time."""
+    """Return the first two dates and the first duration in the text."""
     ahead = not _PAST.search(text)
     moments = [one for one in find_moments(text, today, ahead) if one.kind not in _NO_DAYS]
     spans = (

@@ -1,6 +1,6 @@
 """Python in a child process without files, network, other processes or environment, and with limited memory and time.
 
-The child gives up its access before it reads the code (`code_child`), and runs nothing if that fails.
+The child drops its access before it runs the code (`code_child`), and runs nothing if that fails.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run_code(code: str, work: Work) -> Result:
 
 
 def can_isolate() -> bool:
-    """Return whether a child can give up access to files and network on this system. Starts one."""
+    """Start a child, and return True if it can drop access to files and network on this system."""
     try:
         return execute(_PROBE).strip() == "2"
     except ToolError:
@@ -48,7 +48,7 @@ def can_isolate() -> bool:
 
 
 def execute(code: str) -> str:
-    """Return what the code prints in a child process. Raises ToolError."""
+    """Run the code in a child process, and return what it prints. Raises ToolError."""
     if len(code) > _LONGEST:
         raise ToolError("code_long", limit=_LONGEST)
     if not sys.platform.startswith("linux"):

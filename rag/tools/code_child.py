@@ -1,7 +1,7 @@
 """The process that runs code: `python -I -S code_child.py SECONDS`, with the code on stdin and its output on stdout.
 
-It limits itself, and the kernel then refuses all but reading and writing open files and requesting memory (seccomp with
-a list of allowed system calls, see seccomp(2); Linux on x86-64 and ARM64). If that fails, it runs nothing. It imports
+It limits itself, and the kernel then refuses all but reading and writing open files and allocating memory (seccomp with
+an allow-list of system calls, see seccomp(2); Linux on x86-64 and ARM64). If that fails, it runs nothing. It imports
 only the standard library, since it is started by its path.
 """
 
@@ -54,7 +54,7 @@ def _load() -> None:
 
 
 def _close(seconds: int) -> None:
-    """Limit this process, and have the kernel refuse all other calls. Raises OSError if it does not."""
+    """Limit this process, and have the kernel refuse all but the allowed calls. Raises OSError if it does not."""
     import resource
 
     limits = {

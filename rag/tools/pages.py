@@ -1,4 +1,4 @@
-"""Tools for pages: search the library, or the web, for passages to cite; list the headings of a page; count pages."""
+"""Tools for pages: search the library or the web for passages to cite, list the headings of a page, count pages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _COUNTED: Final = lazy_regex(
     r"|\b(?:how (?:many|much|big|long)|top|know)\b|多[少大长]|几|[字词]数?|统计|总数|数量|平均|大小|长度",
     re.IGNORECASE,
 )
-"""What is counted, and so is no page's name."""
+"""Words for what is counted, which cannot name a page."""
 
 
 def retrieve(query: str, work: Work) -> Result:
@@ -87,7 +87,7 @@ WEB: Final = Tool(
 
 
 def outline(request: str, work: Work) -> Result:
-    """Return the outline of the named page, or of the only one. Raises ToolError if none or several are meant."""
+    """Return the outline of the named page, or of the only one. Raises ToolError if none or several match."""
     pages = work.pages()
     matches = find_named_pages(request, pages) or (pages if len(pages) == 1 else [])
     if len(matches) != 1:
@@ -126,7 +126,7 @@ def count_pages(request: str, work: Work) -> Result:
     totals = work.say("statistics_counts", **{name: _format(value) for name, value in data.items()})
     requested = [name for name, pattern in _REQUESTS if pattern.search(rest)] or ["list"] * is_listed
     if len(requested) > 1 and "list" in requested:
-        requested.remove("list")  # the list is of those
+        requested.remove("list")  # it refers to the other requests
     parts = [work.say("statistics_of", part=part)] if part and requested != ["list"] else []
     for name in requested:
         lines = _LISTS[name](pages)
@@ -140,7 +140,7 @@ def count_pages(request: str, work: Work) -> Result:
 
 
 def _read_limit(text: str) -> tuple[int, str]:
-    """Return how many lines a request is for, or 0, and the text without that number."""
+    """Return the requested number of lines, or 0, and the text without it."""
     text = normalise(text)
     for value in find_values(text):
         if value.number and 1 <= value.number <= _MAX_LIST and not value.has_unit:
@@ -149,10 +149,10 @@ def _read_limit(text: str) -> tuple[int, str]:
 
 
 def _select_pages(text: str, work: Work) -> tuple[Sequence[Page], str, str, bool]:
-    """Return the requested pages, by date, site, language, name and topic; the words that limit them, the text without
-    these, and whether the pages are to be listed.
+    """Select pages by date, site, language, name and topic. Return them, the words for these criteria, the text without
+    the first three, and True if the pages should be listed.
 
-    The date is that of publication, if the page has one, except in a request for added pages.
+    Dates are those of publication, where known, except in a request for added pages.
     """
     pages, parts, is_listed = work.pages(), [], False
     if period := find_period(text, work.now.date()):
@@ -192,7 +192,7 @@ def _find_by_topic(text: str, pages: Sequence[Page], work: Work) -> tuple[Sequen
         return pages, ""
     found = {page.url_hash for page in find_pages_with(topic, pages)}
     for passage in work.search(topic):
-        is_foreign = is_chinese(passage.text) != is_chinese(topic)  # and has no word of the topic
+        is_foreign = is_chinese(passage.text) != is_chinese(topic)  # then they have no words in common
         if is_foreign or words(topic) <= words(f"{passage.title} {passage.text}"):
             found.add(passage.url_hash)
     return [page for page in pages if page.url_hash in found], topic
@@ -210,12 +210,12 @@ def _counts(pages: Sequence[Page]) -> dict[str, Any]:
 
 
 def _format(value: int | str) -> str:
-    """Return a number with separators between thousands, and a text as it is."""
+    """Format a number with thousands separators; return text unchanged."""
     return f"{value:,}" if isinstance(value, int) else value
 
 
 def _rank_by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]], list[str]]:
-    """Return a list of the pages at one end of an order, each with the value that orders it."""
+    """Return a function that lists pages by `value`, each with this value; the highest first if `last`."""
 
     def lines(pages: Sequence[Page]) -> list[str]:
         ordered = sorted(pages, key=lambda page: (value(page), page.url_hash), reverse=last)

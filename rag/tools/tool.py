@@ -1,4 +1,4 @@
-"""A tool: its purpose, its one argument, its time limit, and its result."""
+"""The interface of tools: description, argument, timeout and result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag.types import Notice, Page, Passage
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A tool's text in the asker's language, the same as plain data, and the passages it found, for citation."""
+    """The result of a tool: text in the user's language, the same as plain data, and passages to cite."""
 
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -38,10 +38,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`about` and `told` describe the tool and its argument to a model.
+    """A tool; `about` and `told` describe it and its argument to a model.
 
-    `run` blocks, takes any argument, and raises RagError with a sentence if it can't use it. `seconds` is its timeout:
-    work that may hang limits itself.
+    `run` blocks, accepts any argument, and raises RagError if it cannot use it. `seconds` is its timeout; work that may
+    hang must limit itself.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The tool as services with function calling expect it."""
+        """The tool in the format of function calling."""
         argument = {self.argument: {"type": "string", "description": self.told}}
         parameters = {"type": "object", "properties": argument, "required": [self.argument]}
         return {

@@ -1,6 +1,6 @@
-"""Arithmetic in words, in English and Chinese, rewritten with signs: "240 的 15%" as `240 * 15%`.
+"""Arithmetic in English and Chinese words, rewritten with operators: "240 的 15%" as `240 * 15%`.
 
-The words are those of the four operations, of parts, powers and changes, in each language's forms.
+The words are those for the four operations, fractions, powers and relative changes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _compile(form: str) -> re.Pattern[str]:
     return lazy_regex(re.sub(r"\b[AB]\b|(?<![A-Za-z])[AB](?![A-Za-z])", lambda one: numbers[one[0]], form), re.I)
 
 
-# Messages that ask for one number as a part of another, or for a relative change.
+# Messages that ask for one number as a percentage of another, or for a relative change.
 RATIOS: Final = tuple(
     (_compile(form.replace("SHARE", _SHARE).replace("RISE", _RISE).replace("FALL", _FALL)), signs)
     for form, signs in (
@@ -93,7 +93,7 @@ def _list_operation(sign: str) -> Write:
 
 
 def _change(sign: str) -> Write:
-    """Return a function that adds or subtracts a number; a part is of the first number, like per cent."""
+    """Return a function that adds or subtracts a number; a fraction, like a percentage, is of the first number."""
 
     def write(match: re.Match[str]) -> str:
         amount = f"{match['a']} * {match['b']}" if match["b"].startswith("(") else match["b"]
@@ -103,7 +103,7 @@ def _change(sign: str) -> Write:
 
 
 def _series(match: re.Match[str]) -> str:
-    """Return the sum of all whole numbers from one to another."""
+    """Return the formula for the sum of all integers from one number to another."""
     first, last = match["a"], match["b"]
     return f"(({first} + {last}) * ({last} - {first} + 1) / 2)"
 
@@ -189,7 +189,7 @@ _NEEDLESS: Final = lazy_regex(r"(?<=[\u4e00-\u9fff]) (?!in )|(?<! in) (?=[\u4e00
 
 
 def normalise(text: str) -> str:
-    """Return the text in plain characters, without unnecessary spaces, and without the currency if all are the same."""
+    """Normalise characters and spaces, and remove the currency if there is only one."""
     text = unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3").replace("’", "'"))
     text = text.translate(_SIMPLIFIED)
     text = _NEEDLESS.sub("", " ".join(text.split()))
@@ -200,7 +200,7 @@ def normalise(text: str) -> str:
 
 
 def replace_words(text: str) -> str:
-    """Return a normalised text with signs instead of words."""
+    """Replace the words of a normalised text by operators."""
     for form, signs in _RULES:
         text = form.sub(signs, text)
     return text
