@@ -1,7 +1,7 @@
-"""Every sentence that a person reads, by key: one file a language in this folder.
+"""All sentences that users see, by key, in one file per language in this folder.
 
-A sentence has `{name}` places; `{count:page|pages}` becomes `1 page` or `2 pages`. A file that is added here is one
-more language of the screens; what it lacks is said in English.
+A sentence has placeholders `{name}`; `{count:page|pages}` becomes `1 page` or `2 pages`. Adding a file here adds a
+language to the app; sentences that it lacks are shown in English.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LANGUAGES = list_languages(FOLDER)
 
 @functools.cache
 def sentences(language: Language) -> Mapping[str, str]:
-    """Return the sentences of `language` by key, English ones where it has no file or lacks some."""
+    """Return the sentences of `language` by key, with English ones for those that are missing."""
     if language not in LANGUAGES:
         return sentences("en")
     sections = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
@@ -44,23 +44,23 @@ def choose_language(accepted: str) -> Language:
 
 
 def say(notice: Notice, language: Language) -> str:
-    """Put `notice` into a sentence of `language`."""
-    stored = {"reason": notice.params.get(f"why_{language}")}  # imports of before a reason was a code have it in words
+    """Return `notice` as a sentence in `language`."""
+    stored = {"reason": notice.params.get(f"why_{language}")}  # older imports have the reason in words, not as a code
     return fill(sentences(language)[notice.code], {**stored, **notice.params}, language)
 
 
 def label(key: str, language: Language, **values: Any) -> str:
-    """Return the words for `key` with `values` in their places. Raises KeyError for an unknown key."""
+    """Return the sentence for `key`, filled with `values`. Raises KeyError for an unknown key."""
     return fill(sentences(language)[key], values, language)
 
 
 def label_count(key_one: str, key_many: str, count: int, language: Language, **values: Any) -> str:
-    """Return `key_one` for exactly one, else `key_many` with `{count}`."""
+    """Return the sentence for `key_one` if `count` is 1, else for `key_many`, filled with `{count}`."""
     return label(key_one if count == 1 else key_many, language, count=f"{count:,}", **values)
 
 
 def fill(sentence: str, values: Mapping[str, Any], language: Language = "en") -> str:
-    """Put `values` into the places of `sentence`. A value of `rag.types.because` is said in `language`."""
+    """Fill the placeholders of `sentence`. A value of `rag.types.because` becomes a sentence in `language`."""
     return _Filling(language).vformat(sentence, (), values)
 
 
