@@ -1,4 +1,4 @@
-"""Requests to a chat model, in the question's language, with passages wrapped so that they stay quotes."""
+"""Requests to a chat model, in the question's language, with passages delimited as quotes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag.text import describe_struck, first_sentence, is_chinese
 from rag.types import Exchange, Passage
 
 NOT_IN_PAGES: Final = "NOT_IN_PAGES"
-"""The whole reply of a model if the passages do not answer."""
+"""The whole reply of a model if the passages do not answer the question."""
 
 _MAX_LABEL = 160
 MAX_PASSAGE = 4_000
@@ -60,13 +60,13 @@ def build(texts: Sequence[PromptText], user: str, **values: object) -> Prompt:
 def build_on_passages(
     texts: Sequence[PromptText], base: PromptText, block: str, message: str, **values: object
 ) -> Prompt:
-    """Build a request with passages before its instructions: servers cache the start that a run's requests share."""
+    """Build a request with passages before its instructions: servers cache the prefix that a run's requests share."""
     rules = "".join(text.fill(values) for text in texts)
     return Prompt(base.text, f"{block}\n\n{rules}\n{message}", _versions([base, *texts]), _max_tokens(texts))
 
 
 def mark_run() -> None:
-    """Use one marker for all blocks of passages that are created from now on in this context."""
+    """Use the same marker for all blocks of passages that this context creates from now on."""
     _marker.set(_new_marker())
 
 
@@ -120,7 +120,7 @@ def rewrite(texts: PromptTexts, question: str, tried: Sequence[str], passages: S
 
 
 def answer(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
-    """Ask for the answer from passages that keep their numbers."""
+    """Ask for the answer from numbered passages."""
     return _build_answer(texts, ["answer"], question, numbered, _ask(question), deep=deep)
 
 
@@ -134,14 +134,14 @@ def refine(
 
 
 def answer_scored(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
-    """Ask for the answer as `answer` does, with a score of these passages on a last line `SCORE: n`."""
+    """Ask for the answer as `answer` does, and for a score of these passages on a last line `SCORE: n`."""
     return _build_answer(texts, ["answer", "score"], question, numbered, _ask(question), deep=deep)
 
 
 def _build_answer(
     texts: PromptTexts, jobs: Sequence[str], question: str, numbered: Sequence[Numbered], message: str, *, deep: bool
 ) -> Prompt:
-    """Build a request for an answer, with the task again after the question: small models follow what comes last."""
+    """Build a request for an answer that repeats the task after the question: small models follow what comes last."""
     block, marker = _block(numbered)
     rules = [*(texts.of(job, question) for job in jobs), *_dates(texts, question, numbered, deep)]
     task = _TASKS[is_chinese(question), deep]
@@ -162,12 +162,12 @@ def section_notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered
 
 
 def summary(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
-    """Ask for a summary, from passages that keep their numbers."""
+    """Ask for a summary from numbered passages."""
     return _by_headings(texts, "summary", question, headings, numbered)
 
 
 def add_memory(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prompt:
-    """Add the person's memory to a request, quoted between separate tags."""
+    """Add the user's memory to a request, quoted between separate tags."""
     if not notes:
         return prompt
     rule, marker = texts.of("remembered", prompt.system), f"note-{secrets.token_hex(6)}"
@@ -178,7 +178,7 @@ def add_memory(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prom
 
 
 def hypothetical(texts: PromptTexts, question: str) -> Prompt:
-    """Ask for a hypothetical passage that answers; it is only a search query and never shown as an answer."""
+    """Ask for a hypothetical passage that answers the question; it is only a search query, and never shown."""
     return build([texts.of("hypothetical", question)], _ask(question))
 
 
@@ -232,7 +232,7 @@ def plan(texts: PromptTexts, question: str, titles: Sequence[str]) -> Prompt:
 def search_query(
     texts: PromptTexts, question: str, wanted: str, past: Sequence[str], headings: Sequence[str]
 ) -> Prompt:
-    """Ask for the search of a step."""
+    """Ask for the search query of a step."""
     past_name, section, whole, step = _STEP_ZH if is_chinese(question) else _STEP_EN
     user = f"{past_name}:\n{_lines(past)}\n\n{section}:\n{_lines(headings)}\n\n{whole}: {question}\n{step}: {wanted}"
     return build([texts.of("search_query", question)], user)
@@ -270,7 +270,7 @@ def choose_next(
 
 
 def report(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
-    """Ask for the report, from passages that keep their numbers."""
+    """Ask for the report from numbered passages."""
     return _by_headings(texts, "report", question, headings, numbered)
 
 
@@ -298,7 +298,7 @@ def _lines(texts: Sequence[str]) -> str:
 
 
 def page_question(texts: PromptTexts, page: Passage) -> Prompt:
-    """Ask for a question that the page answers, with the answer and the sentence that it is in."""
+    """Ask for a question that the page answers, with the answer and the sentence that contains it."""
     block, marker = passage_block([page], limit=len(page.text))
     return build([texts.of("test_question", page.text)], block, marker=marker)
 
@@ -342,7 +342,7 @@ def passage_block(
     """Wrap the passages, numbered from 1 or by `numbers`, in tags with a random name for this run.
 
     Returns the block and the name, which cannot be guessed. Text that looks like such a tag, with any name, loses its
-    bracket.
+    opening bracket.
     """
     marker = _marker.get() or _new_marker()
     parts = []

@@ -1,4 +1,4 @@
-"""The instructions of chat models: a file for each job and language, which a person may replace."""
+"""The instructions for chat models: a file for each job and language, which users may replace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHIPPED: Final = Path(__file__).parent / "texts"
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """A text with `{fields}` that are filled in when it is sent; `own` is true if a person wrote it."""
+    """A text with `{fields}` that are filled in when it is sent; `own` is true if a user wrote it."""
 
     name: str
     text: str
@@ -37,7 +37,7 @@ class PromptText:
 
     @property
     def version(self) -> str:
-        """The name with a hash of the wording, which is stored with each answer that used it."""
+        """The name with a hash of the text, stored with each answer that used it."""
         return f"{self.name}@{hashlib.sha256(self.text.encode()).hexdigest()[:8]}"
 
     def fill(self, values: Mapping[str, object]) -> str:
@@ -45,10 +45,9 @@ class PromptText:
 
 
 class PromptTexts:
-    """The texts by name, such as `answer.en`: a file of that name and `.md` in the folder, else the shipped one.
+    """The texts by name, such as `answer.en`: the file `answer.en.md` in the folder, or else the shipped one.
 
-    Files are read on use, so that a change applies from the next request on. An invalid file is ignored, with an entry
-    in the log.
+    Files are read on use, so that a change applies from the next request. Invalid files are logged and ignored.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -73,7 +72,7 @@ class PromptTexts:
         return self.text(f"{job}.{'zh' if is_chinese(message) else 'en'}")
 
     def replace(self, name: str, text: str) -> PromptText:
-        """Use this text from now on. Raises ConfigError if it lacks a field, or cannot be saved."""
+        """Save a replacement for a text. Raises ConfigError if its length or fields are invalid, or saving fails."""
         prompt = _check(PromptText(name, text.strip() + "\n", own=True), _load_shipped()[name])
         path = self._path(name)
         if path is None:
