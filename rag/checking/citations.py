@@ -1,8 +1,8 @@
-"""Citations of an answer: from the marks that a reasoner wrote to quotes from the pages, with a verdict a statement.
+"""Citations of an answer: from a reasoner's marks to quotes from the pages, with a verdict on each statement.
 
-A reasoner cites passages by number. Each statement is compared with the sentences of the passages it names, and those
-that support it become the quotes. A mark without support is replaced if another passage supports the statement, and
-dropped otherwise.
+A reasoner cites passages by number. Each statement is compared with the sentences of the passages it cites, and the
+sentences that support it become the quotes. A mark without support is replaced if another passage supports the
+statement, and dropped otherwise.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from rag.types import CheckedBy, Citation, Passage, Statement
 log = logging.getLogger(__name__)
 
 CLEAR_SCORE: Final = 0.6
-"""The least score at which a passage is cited that the statement does not name."""
+"""Minimum score for citing a passage that the statement does not name."""
 MAX_QUOTES: Final = 3
 MAX_SEARCHES: Final = 60
-"""Statements of an answer whose support is searched for in passages that they do not name."""
+"""Maximum number of statements per answer that are compared with passages which they do not name."""
 _NO_SUPPORT: Final = Finding("unsupported", 0.0, "nothing_close")
 _VERBATIM: Final = Finding("supported", 1.0, "verbatim")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """An answer's text with its marks numbered in order, the citations they lead to, and its statements."""
+    """An answer's text with its marks numbered in order, the citations they refer to, and its statements."""
 
     text: str
     citations: tuple[Citation, ...] = ()
@@ -55,7 +55,7 @@ class CheckedText:
 
 @dataclass(slots=True)
 class ScoredStatement:
-    """A statement with the quotes that support it, their verdict together, and who gave it."""
+    """A statement with the quotes that support it, their joint verdict, and the kind of verifier that gave it."""
 
     stated: Sentence
     finding: Finding = _NO_SUPPORT
@@ -66,7 +66,7 @@ class ScoredStatement:
     @property
     def counts(self) -> bool:
         """True for a statement. A sentence like a remark or a heading counts if its passage supports it by the rules,
-        or if a model says that it is not true; a transition only in the second case."""
+        or if a model says that it is unsupported; a transition only in the second case."""
         if not self.stated.excused:
             return self.stated.checked
         supported = self.finding.verdict == "supported"
@@ -76,10 +76,10 @@ class ScoredStatement:
 class Check:
     """The statements of one answer, scored by rules; a verifier's judgements may replace those scores.
 
-    Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Links and images lose
-    their targets, and addresses that are in no passage are removed, since a model cites by number only. Code stays, and
-    a repeated sentence is dropped. `rests_on` returns the passages of a statement in place of its marks; the text is
-    then not changed. Creating one may take tens of milliseconds: do it in a thread.
+    Marks are `[n]`, 1-based indexes of `passages`, after or inside the statement they support. Links and images lose
+    their targets, and addresses that are in no passage are removed, since a model cites by number only. Code is kept,
+    and repeated sentences are dropped. `rests_on` returns the passages of a statement instead of its marks; the text is
+    then unchanged. The constructor may take tens of milliseconds: call it in a thread.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Check:
         ]
 
     async def consult(self, verifier: Verifier, question: str, tokens: int) -> None:
-        """Have every claim judged, in as few calls of `tokens` as possible. Raises ModelError."""
+        """Have the verifier judge all claims, in batches that fit into `tokens`. Raises ModelError."""
         passages = [source.passage for source in self._sources]
         for claims in list(batch_claims(self.claims(), passages, tokens)):
             judgements = await verifier.verify(claims, passages, question)
@@ -131,7 +131,7 @@ class Check:
     def _apply(self, claim: Claim, judgement: Judgement, by: CheckedBy) -> None:
         scored = self.scored_statements[claim.place]
         score = judgement.score
-        if score is None:  # the rules order statements of one verdict
+        if score is None:  # the rules' score orders statements with the same verdict
             score = round((RANK[judgement.verdict] + scored.finding.score) / 3, 4)
         scored.finding = Finding(judgement.verdict, score, "model")
         scored.by, scored.relevant = by, judgement.relevant
@@ -177,7 +177,7 @@ class Check:
         return ScoredStatement(stated, finding, quotes)
 
     def _find_closest(self, claim: Claim) -> list[Quote]:
-        """Return the quote to show for a claim that rules found no support for."""
+        """Return the quote to show for a claim for which the rules found no support."""
         parsed = ParsedClaim(extract_claim(claim.statement))
         quotes = [self._sources[n - 1].best(parsed) for n in claim.cited]
         return sorted(quotes, key=lambda quote: -parsed.share(quote.held.words))[:1]
@@ -239,7 +239,7 @@ def _judge_quote(claim: ParsedClaim, quote: Quote) -> Finding:
 
 
 def _with_marks(bare: str, marks: Sequence[int]) -> str:
-    """Put the marks after the sentence, or in a table row into its last cell."""
+    """Append the marks to the sentence, or to the last cell of a table row."""
     citations = "".join(f"[{n}]" for n in marks)
     if _is_row(bare) and marks:
         return f"{bare[:-1].rstrip()} {citations} |"

@@ -1,6 +1,6 @@
-"""Addresses that open a live page at a sentence: `#:~:text=[prefix-,]start[,end][,-suffix]`.
+"""Links that open a live page at a sentence: `#:~:text=[prefix-,]start[,end][,-suffix]`.
 
-After the WICG's URL Fragment Text Directives (https://wicg.github.io/scroll-to-text-fragment/): each term is within one
+As in WICG's URL Fragment Text Directives (https://wicg.github.io/scroll-to-text-fragment/), each term is within one
 block of the page and begins and ends at word boundaries; `start,end` may span blocks; context is added if `start` alone
 is ambiguous. Browsers search the rendered text, so the Markdown of the stored text is removed first.
 """
@@ -24,13 +24,13 @@ _UNIT = lazy_regex(rf"{_IN_RUN}*[{_HAN}]{_IN_RUN}*|[^\s{_HAN}]+")
 _EDGE = lazy_regex(r"^\W++|(?<!\W)\W++$")
 _LEAD = lazy_regex(r"[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)*")
 _FENCE = lazy_regex(r"[ \t]*(`|~)\1\1")
-_PIECE = lazy_regex(r"\S+(?: \S+)*")  # code has its white space, and a term has single spaces only
+_PIECE = lazy_regex(r"\S+(?: \S+)*")  # code keeps its white space, but a term has single spaces only
 _ROW = lazy_regex(r"[ \t]*\|.*\|?[ \t]*")
 # Possessive: a long run of dashes could be split in too many ways.
 _RULE = lazy_regex(r"[ \t]*+\|?+(?:[ \t]*+:?+-{2,}+:?+[ \t]*+\|?+)++[ \t]*+|[ \t]*+(?:[-*_][ \t]*+){3,}+")
 _CELL_END = lazy_regex(r"(?<!\\)\|")
 _EMPHASIS = lazy_regex(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|\\(?=[^\s0-9A-Za-z])")
-_SHORT: Final = 24  # units quoted in full; longer text by its beginning and end
+_SHORT: Final = 24  # units that are quoted in full; longer text by its beginning and end
 _ENDS: Final = 5
 _WIDE_SHORT: Final = 40
 _WIDE_LEAST: Final = 6
@@ -39,7 +39,7 @@ _CONTEXT: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block of the page as it is rendered: its text, and the place of each character in the source.
+    """A block of the rendered page: its text, and the offset of each character in the source.
 
     `group` is the number of the paragraph, list, table or piece of code that the block belongs to.
     """
@@ -67,7 +67,7 @@ class _Target:
 def text_fragment(url: str, page_text: str, start: int, end: int) -> str:
     """Return the address that opens `url` at `page_text[start:end]`, or `url` itself if none of that is rendered.
 
-    A fragment of the address stays before the directive.
+    An existing fragment of the URL is kept before the directive.
     """
     base = url.split(":~:", 1)[0]
     blocks = list(_read_blocks(page_text))
@@ -143,7 +143,7 @@ def _build_directive(blocks: Sequence[_Block], targets: Sequence[_Target]) -> st
 
 
 def _choose_first(page: _Page, targets: Sequence[_Target]) -> _Target:
-    """Return the target to begin with: the first, unless it is as short and common as `Yes` in a table."""
+    """Return the target to start from: the first, unless it is ambiguous, such as `Yes` in a table."""
     for target in targets[:3]:
         if page.count(_trim(target.text)) == 1:
             return target
@@ -151,7 +151,7 @@ def _choose_first(page: _Page, targets: Sequence[_Target]) -> _Target:
 
 
 class _Page:
-    """The rendered text as a browser compares it: without case, and with single spaces."""
+    """The rendered text as browsers compare it: case-insensitive, with single spaces."""
 
     def __init__(self, blocks: Sequence[_Block]) -> None:
         self._blocks = blocks
@@ -165,8 +165,8 @@ class _Page:
         return sum(1 for _ in re.finditer(f"{left}{re.escape(folded)}{right}", self._folded))
 
     def context(self, target: _Target, start: str) -> tuple[str, str, bool]:
-        """Return a prefix or a suffix that tells `start` from the same words elsewhere, and True if no text of the
-        live page can be between it and `start`."""
+        """Return a prefix or a suffix that distinguishes `start` from the same words elsewhere, and True if the live
+        page cannot have other text between it and `start`."""
         text = " ".join(self._blocks[target.block].text.split())
         leading = " ".join(self._blocks[target.block].text[: target.start].split())
         place = text.find(start, max(0, len(leading) - 1))
@@ -206,7 +206,7 @@ def _is_short(text: str, units: Sequence[tuple[int, int]]) -> bool:
 
 
 def _find_beginning(page: _Page, text: str, units: Sequence[tuple[int, int]]) -> str:
-    """Return the fewest first words that occur once in the page."""
+    """Return the shortest run of first words that is unique in the page."""
     wide = bool(_WIDE.search(text))
     for count in range(1 if wide else min(_ENDS, len(units)), len(units) + 1):
         term = _trim(text[units[0][0] : units[count - 1][1]])
@@ -217,8 +217,7 @@ def _find_beginning(page: _Page, text: str, units: Sequence[tuple[int, int]]) ->
 
 
 def _find_ending(targets: Sequence[_Target], start: str) -> str:
-    """Return the fewest last words that occur only at the end of the target, of an earlier block if those of the
-    last are never unique."""
+    """Return the shortest run of last words that is unique after `start`; of an earlier block if the last has none."""
     texts = [" ".join(target.text.split()) for target in targets]
     texts[0] = texts[0][texts[0].find(start) + len(start) :]
     for last in range(len(texts) - 1, -1, -1):
@@ -233,7 +232,7 @@ def _find_ending(targets: Sequence[_Target], start: str) -> str:
 
 
 def _last_words(text: str) -> str:
-    """Return the last words with the punctuation after them, since context must touch the text."""
+    """Return the last words with the punctuation after them, since context must be adjacent to the text."""
     units = _units(text)
     units = units[-1:] if units and _WIDE.search(text[slice(*units[-1])]) else units[-_CONTEXT:]
     return " ".join(text[units[0][0] :].split()) if units else ""

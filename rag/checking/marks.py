@@ -37,7 +37,7 @@ _COUNTED: Final = (
     r"section|article|clause|paragraph|rule|schedule|chapter|equation|eq\.?|figure|fig\.?|table|step|item|point|option"
     r"|note|part|version|type|class"
 )
-_COUNTS = lazy_regex(  # numbered things that are no marks: section 4 (1), equation (2), f(1)
+_COUNTS = lazy_regex(  # numbers that are not marks: section 4 (1), equation (2), f(1)
     rf"(?:[)\]]|\b(?:{_COUNTED})(?:\s[\dA-Z][\d.]{{0,5}})?|\b(?:see|in|of|and|or|to|is|are)|[条款项式图表步第见])\s?\Z"
     r"|[A-Za-z_]\Z",
     re.IGNORECASE,
@@ -96,7 +96,7 @@ Spans = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """`text[start:stop]`, with the white space before it: a mark that names the passages `numbers`, 1-based."""
+    """A mark that names the passages `numbers`, 1-based: `text[start:stop]`, with the white space before it."""
 
     start: int
     stop: int
@@ -126,7 +126,7 @@ def find_marks(text: str, texts: Sequence[str] | None = None) -> list[Mark]:
 def normalise_marks(text: str, texts: Sequence[str], titles: Sequence[str]) -> str:
     """Return `text` with marks of other forms, such as `[Doc 1]`, `{1}` or a passage's title in brackets, as `[n]`.
 
-    A bracket that also occurs in `texts` is no mark but a part of the content.
+    A bracket that also occurs in `texts` is content rather than a mark.
     """
     content = " ".join(" ".join(texts).split()).casefold()
     names = [" ".join(title.split()).casefold() for title in titles]
@@ -139,7 +139,7 @@ def normalise_marks(text: str, texts: Sequence[str], titles: Sequence[str]) -> s
 
 
 def _read_bracket(match: re.Match[str], names: Sequence[str], content: str) -> Sequence[int]:
-    """Return the passages that a bracket of another form names; none for a mark of the usual form, or no mark."""
+    """Return the passages that a bracket of another form names; none for a mark of the usual form, or other text."""
     whole, before = " ".join(match["row"].split()).casefold(), match.string[: match.start()]
     if whole in content or before.endswith(("](", "\\")):
         return ()
@@ -319,7 +319,7 @@ def _key(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """The text of the pages, their code alone, and their number: the limits of a mark."""
+    """The text of the pages, their code only, and their number, which limits marks."""
 
     text: str
     code: str
@@ -357,7 +357,7 @@ def is_inside(spans: Spans, at: int) -> bool:
 
 
 def replace_outside_code(pattern: re.Pattern[str], change: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return `text` with every match of `pattern` changed that does not begin in code."""
+    """Apply `change` to every match of `pattern` in `text` that does not begin in code."""
     spans = code_spans(text)
     return pattern.sub(lambda match: match.group() if is_inside(spans, match.start()) else change(match), text)
 

@@ -1,9 +1,8 @@
-"""Rules that judge whether sentences support a statement, by the share they contain and by clear differences.
+"""Rules that judge whether sentences support a statement, by the words they share and by clear differences.
 
 A statement's score is the share of its content words in the best one to three sentences of a passage; names, and
-numbers in digits or with a unit, count double. Rules can see that something is missing. They cannot see contradictions,
-except in values and signs: if a sentence is close to a statement, another value in the same place means something
-else.
+numbers in digits or with a unit, count double. Rules detect missing content, but few contradictions: in a sentence that
+is close to the statement, another value or sign in the same place, a negation in only one of them, or exchanged parts.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _JOINS: Final = frozenset("and or & 和 与 及 或".split())
 
 
 def is_replaced(claim: Form, sentences: Iterable[Form]) -> bool:
-    """Return True if a sentence is the statement word for word, except for a value or sign of another meaning."""
+    """Return True if a sentence is the statement word for word, except for a value or sign with another meaning."""
     if not claim.blanks:
         return False
     matches = [pairs for sentence in sentences if (pairs := claim.align(sentence)) is not None]
@@ -61,7 +60,7 @@ class Form:
 
 
 def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
-    """Return True if a term is missing on one side, and one of the other side could replace it."""
+    """Return True if each side has a term that the other lacks, and one could replace the other."""
     signs, their_signs = ({term.key for term in some if term.kind == "sign"} for some in (mine, theirs))
     if any((signs - their_signs) & set(some) and (their_signs - signs) & set(some) for some in _RIVALS):
         return True
@@ -76,7 +75,7 @@ def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
 
 
 def is_exchanged(claim: Terms, sentence: Terms) -> bool:
-    """Return True if it is the sentence, or a part of it, with two names or values exchanged."""
+    """Return True if the claim is the sentence, or a part of it, with two names or values exchanged."""
     mine = [token.letters for token in claim.tokens]
     theirs = [token.letters for token in sentence.tokens]
     if mine == theirs or Counter(mine) - Counter(theirs):
@@ -91,7 +90,7 @@ def is_exchanged(claim: Terms, sentence: Terms) -> bool:
 
 
 def _are_swapped(tokens: Sequence[Term], mine: Sequence[str], theirs: Sequence[str], claim: Terms) -> bool:
-    """Return True for X M Y against Y M X if X and Y are no phrases, and M does not just join a list."""
+    """Return True for X M Y against Y M X if X and Y are not phrases, and M does not just join a list."""
     for left in range(1, min(_LONGEST_NAME, len(mine) - 1) + 1):
         for right in range(1, min(_LONGEST_NAME, len(mine) - left - 1) + 1):
             end = len(mine) - right
@@ -103,18 +102,18 @@ def _are_swapped(tokens: Sequence[Term], mine: Sequence[str], theirs: Sequence[s
 
 
 def _is_list(middle: Sequence[Term], claim: Terms) -> bool:
-    """Return True for conjunctions and whole parts of a list only."""
+    """Return True if there are only conjunctions and whole list items."""
     sizes = Counter(term.clause for term in claim.terms)
     return all(token.letters in _JOINS or (token.kind != "function" and sizes[token.clause] == 1) for token in middle)
 
 
 SUPPORTED: Final = 0.54
-"""The least score of a supported statement; a sixth of true statements of models are below it."""
+"""Minimum score of a supported statement; a sixth of the true statements of models are below it."""
 PARTLY: Final = 0.2
 _MAX_SENTENCES: Final = 3  # neighbouring sentences that a statement may summarise
 _SENTENCE_PENALTY: Final = 0.75  # words that each further sentence must add
 _ELSEWHERE_WEIGHT: Final = 0.3  # of a word in a sentence that is not quoted
-_CLOSE_SCORE: Final = 0.75  # from here on both have the same subject, and a clear difference counts
+_CLOSE_SCORE: Final = 0.75  # from here on, both have the same subject, and a clear difference counts
 _COPY_SCORE: Final = 0.9
 _DOUBT_FACTOR: Final = 0.99 * SUPPORTED  # of a score if something is clearly not in the source
 
@@ -130,7 +129,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The part of a statement that is in the sentences `first` to `last`: bits of its terms."""
+    """The part of a statement in the sentences `first` to `last`; `words` has a bit for each of its terms."""
 
     words: int
     first: int = 0
@@ -151,7 +150,7 @@ class ParsedClaim:
         self.words = sum(1 << i for i, term in enumerate(self.terms) if term.kind in ("word", "han") and not term.value)
 
     def share(self, words: int, elsewhere: int = 0, further: int = 0) -> float:
-        """Return the share of the statement in some quotes, 0 to 1, less a penalty for each further sentence."""
+        """Return the share of the statement in the quotes, 0 to 1, minus a penalty for each further sentence."""
         total = self._weight(words) + _ELSEWHERE_WEIGHT * self._weight(elsewhere & ~words) - _SENTENCE_PENALTY * further
         return max(0.0, total / self._whole) if self._whole else 0.0
 
@@ -194,7 +193,7 @@ class Evidence:
         )
 
     def words(self, claim: ParsedClaim) -> int:
-        """Return bits of the statement's terms that are in any sentence."""
+        """Return a bit for each of the statement's terms that is in any sentence."""
         return sum(1 << i for i, term in enumerate(claim.terms) if any(True for _ in self.places(term)))
 
 
@@ -207,7 +206,7 @@ def _windows(words: Sequence[int]) -> Iterable[Coverage]:
 
 
 def judge(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[Evidence]) -> Finding:
-    """Judge a statement by some quotes together; `named` are all passages that it may rest on."""
+    """Judge a statement by several quotes together; `named` are all passages that may support it."""
     is_alike = any((quote.held.words & claim.words).bit_count() > 1 for quote in quotes)
     if all(evidence.chinese != claim.chinese for evidence in named) and not is_alike:
         return _judge_across_languages(claim, named)
@@ -219,7 +218,7 @@ def judge(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[Evidence]
 
 
 def support_score(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[Evidence] = ()) -> float:
-    """Return the share of the statement that some quotes contain together, in as few sentences as possible."""
+    """Return the share of the statement that the quotes contain together, minus a penalty for each further sentence."""
     words, elsewhere = reduce(or_, (quote.held.words for quote in quotes)), 0
     for evidence in named:
         elsewhere |= evidence.words(claim)
@@ -227,13 +226,13 @@ def support_score(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[E
 
 
 def lacks_number(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
-    """Return True if a value is in no passage: neither as written, nor converted, nor rounded."""
+    """Return True if a value is in no passage, whether as written, converted or rounded."""
     numbers = (term for term in claim.terms if term.written)
     return any(not any(evidence.places(term) for evidence in named) for term in numbers)
 
 
 def lacks_clause(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
-    """Return True if no term of a clause is in any passage and all other terms are: the clause was added."""
+    """Return True if a clause was added: none of its terms is in any passage, but all other terms are."""
     clauses: dict[int, list[bool]] = {}
     for term in claim.terms:
         clauses.setdefault(term.clause, []).append(any(evidence.places(term) for evidence in named))
@@ -243,7 +242,7 @@ def lacks_clause(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
 
 
 def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms], named: Sequence[Evidence]) -> str:
-    """Return the reason (of Statement) for a clear difference between statement and sources, or an empty text."""
+    """Return the reason (see Statement) for a clear difference between statement and sources, or an empty string."""
     if lacks_number(claim, named) or is_replaced(claim.form, (form for evidence in named for form in evidence.forms)):
         return "numbers"
     denies, source_denies = bool(claim.read.denials), any(sentence.denials for sentence in sentences)
@@ -258,7 +257,7 @@ def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms
 
 
 def _is_moved(claim: ParsedClaim, sentence: Terms) -> bool:
-    """Return True if the sentence has the opening of the statement, but says this of something else."""
+    """Return True if the sentence has the opening of the statement, but says the rest about something else."""
     opening = {term.key for term in claim.terms if term.opens and not term.clause}
     rest = {term.key for term in claim.terms if not term.clause} - opening
     begins = {term.key for term in sentence.terms if term.opens and not term.clause}
@@ -279,7 +278,7 @@ def _judge_across_languages(claim: ParsedClaim, named: Sequence[Evidence]) -> Fi
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """`source.passage.text[start:end]`, and the part of a statement in it; `verbatim`: all of it, to the letter."""
+    """A quote, `source.passage.text[start:end]`; `held` is the part of a statement in it; if `verbatim`, all of it."""
 
     source: Source
     start: int
@@ -310,7 +309,7 @@ class Source:
         return Evidence([f"{lead}: {one}" if lead else one for lead, one in zip(leads, sentences, strict=True)])
 
     def _valid(self, start: int, end: int) -> str:
-        """Return a sentence without deleted text; a table row that began further up gets its header."""
+        """Return a sentence without struck text; a row of a table that began before the passage gets its header."""
         before, text = self.passage.text[:end], strip_struck(self.passage.text, start, end)
         continues = self.passage.header and before.startswith("|") and "\n\n" not in before
         return f"{text} {self.passage.header}" if continues else text
@@ -320,7 +319,7 @@ class Source:
         return TokenIndex([strip_struck(self.passage.text, start, end) for start, end in self.spans])
 
     def best(self, claim: ParsedClaim) -> Quote:
-        """Return the sentence or few neighbouring ones that support the statement best, or the whole passage."""
+        """Return the one to three neighbouring sentences that support the statement best, or the whole passage."""
         if claim.terms and (verbatim := self._verbatim(claim)):
             return verbatim
         coverage = self.evidence.best(claim)
@@ -329,7 +328,7 @@ class Source:
         return Quote(self, self.spans[coverage.first][0], self.spans[coverage.last][1], coverage)
 
     def _verbatim(self, claim: ParsedClaim) -> Quote | None:
-        """Return the whole sentences that are the statement, token by token."""
+        """Return the whole sentences that equal the statement token by token, or None."""
         for first, last, whole in self._tokens.places(claim.read):
             if whole:
                 return Quote(self, self.spans[first][0], self.spans[last][1], Coverage(0, first, last), verbatim=True)

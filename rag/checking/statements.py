@@ -1,7 +1,7 @@
 """Statements of an answer: its sentences with their marks, without headings, questions and transitions.
 
 A remark is about the answer or its sources rather than its subject: it names the sources and says that they lack
-something. It needs no source. But pages say such things, too: a sentence is a remark only if no passage supports it.
+something. It needs no source. Since pages contain such sentences too, it is a remark only if no passage supports it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _YES_OR_NO = lazy_regex(
 )
 _LIST_MARKER = lazy_regex(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
 MAX_CHARS = 5_000
-"""The most characters of a sentence. Longer ones have no end, and nothing supports them."""
+"""Maximum length of a sentence. Longer ones have no end, and nothing supports them."""
 _LONGEST_TRANSITION = 3  # content words of a line that only introduces the next
-_SHORTEST_REPEATED = 20  # Latin characters or their like: shorter ones may be repeated on purpose
+_SHORTEST_REPEATED = 20  # Latin characters or the equivalent: shorter ones may be repeated on purpose
 _STOPS: Final = ".。!！ *_"
 
 _HEADING_WITHOUT_TEXT = lazy_regex(r"^(#{1,6}) [^\n]*\n*+(?=(?!\1#)#{1,6} |\Z)", re.MULTILINE)
@@ -76,7 +76,7 @@ _FOLLOWED: Final = (
     r"(?=\W*(?:$|[.,;:!?)]|(?:about|on|of|as|regarding|concerning|in|to|that|for|from|is|was|were|has|had|can|could"
     r"|available|found|here|there|given|provided)\b))"
 )
-_APART: Final = r"[^\w\n]*+"  # within a line and possessive, or the marks of an answer could freeze the app
+_APART: Final = r"[^\w\n]*+"  # within a line, and possessive, since backtracking could freeze the app
 _NOTHING_FOUND = lazy_regex(
     rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b{_FOLLOWED}|^{_APART}not (?:{_VERBS})\b"
     r"|(?:找不到|没有找到|未找到|未能找到|没找到|没有|没|无|缺乏|缺少)(?:任何|足够)?(?:的)?(?:相关|有关|关于|与此|答案)"
@@ -87,9 +87,9 @@ _NOTHING_FOUND = lazy_regex(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`text[start:stop]` with its marks; `bare` is its text without them, `marks` are the passages it names.
+    """A sentence, `text[start:stop]`; `bare` is its text without marks, `marks` are the passages it names.
 
-    `checked` is true if it states something that a passage can support. An `excused` one reads like a remark, a heading
+    `checked` is true if it states something that a passage can support, `excused` if it reads like a remark, a heading
     or a transition: see ScoredStatement.counts.
     """
 
@@ -123,7 +123,7 @@ def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Sent
 
 
 def _mask_marks(text: str, marks: Sequence[Mark]) -> str:
-    """Return `text` with blanks in place of its marks; line breaks stay."""
+    """Return `text` with blanks in place of its marks; line breaks are kept."""
     parts, place = [], 0
     for mark in marks:
         parts += [text[place : mark.start], re.sub(r"[^\n]", " ", text[mark.start : mark.stop])]
@@ -132,7 +132,7 @@ def _mask_marks(text: str, marks: Sequence[Mark]) -> str:
 
 
 def _join_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join the end of a sentence that a mark cut off, `It was so [1].`, and code with a full stop in it."""
+    """Join the end of a sentence that a mark separated, as in `It was so [1].`, and code that contains a full stop."""
     joined: list[tuple[int, int]] = []
     code = [span for span in code_spans(text) if "\n" not in text[slice(*span)]]
     for start, end in spans:
@@ -145,9 +145,9 @@ def _join_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]
 
 
 def find_repeats(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
-    """Return the spans of word-for-word repetitions, as small models write them; the first that cites stays.
+    """Return the spans of verbatim repetitions, as small models write them, except for the first that cites a passage.
 
-    A repetition that cites another passage stays too, since another page says the same.
+    A repetition that cites another passage is kept too, since another page says the same.
     """
     originals: dict[str, Sentence] = {}
     spans = []
@@ -164,7 +164,7 @@ def find_repeats(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
 
 
 def extract_claim(bare: str) -> str:
-    """Return the sentence without its list marker, its opening yes or no, and the passages that it names."""
+    """Return the sentence without its list marker, a leading yes or no, and the passages that it names."""
     for lead in (_LIST_MARKER, _YES_OR_NO):
         match = lead.match(bare)
         bare = bare[match.end() :] if match else bare
@@ -172,7 +172,7 @@ def extract_claim(bare: str) -> str:
 
 
 def is_statement(bare: str) -> bool:
-    """True if `bare` states something: it is no heading, question, transition or remark on the passages."""
+    """True if `bare` states something, and is not a heading, question, transition or remark on the passages."""
     return _kind(bare, marked=False, alone=False) == "statement"
 
 

@@ -1,5 +1,4 @@
-"""Terms of a text for comparison: stems of content words, Chinese characters, normalised values, and signs such as
-< and →."""
+"""Terms of a text for comparison: stems, Chinese characters, normalised values, and signs such as < and →."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ _HAN_CHAR: Final = lazy_regex(f"[{HAN}]")
 class Term:
     """A word, sign or value of a text: `letters` as written, and `key`, which all of its forms share.
 
-    `clause` counts the clauses, `opens` is true in a clause's first unbroken run of content words; `value` is set for a
-    number, a date or an identifier.
+    `clause` is the number of the clause, `opens` is true in a clause's first unbroken run of content words; `value` is
+    set for a number, a date or an identifier.
     """
 
     letters: str
@@ -139,7 +138,7 @@ def stem(word: str) -> str:
 
 
 class TokenIndex:
-    """The tokens of a text by sentence, for searches."""
+    """A searchable index of the tokens of a text by sentence."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
         sentence_letters = [_join_letters(read_terms(sentence)) for sentence in sentences]
@@ -147,8 +146,7 @@ class TokenIndex:
         self._ends = list(accumulate(map(len, sentence_letters)))
 
     def places(self, phrase: Terms) -> Iterator[tuple[int, int, bool]]:
-        """Yield the first and last sentence of each occurrence of the tokens of `phrase` in a row, and True if these
-        are whole sentences."""
+        """Yield the first and last sentence of each occurrence of `phrase`, and True if it is whole sentences."""
         pattern = "\n" + _join_letters(phrase)
         place = self._text.find(pattern) if phrase.tokens else -1
         while place >= 0:
@@ -159,8 +157,8 @@ class TokenIndex:
 
 
 def occurs_in(phrase: str, text: str) -> bool:
-    """Return True if `text` has the words of `phrase` in a row, and its values with or without their units: 5 and 5 °C
-    are in "it was 5 °C", and not in "it was −5 °C"."""
+    """Return True if `text` contains the tokens of `phrase` in a row; a value matches with or without its unit: 5 and
+    5 °C are in "it was 5 °C", but not in "it was −5 °C"."""
     tokens, text_tokens = read_terms(phrase).tokens, read_terms(text).tokens
     starts = range(len(text_tokens) - len(tokens) + 1) if tokens else ()
     return any(all(map(_matches, tokens, text_tokens[start:])) for start in starts)
@@ -173,7 +171,7 @@ def _matches(token: Term, other: Term) -> bool:
 
 
 def find_sentences(phrase: str, page: str) -> str:
-    """Return the page's own sentences that contain `phrase`, or an empty text."""
+    """Return the page's sentences that contain `phrase`, or an empty string."""
     spans = sentence_spans(page)
     index = TokenIndex([strip_struck(page, start, end) for start, end in spans])
     first, last, _ = next(index.places(read_terms(phrase)), (-1, -1, False))

@@ -1,4 +1,4 @@
-"""Verifiers judge whether passages support statements: a chat model, a local model, or rules."""
+"""Verifiers that judge whether passages support statements: a chat model, a local model, or rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ANSWER_PASSAGES: Final = 10  # passages of an answer
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement to judge: `place` among those of the answer, `cited` the 1-based passages that it rests on."""
+    """A statement to judge: `place` is its index in the answer, `cited` are the passages to compare with, 1-based."""
 
     place: int
     statement: str
@@ -31,7 +31,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict on a claim. `score` (0 to 1), if any, orders claims as their verdicts do; `relevant` is false if the
+    """A verdict on a claim. `score` (0 to 1), if any, orders claims in line with verdicts; `relevant` is false if the
     claim is off-topic."""
 
     verdict: Verdict
@@ -41,11 +41,11 @@ class Judgement:
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Judges statements. The best available one is used: the connected chat model, a local model, else rules."""
+    """A judge of statements. The best available one is used: the connected chat model, a local model, or rules."""
 
     @property
     def checks_by(self) -> CheckedBy:
-        """The name of the kind of verifier, for the screen."""
+        """The kind of verifier, for display."""
         ...
 
     async def verify(
@@ -53,8 +53,8 @@ class Verifier(Protocol):
     ) -> list[Judgement | None]:
         """Return a judgement for each claim, in order; None for a claim without one.
 
-        `passages` are all passages that the answer was written from. Work that uses a processor for long belongs in a
-        thread. Raises only ModelError, when the model does not answer.
+        `passages` are all passages that the answer was written from. CPU-bound work belongs in a thread. Raises only
+        ModelError, if the model does not answer.
         """
         ...
 
@@ -77,7 +77,7 @@ class Judgements(BaseModel):
 
 
 def batch_claims(claims: Sequence[Claim], passages: Sequence[Passage], tokens: int) -> Iterator[list[Claim]]:
-    """Yield the claims in order, in as few requests as have room for them and the passages that they cite."""
+    """Yield the claims in order, in batches that fit into `tokens` together with the passages that they cite."""
     sizes = [estimate_tokens(passage.text) + 40 for passage in passages]
     batch: list[Claim] = []
     for claim in claims:
@@ -123,7 +123,7 @@ def read_judgements(filled: Judgements | None, count: int) -> list[Judgement | N
 
 
 class LocalVerifier:
-    """Implements Verifier: compares each claim with the passages that it cites, with their titles."""
+    """A Verifier that compares each claim with the passages that it cites, including their titles."""
 
     checks_by: CheckedBy = "local"
 
