@@ -45,7 +45,7 @@ run: install ## start the app on http://127.0.0.1:8501
 	@$(PY) -m streamlit run main.py --server.address 127.0.0.1 --server.port $(PORT) --server.showEmailPrompt false
 
 test: install-dev ## run the whole test suite
-	@$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	@$(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 model-server: ## serve a real, small chat model on loopback, for pytest -m model and benchmarks.local_model
 	@$(PYTHON) scripts/model_server.py

@@ -25,7 +25,7 @@ def test_it_runs_on_the_sample_pages(
         "--sets",
         "examples",
         "--limit",
-        "5",
+        "3",
         "--modes",
         "one,judge",
         "--searches",
@@ -35,7 +35,7 @@ def test_it_runs_on_the_sample_pages(
     assert multihop.main(given) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["way"] for row in rows] == ["one search", "judge, at most 3"]
-    assert [row["questions"] for row in rows] == [5] * 2
+    assert [row["questions"] for row in rows] == [3] * 2
     assert rows[0]["searches"] == 1.0 and all(1.0 <= row["searches"] <= 3.0 for row in rows[1:])
     assert "| judge, at most 3 |" in (tmp_path / "multihop.md").read_text(encoding="utf-8")
 

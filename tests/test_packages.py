@@ -31,10 +31,10 @@ RUN = """
     import main
     Path(".env").write_text("CHUNKER={chunker}\\n")
     app = App(load_settings(rag_data_dir=Path("data"), qdrant_url=""))
-    job = app.imports.submit(example_sources()[:4], library="main")
+    job = app.imports.submit(example_sources()[:1], library="main")
     while app.imports.jobs.job(job).state == "running":
         time.sleep(0.1)
-    question = Question("When was the harbour founded?", ("main",), options=RunOptions(strategy="{strategy}"))
+    question = Question("How does Skiff bring back a deleted file?", ("main",), options=RunOptions(strategy="{strategy}"))
     assert app.wait(app.ask(question), 60).passages
     app.close()
 """
