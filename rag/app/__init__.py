@@ -1,8 +1,8 @@
-"""The application, which builds everything from the settings: the one object that pages and commands use.
+"""The application object, built from the settings, which all pages and commands use.
 
-`App` answers and searches; `app.conversations`, `app.feedback`, `app.evaluation`, `app.imports`, `app.transfers`,
-`app.models`, `app.moves`, `app.chats`, `app.page_maps`, `app.overviews`, `app.removals` and `app.library(name)` do what
-their names say.
+`App` answers and searches. Its services are `app.conversations`, `app.feedback`, `app.evaluation`, `app.imports`,
+`app.transfers`, `app.models`, `app.moves`, `app.chats`, `app.page_maps`, `app.overviews`, `app.removals` and
+`app.library(name)`.
 """
 
 from __future__ import annotations
@@ -80,25 +80,24 @@ if TYPE_CHECKING:
 __all__ = ["App", "ChatOptions", "JobItem", "JobView", "Question", "RunOptions", "wait_for_database"]
 
 
-# Importing torch takes a second in which other threads get half of Python at best: the first page is drawn before.
+# Importing torch takes a second and slows other threads to half speed or less, so the first page is drawn before.
 _FIRST_PAGE_SECONDS = 1.0
 
 _IDLE_SECONDS = 600.0
 
-_FEW_PAGES = 1000  # that many are listed in a moment
+_FEW_PAGES = 1000  # up to this many are listed quickly
 
 
 class App:
-    """All functions of the program. Safe to share between threads; methods raise RagError.
+    """All functions of the program. Thread-safe; methods raise RagError.
 
-    Nothing heavy happens before it is needed: torch is imported by the first search or import, or by `start` in the
-    background.
+    Heavy work is deferred: torch is imported by the first search or import, or by `start` in the background.
     """
 
     def __init__(self, settings: Settings, models: Models | None = None) -> None:
-        """Open the database; `models` are those that the settings name.
+        """Open the database; `models` default to the configured ones.
 
-        Raises ConfigError if the data folder cannot be written, StoreError.
+        Raises ConfigError if the data folder is not writable, StoreError.
         """
         self.settings = settings
         _create_folder(settings.rag_data_dir)
@@ -131,9 +130,9 @@ class App:
         self._upkeep = Maintenance(self.tidy)
 
     def for_person(self, person: Person | None) -> App:
-        """Return the app with only what this person's roles allow; without sign-in the app itself.
+        """Return the app restricted to the person's roles; without sign-in, the app itself.
 
-        Its methods raise StoreError("library_unknown") if they may not read a library, else RagError("editor_needed").
+        Methods raise StoreError("library_unknown") without read access to a library, else RagError("editor_needed").
         """
         if person is None:
             return self
@@ -156,12 +155,12 @@ class App:
         self._upkeep.start()
 
     def _warm(self) -> None:
-        """Import and build what the first question would wait for."""
+        """Import and build everything that the first question needs."""
         name = self.settings.rag_library
         reasoner = self.reasoner(name)
         self._runs.warm()
         compile_all()
-        with suppress(StoreError):  # the database is away, as the page says
+        with suppress(StoreError):  # the database is unavailable; the page reports it
             if (library := self.library(name)).page_count() <= _FEW_PAGES:
                 self.overviews.prepare(name, [page.url_hash for page in library.pages()], reasoner)
 
@@ -184,7 +183,7 @@ class App:
     # Libraries
 
     def library(self, name: str | None = None) -> Library:
-        """Return the library for reading, with its own embedding model, whichever is set now."""
+        """Return the library for reading, with its embedding model, regardless of the settings."""
         return self.libraries.get(name)
 
     def reading(self, names: str | Sequence[str]) -> Reading:
@@ -197,7 +196,7 @@ class App:
         return self.library(library).page(url_hash) if self.libraries.has(library) else None
 
     def remove_library(self, name: str) -> None:
-        """Hide a library; for a day `libraries.restore` brings all of it back. Its running imports are paused."""
+        """Hide a library, which `libraries.restore` can undo for a day, and pause its running imports."""
         self.libraries.remove(name)
         self.imports.jobs.pause_all(name)
 
@@ -206,7 +205,7 @@ class App:
         return PageReader([self.library(library)], Filters(), self._database.summaries).find_summary(page, language)
 
     def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
-        """Remove pages with all their data; return how many there were."""
+        """Remove pages with all their data; return how many existed."""
         self._database.summaries.forget(name, url_hashes)
         return self.library(name).remove(url_hashes)
 
@@ -219,9 +218,9 @@ class App:
         self.library(name).set_left_out(url_hashes, out)
 
     def tidy(self) -> None:
-        """Release idle libraries, and purge what was deleted a day ago.
+        """Unload idle libraries, and purge those that were deleted over a day ago.
 
-        A library's record is deleted last, so that the remains of a kill are found through it.
+        A library's record is deleted last, so that an interrupted purge can be resumed.
         """
         unload_idle(self._client, _IDLE_SECONDS)
         self.libraries.drop_unused()
@@ -241,7 +240,7 @@ class App:
         reasoner: Reasoner | None = None,
         owner: str = "",
     ) -> str:
-        """Start answering in the background; return the run's id. `reasoner` replaces that of `chat`.
+        """Start answering in the background; return the run's id. `reasoner` overrides `chat`.
 
         Raises ModelError for a misconfigured chat model.
         """
@@ -263,13 +262,13 @@ class App:
         settings: Mapping[str, Any] | None = None,
         files: Sequence[tuple[str, bytes]] = (),
     ) -> TurnHandle:
-        """Start answering within a conversation, a new one without `conversation_id`, where the answer is saved.
+        """Start answering in a conversation, where the answer is saved; without `conversation_id`, create one.
 
-        The message takes the route that it asks for, unless its options name one. `files` (name, content) that came
-        with it are saved first; StoreError if they are too many.
+        The message is routed by its text, unless its options name a route. Attached `files` (name, content) are
+        imported first; raises StoreError if there are too many.
 
-        `person` is whose answers are counted, nobody's if empty: RagError("too_many_answers") if too many are running.
-        `settings` (JSON values) are saved with it besides the mode.
+        The number of running answers is limited for each `person` (not if empty): RagError("too_many_answers").
+        `settings` (JSON values) are saved with the turn, in addition to the mode.
         """
         note, remainder = note_request(question.text) if person and not files else ("", "")
         if note:
@@ -294,10 +293,10 @@ class App:
         return self._in_flight.begin(person, lambda: self.conversations.ask(request))
 
     def save_note(self, turn_id: str, *, library: str, owner: str = "", language: str = "en") -> Page:
-        """Save a turn's answer, with its quotes and their sources, as a page of kind note; no answer uses it until
-        somebody includes it. Saving it again replaces it.
+        """Save a turn's answer, with its quotes and their sources, as a page of kind note, replacing an earlier one.
 
-        Raises RagError("note_empty") for a turn without an answer, StoreError.
+        A new note is excluded from answers until a user includes it. Raises RagError("note_empty") for a turn without
+        an answer, StoreError.
         """
         turn = self.conversations.turn(turn_id, owner)
         if turn.answer is None or not turn.answer.text.strip():
@@ -319,15 +318,15 @@ class App:
         return self._dispatcher(owner).route(text)
 
     def overrule(self, library: str, text: str, route: str, owner: str = "") -> None:
-        """Store the route that a person chose for a misrouted message: similar ones take it from then on."""
+        """Store the user's route for a misrouted message; similar messages then take it too."""
         record_route(self._database, library, owner, text, route)
 
     def reply(
         self, turn_id: str, reply: Mapping[str, Any], *, owner: str = "", chat: ChatOptions | None = None
     ) -> TurnHandle:
-        """Resume a turn that waits for a person, even one of a process that has ended.
+        """Resume a turn that waits for the user, even if its process has ended.
 
-        `reply` has an answer (JSON values) to each of its `waits`, by their ids. Raises RagError("turn_not_waiting").
+        `reply` maps the ids of its `waits` to answers (JSON values). Raises RagError("turn_not_waiting").
         """
         request = self._request_again(turn_id, owner, chat)
         return self.conversations.reply(turn_id, reply, request)
@@ -337,13 +336,13 @@ class App:
         request = self._request_again(turn_id, owner, chat)
         return self.conversations.go_on(turn_id, request)
 
-    # About a run, by its id; with `owner` only that person's: RagError("run_unknown") for somebody else's.
+    # Runs, by id. With `owner`, other users' runs raise RagError("run_unknown").
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str | None = None) -> list[Event]:
         return self._runs.events(run_id, since, wait, owner)
 
     def going_on(self, *modes: RunMode) -> int:
-        """Count the questions being answered, in `modes` if given."""
+        """Return the number of questions being answered, in `modes` if given."""
         return self._runs.count_unfinished(*modes)
 
     def cancel(self, run_id: str, owner: str | None = None) -> None:
@@ -368,9 +367,9 @@ class App:
         before: Sequence[str] = (),
         **options: Any,
     ) -> Retrieval:
-        """Search without asking, in `others` too; `before` and `options` are those of `Retriever.search`.
+        """Search without answering, in `others` too; `before` and `options` are those of `Retriever.search`.
 
-        No chat model is called, unless the strategy searches with generated texts.
+        No chat model is called unless the strategy searches with generated texts.
         """
         strategy = strategy or self.settings.strategy
         libraries, run_options = (library, *others), RunOptions(strategy=strategy, weights=weights)
@@ -410,9 +409,9 @@ class App:
         )
 
     def compare_reranker(self, library: str) -> Difference:
-        """Compare searches with and without the settings' reranker on the library's own questions.
+        """Compare searches with and without the configured reranker on the library's questions.
 
-        A reranker by address may be turned on after that. Takes as long as two searches per question.
+        A remote reranker can be turned on only after this. Takes as long as two searches per question.
         """
         working = self.libraries.working(library)
         model, tuning = self.models.of_library(working.embedding_model), tuning_of(self.settings)
@@ -432,7 +431,7 @@ class App:
     def vector_store(self, library: str) -> LibraryVectorStore:
         """Return the library's chunks as langchain-qdrant's vector store, dense and sparse, for reading.
 
-        It is Qdrant's plain hybrid search, without the additions of the app's own search. Loads the embedding model.
+        This is Qdrant's plain hybrid search, not the app's search. Loads the embedding model.
         """
         from rag.retrieval.langchain import Bm25Embeddings, ModelEmbeddings
 
@@ -447,9 +446,9 @@ class App:
         sampling: Mapping[str, Any] = MappingProxyType({}),
         notes: Sequence[str] = (),
     ) -> Reasoner:
-        """Return the chat model of the session or of the settings, else the extractive reasoner.
+        """Return a reasoner over the session's or the configured chat model, else the extractive reasoner.
 
-        `sampling` applies to the answer only: verdicts and queries need their whole form. Raises ModelError.
+        `sampling` applies only to the answer, since truncated verdicts and queries are useless. Raises ModelError.
         """
         if chat is None and not self.settings.has_chat_model:
             return self.quoter(libraries)
@@ -461,11 +460,11 @@ class App:
         return check_server(self._client)
 
     def inspect_server(self) -> Iterator[tuple[bool, Notice]]:
-        """Return the server's diagnostics, each with its health; nothing for the embedded engine."""
+        """Return the server's diagnostics, each with True if healthy; none for the embedded engine."""
         return inspect(self._client) if isinstance(self._client, Server) else iter(())
 
     def test_database(self) -> Notice:
-        """Ask the database for its libraries. Raises StoreError."""
+        """Test the database by listing its libraries. Raises StoreError."""
         return Notice("database_works", {"libraries": len(list_libraries(self._client))})
 
     def _request_again(self, turn_id: str, owner: str, chat: ChatOptions | None) -> TurnRequest:
@@ -475,7 +474,7 @@ class App:
     def _request(
         self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str, person: str
     ) -> TurnRequest:
-        """Return everything for answering a question; `person` owns the notes that the model gets."""
+        """Build the request for answering a question; the model gets the notes of `person`."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
         reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.notes_for_model(person))
         scored = self.settings.evaluate_answers != "off"
@@ -492,7 +491,7 @@ class App:
         )
 
     def quoter(self, libraries: str | Sequence[str]) -> ExtractiveReasoner:
-        """Return the reasoner that quotes the libraries' pages without a model."""
+        """Return the reasoner that quotes the libraries' pages without a chat model."""
         return ExtractiveReasoner(
             self.models.sparse,
             lambda terms: self.reading(libraries).idf(terms),
@@ -501,13 +500,13 @@ class App:
         )
 
     def _ledger(self, question: Question, conversation_id: str, owner: str) -> Ledger | None:
-        """Return the passages of an earlier report for follow-ups without filters."""
+        """Return the sources of an earlier report, for follow-ups without filters; None if there are none."""
         rows = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
         library = self.reading(question.libraries)
         return Ledger(lambda: ledger_passages(rows, library), self.models.sparse, library.idf) if rows else None
 
     def _web(self, question: Question) -> WebPassages | None:
-        """Return the web search, if a service is set up and both person and operator allow it for this library."""
+        """Return the web search, if it is configured, and both user and operator allow it for these libraries."""
         service, forbidden = self.imports.web_search, self.settings.web_search_except
         is_requested = question.options.web or question.options.route == "web"
         if service is None or not is_requested or set(question.libraries) & set(forbidden):
@@ -525,7 +524,7 @@ class App:
         return Dispatcher(self.imports, self._database, searcher, find_pages, owner=owner, person=person)
 
     def _search_for(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
-        """Return the searches for one question, by its options; `options` are those of `Retriever.search`."""
+        """Build the search for a question; `options` are those of `ScopedSearch` and `Retriever.search`."""
         run_options, libraries = question.options, [self.library(name) for name in dict.fromkeys(question.libraries)]
         numbers = {name: number for name, number in (("k", run_options.k), ("fetch_k", run_options.fetch_k)) if number}
         return ScopedSearch(
@@ -547,7 +546,7 @@ def _confirmation(question: Question, note: str) -> Answer:
 
 
 def _create_folder(folder: Path) -> None:
-    """Create the data folder, for its owner alone. Raises ConfigError if it cannot be written."""
+    """Create the data folder, for its owner only. Raises ConfigError if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".writable"

@@ -1,4 +1,4 @@
-"""The chat model of the settings, and those that people connect."""
+"""The configured chat model, and those that users connect."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ SERVICES: Final = {
     "Ollama": ("http://127.0.0.1:11434/v1", "qwen3:8b"),
     "OpenAI": ("https://api.openai.com/v1", "gpt-5-mini"),
 }
-"""Services by name: their address, and one of their models."""
+"""Services by name, with their URL and one of their models."""
 
 _OPENAI: Final = SERVICES["OpenAI"][0]
 _ADDRESS: Final = lazy_regex(r"https?://[^\s/@?#\\]+(?:/[^\s?#\\]*)?", re.ASCII)
 _KEY: Final = lazy_regex(r"[\x21-\x7e]*")
 _LONGEST: Final = 2000
-# Failures that the form words differently, as `connect_…` instead of `chat_…`.
+# Failures with a different message in the form: `connect_…` instead of `chat_…`.
 _FORM: Final = frozenset(
     "key_missing wrong_key forbidden unreachable unknown_model wrong_address unusable redirected refused".split()
 )
@@ -54,7 +54,7 @@ MAX_KEPT: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The owner of a connected chat model: the secret id of a browser session, and the person signed in, if any."""
+    """The owner of a connected chat model: the secret id of a browser session, and the signed-in user, if any."""
 
     browser: str
     owner: str = ""
@@ -62,9 +62,9 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """A chat model for one browser, instead of the one in the settings; never stored.
+    """A chat model for one browser, in place of the configured one; never stored.
 
-    A connected one has a `holder`, by whom its key is looked up for each request.
+    A connected one has a `holder`, by which its key is looked up for each request.
     """
 
     model: str
@@ -76,16 +76,16 @@ class ChatOptions:
 
     @property
     def service(self) -> tuple[str, str]:
-        """Return the service of the key, as `service_of` names it."""
+        """Service that the key is for, as returned by `service_of`."""
         return service_of(self.model, self.base_url)
 
 
 class ChatModels:
-    """The chat models of the settings and of people. Safe to share between threads; methods raise ModelError.
+    """The configured chat models and those of users. Thread-safe; methods raise ModelError.
 
-    Options that name the settings' service without a key choose among the operator's models, over the operator's
-    connection. All others are a person's own: see `rag.models.http_clients`; with sign-in, the address passes the guard
-    of page fetching too.
+    Options that name the configured service without a key select one of the operator's models, over the operator's
+    connection. All others belong to the user: see `rag.models.http_clients`; with sign-in, their address must also pass
+    the checks of page fetching.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -112,7 +112,7 @@ class ChatModels:
         return build_chat_model(self._settings_for(options), temperature=options.temperature)
 
     def fast_chat(self, options: ChatOptions | None = None) -> BaseChatModel | None:
-        """Return the model for all but the answer, if it is another one."""
+        """Return the model for everything except the answer, or None if it is the same."""
         if options is None:
             return build_fast_model(self._settings)
         if not self.is_own(options):
@@ -122,7 +122,7 @@ class ChatModels:
         return self._build_own(replace(options, model=options.fast_model, temperature=0.0))
 
     def test(self, options: ChatOptions | None = None) -> Notice:
-        """Ask the models for one word each. Raises ModelError with the reason and the model if none comes."""
+        """Request one word from each model. Raises ModelError with the reason and the model if one fails."""
         config = self._settings
         name, fast = (options.model, options.fast_model) if options else (config.llm_model, config.fast_llm_model)
         _ask(self.chat(options), name)
@@ -131,7 +131,7 @@ class ChatModels:
         return Notice("chat_works", {"model": name})
 
     def connect(self, options: ChatOptions, browser: str, owner: str = "") -> Notice:
-        """Test the input of the form, and keep it for this browser. Raises ModelError in the form's words."""
+        """Test the form's input, and store it for this browser. Raises ModelError with the form's messages."""
         if not options.model:
             raise ModelError("connect_no_model")
         _reword_failures(lambda: self.test(options), options)
@@ -139,7 +139,7 @@ class ChatModels:
         return Notice("connect_works", {"model": options.model})
 
     def list_served(self, options: ChatOptions) -> list[str]:
-        """Return the models that the service lists, whatever `options.model`. Raises ModelError in the form's words."""
+        """Return the service's models; `options.model` may be empty. Raises ModelError with the form's messages."""
         request = replace(options, model=options.model or "any")
         names = _reword_failures(lambda: BACKGROUND.wait(list_models(self.chat(request))), options)
         if not names:
@@ -147,7 +147,7 @@ class ChatModels:
         return names
 
     def pace(self, options: ChatOptions) -> Pace:
-        """Return what is known of the model's window and speed; nothing before its first call."""
+        """Return the model's measured context window and speed; empty before its first call."""
         return pace_of(self.chat(options))
 
     @property
@@ -163,7 +163,7 @@ class ChatModels:
             raise ModelError("chat_own_forbidden")
 
     def is_own(self, options: ChatOptions | None) -> bool:
-        """Return whether it is a person's own model rather than the operator's."""
+        """Return whether the model is the user's rather than the operator's."""
         if options is None:
             return False
         config = self._settings
@@ -188,7 +188,7 @@ class ChatModels:
         return build_own_model(options.model, address, key, temperature=temperature, timeout=timeout, admit=admit)
 
     def _admit_address(self, address: str) -> tuple[str, Admit | None]:
-        """Return the address to request, and the check of its DNS answers; the operator's own address needs none."""
+        """Return the URL to request, and the check of its DNS results; the operator's URL needs none."""
         if not self._settings.auth_allow or address.rstrip("/") == self._settings.llm_base_url:
             return address, None
         try:
@@ -208,7 +208,7 @@ class ChatModels:
 
 
 def service_of(model: str, address: str) -> tuple[str, str]:
-    """Return the address of a chat model's service; without one, its provider: `anthropic` of `anthropic:a-model`."""
+    """Return the URL of a chat model's service; without one, its provider: `anthropic` for `anthropic:a-model`."""
     return address.rstrip("/"), "" if address else model.strip().partition(":")[0]
 
 
@@ -245,7 +245,7 @@ def _ask(model: BaseChatModel, name: str) -> None:
 
 
 def _reword_failures(work: Callable[[], T], options: ChatOptions) -> T:
-    """Return the result of `work`; failures are worded for the form."""
+    """Return the result of `work`; its errors get the form's messages."""
     try:
         return work()
     except ModelError as error:
@@ -265,10 +265,10 @@ def _blocked_error(error: FetchError) -> ModelError:
 
 
 class Connected:
-    """The only place that keeps keys. Safe to share between threads. Nothing in it is ever written to disk.
+    """The only store of users' API keys. Thread-safe; never written to disk.
 
-    `browser` is the secret id of a browser session, `owner` the person signed in there, or empty: after a change of the
-    person the browser has connected nothing.
+    `browser` is the secret id of a browser session, `owner` the user signed in there, or "". When the user changes, the
+    browser's connection is lost.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -277,7 +277,7 @@ class Connected:
         self._connections: OrderedDict[str, tuple[float, str, ChatOptions]] = OrderedDict()  # oldest first
 
     def keep(self, browser: str, owner: str, options: ChatOptions) -> None:
-        """Keep options for KEEP_SECONDS, replacing the browser's earlier ones; the oldest of too many go."""
+        """Store options for KEEP_SECONDS in place of the browser's earlier ones; evict the oldest beyond MAX_KEPT."""
         options = replace(options, holder=Holder(browser, owner))
         with self._lock:
             self._connections.pop(browser, None)
@@ -294,7 +294,7 @@ class Connected:
             return options
 
     def snapshot_of(self, holder: Holder) -> ChatOptions | None:
-        """Return the same for work without a browser; unlike `of`, it changes nothing for the person there now."""
+        """Return the holder's options for background work; unlike `of`, keep those of another user of the browser."""
         with self._lock:
             self._sweep()
             _, person, options = self._connections.get(holder.browser, (0.0, "", None))

@@ -1,6 +1,6 @@
-"""Dispatch of a message: its route is found and reported before anything is done, and its run starts after saving.
+"""Dispatch of messages: find and report the route, import pasted links and files, then start the run.
 
-One person's simultaneous questions are limited.
+Also limits the concurrent questions of each user.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rag.tools.calendar_day import can_answer
 from rag.types import SAVED, Notice, Page
 
 MAX_UNCONFIRMED: Final = 5
-"""Addresses of one message that are saved without confirmation."""
+"""Max. links in a message that are saved without confirmation."""
 _MODE_OF: Final = {
     "save": "save",
     "remove": "remove",
@@ -44,7 +44,7 @@ _MODE_OF: Final = {
     **dict.fromkeys(("statistics", "calculate", "date", "web", "small_talk", "unknown"), "tool"),
 }
 _READERS: Final[Mapping[Route, Callable[[str], bool]]] = {"calculate": can_calculate, "date": can_answer}
-"""Functions that return whether the tool of a route can use a text."""
+"""Functions that return whether the tool of a route can handle a message."""
 _SAVING: Final = ("save", "save_then_ask")
 _MIN_CONFIDENCE: Final = 0.85
 """Minimum confidence that a message within a conversation is not a short follow-up."""
@@ -53,17 +53,17 @@ _MAX_ROWS: Final = 50  # sources listed with a turn
 
 
 class AnswerLimit:
-    """Starts answers while a person has fewer than `most` running. Safe to share between threads."""
+    """A limit of `most` running answers per user. Thread-safe."""
 
     def __init__(self, is_running: Callable[[str], bool], most: int) -> None:
-        """`is_running` returns whether the run with an id has not ended."""
+        """`is_running` returns whether the run with this id is still running."""
         self._is_running = is_running
         self._most = most
         self._lock = threading.Lock()
         self._runs: dict[str, set[str]] = {}
 
     def begin(self, person: str, start: Callable[[], TurnHandle]) -> TurnHandle:
-        """Run `start` within the limit; an empty `person` has none. Raises RagError("too_many_answers")."""
+        """Call `start` within the limit, or if `person` is empty. Raises RagError("too_many_answers")."""
         if not person:
             return start()
         with self._lock:
@@ -78,7 +78,7 @@ class AnswerLimit:
 
 
 class Dispatcher:
-    """Routes one person's messages."""
+    """A router of one user's messages."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Dispatcher:
         owner: str = "",
         person: str = "",
     ) -> None:
-        """`searcher` makes the search of a question, `find_pages` returns a library's pages, `person` owns the jobs."""
+        """`searcher` builds a question's search, `find_pages` returns a library's pages, `person` owns the jobs."""
         self._imports, self._searcher, self._find_pages, self._person = imports, searcher, find_pages, person
         self._router = Router(lambda: database.routes.of(owner))  # type: ignore[arg-type,return-value]
 
@@ -112,7 +112,7 @@ class Dispatcher:
         text = question_of(routed.rest) or question.text if saves else question.text
         without = question.options.without
         removes = routed.route == "remove"
-        if removes:  # filters do not hide a page from its removal
+        if removes:  # pages outside the filters can be removed too
             wishes, question = InlineOptions(text), replace(question, scope=Filters())
         else:
             wishes = await asyncio.to_thread(read_options, text, date.today(), saves=saves, without=without)
@@ -134,7 +134,7 @@ class Dispatcher:
     async def _save(
         self, run: Run, question: Question, routed: Routed, wishes: InlineOptions, body: str
     ) -> AsyncIterator[dict[str, Any]]:
-        """Save what came with the message, and answer from that first; if nothing was saved, say so."""
+        """Import the message's links and files, then answer its question from these first, or report the import."""
         report = replace(question, mode="save")
         if len(routed.addresses) > MAX_UNCONFIRMED and not question.options.confirmed:
             run.switch_to(report, self._searcher(report, run))
@@ -174,7 +174,7 @@ class Dispatcher:
         if routed.by != "classifier" or routed.route not in ("unknown", "small_talk"):
             return routed
         is_ask = bool(run.history) and routed.confidence < _MIN_CONFIDENCE
-        if not is_ask and routed.route == "unknown":  # a name that the classifier never saw, but the pages have
+        if not is_ask and routed.route == "unknown":  # maybe a name from the pages that the classifier never saw
             found = await asyncio.to_thread(self._searcher(question, run).search, question.text)
             is_ask = isinstance(found, CachedEvidence) or found.answerable >= SURE
         return replace(routed, route="ask") if is_ask else routed
@@ -185,7 +185,7 @@ class Dispatcher:
         return self._router.route(text, attached=attached, without=unusable) if routed.route in unusable else routed
 
     def _apply_wishes(self, question: Question, routed: Routed, wishes: InlineOptions) -> Question:
-        """Return the question with its route, and with the wishes of the message."""
+        """Return the question with its route and the options found in the message."""
         values, scope = wishes.found, question.scope
         since, until = values.get("days", (None, None))
         if routed.route == "what_changed" and (period := find_period(question.text, date.today())):
@@ -207,7 +207,7 @@ class Dispatcher:
         return replace(question, text=wishes.rest, mode=mode, scope=scope, options=options)
 
     def _start_job(self, question: Question, routed: Routed, wishes: InlineOptions, body: str) -> str:
-        """Return the job that saves what came with the message; attached files already have one."""
+        """Start a job that imports the links or pasted text; return its id. Attached files already have one."""
         if question.options.saving:
             return question.options.saving
         extra: dict[str, Any] = {name: wishes.found[name] for name in ("chunker", "chunk_size") if name in wishes.found}
@@ -219,7 +219,7 @@ class Dispatcher:
 
     async def _wait_for(self, job: str, run: Run) -> Sequence[JobItem]:
         """Wait for the sources and return their results. The wait doesn't count against the run's time."""
-        # The job is in the database, and another process may work on it.
+        # Poll the database: another process may be running the job.
         while (await asyncio.to_thread(self._imports.jobs.job, job)).state == "running":
             await asyncio.sleep(_POLL_SECONDS)
             run.waited += _POLL_SECONDS
@@ -227,8 +227,8 @@ class Dispatcher:
 
 
 def _pages_to_remove(run: Run) -> dict[str, Any]:
-    """Return the pages to be removed once the user confirms: those that a message names, or without a name the recent
-    ones of the conversation; else the nearest ones to its topic."""
+    """Return the pages to remove after confirmation: those that the message names, or the conversation's recent ones if
+    it names none; else those nearest to its topic."""
     reader, text = run.cache.retriever.reader, run.question.text
     listed = list(reader.list_pages(dated=False)) if reader else []
     topic = topic_of(strip_words(text, "remove"))
@@ -274,7 +274,7 @@ def _row(item: JobItem) -> dict[str, Any]:
 
 
 def record_route(database: Database, library: str, owner: str, text: str, route: str) -> None:
-    """Store the route that a person chose for a misrouted message. Raises RagError("route_unknown_name")."""
+    """Store the user's route for a misrouted message. Raises RagError("route_unknown_name")."""
     if route not in ROUTES:
         raise RagError("route_unknown_name", route=route)
     database.routes.add(library, owner, read_message(text).masked, route)

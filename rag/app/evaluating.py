@@ -1,4 +1,4 @@
-"""The app's interface for evaluation: answers as people get them, judges for them, and the test of a reranker."""
+"""The app's interface for evaluation: answers as users get them, judges, and the comparison of rerankers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from rag.app import App
 
 MAX_QUESTIONS: Final = 100
-"""The most questions that a reranker is compared on."""
+"""Max. questions for comparing a reranker."""
 _Place = tuple[str, int, int]
 """A page's url_hash, and the start and end of evidence in its text."""
 
 
 class EvaluationApp:
-    """Implementation of `rag.evaluation.runs.App` over the app."""
+    """An adapter of the app to `rag.evaluation.runs.App`."""
 
     def __init__(self, app: App, in_flight: AnswerLimit, usage: RunTable) -> None:
         self._app = app
@@ -85,13 +85,13 @@ class EvaluationApp:
         return self._in_flight.begin(person, begin).run_id
 
     def _spend(self, library: str, chat: ChatOptions | None, person: str, answers: int) -> None:
-        """Count answers by the operator's service for a person. Raises RagError("evaluation_share_spent")."""
+        """Charge answers by the operator's service to a user's quota. Raises RagError("evaluation_share_spent")."""
         limit = self._app.settings.evaluation_answers_per_day
         if person and not self._app.chats.is_own(chat) and not self._usage.spend(library, person, answers, limit):
             raise RagError("evaluation_share_spent", most=f"{limit:,}")
 
     def _chat(self, model: str, chat: ChatOptions | None) -> ChatOptions | None:
-        """Return the connected service or that of the settings, with another of its models if one is named."""
+        """Return the connected or configured service, with another of its models if one is named."""
         settings = self._app.settings
         return replace(chat or ChatOptions("", settings.llm_base_url), model=model) if model else chat
 
@@ -112,7 +112,7 @@ class EvaluationApp:
         return Tools(supports, self._encode, model)
 
     def fill(self, chat: ChatOptions | None, person: str = "") -> Fill:
-        """Return a function that fills schemas by the chat model. Raises RagError("evaluation_needs_model")."""
+        """Return a function that fills schemas with the chat model. Raises RagError("evaluation_needs_model")."""
         reasoner = self._app.reasoner(self._app.settings.rag_library, chat)
         if not isinstance(reasoner, ChatReasoner):
             raise RagError("evaluation_needs_model")
@@ -133,7 +133,7 @@ class EvaluationApp:
             return None
         try:
             return np.vstack([model.encode_query(question), model.encode_passages(texts)])
-        except ModelError:  # its service is away
+        except ModelError:  # its service is unavailable
             return None
 
     def generation(self, library: str) -> str:
@@ -150,10 +150,10 @@ class EvaluationApp:
 def compare_reranker(
     reranking: Reranking, retriever: Callable[[Reranker | None], Retriever], cases: Iterable[tuple[str, list[_Place]]]
 ) -> Difference:
-    """Search for questions, each with its evidence, without the reranker and with it, and store the result.
+    """Search for `cases`, questions with evidence, with and without the reranker, and store the comparison.
 
-    The figure is the mean reciprocal rank of the first passage with evidence. Raises RagError("reranker_none",
-    "reranker_no_questions"), and that of a reranker that fails.
+    The metric is the mean reciprocal rank of the first passage with evidence. Raises RagError("reranker_none",
+    "reranker_no_questions"), or the error of a failing reranker.
     """
     if (reranker := reranking.offered) is None:
         raise RagError("reranker_none")
@@ -192,7 +192,7 @@ def find_reranking_questions(
 
 
 def _reciprocal_rank(result: Retrieval, evidence: list[_Place]) -> float:
-    """Return 1 / the rank of the first candidate that overlaps evidence; 0 without one."""
+    """Return the reciprocal rank of the first candidate that overlaps evidence; 0 without one."""
     passages = [candidate.passage for candidate in result.candidates]
     relevant = [
         any(one.url_hash == key and one.start < end and start < one.end for key, start, end in evidence)

@@ -1,4 +1,4 @@
-"""Imports of pages into libraries, which also bring back pages that were just deleted."""
+"""Imports of pages into libraries, and undo of recent deletions."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from rag.web.search import web_search
 
-_MAX_DELETIONS: Final = 20  # deletions that are remembered
-_MAX_DELETED_PAGES: Final = 500  # pages of one; more are not remembered
+_MAX_DELETIONS: Final = 20  # deletions that can be undone
+_MAX_DELETED_PAGES: Final = 500  # pages per deletion; larger ones cannot be undone
 _SITEMAP_PAGES = 50_000  # the limit of the protocol
 
 
 class Imports:
-    """Starts imports; `jobs` has their progress, `schedules` starts re-checks. Safe to share between threads.
+    """The import service. `jobs` has the progress, `schedules` starts re-checks. Thread-safe.
 
-    `external` are imports that the command line distributes to other processes.
+    `external` has the imports that the command line distributes to other processes.
     """
 
     def __init__(self, settings: Settings, database: Database, libraries: Libraries, models: Models) -> None:
@@ -55,7 +55,7 @@ class Imports:
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
     def start(self) -> None:
-        """Resume what an earlier process left unfinished, and start re-checks when they are due."""
+        """Resume unfinished jobs of earlier processes, and start scheduled re-checks."""
         self.jobs.start()
         self.schedules.start()
 
@@ -65,7 +65,7 @@ class Imports:
         self.jobs.close()
         self._parser.close()
 
-    # `owner` is the person whose job it is; StoreError("too_many_jobs") if too many of theirs have not ended.
+    # `owner` is the user who owns the job; StoreError("too_many_jobs") if too many of their jobs are unfinished.
 
     def add_urls(
         self,
@@ -77,7 +77,7 @@ class Imports:
         chunker: str = "",
         **options: Any,
     ) -> str:
-        """Queue an import of addresses; return the job's id. `options` are those of `Jobs.submit`."""
+        """Queue an import of URLs; return the job's id. `options` are those of `Jobs.submit`."""
         sources = [web_source(url) for url in urls]
         return self.submit(sources, library=library, owner=owner, force=force, chunker=chunker, **options)
 
@@ -109,7 +109,7 @@ class Imports:
         chunker: str = "",
         **options: Any,
     ) -> str:
-        """Queue an import; without `chunker` the one of the settings splits its pages."""
+        """Queue an import; return the job's id. `chunker` defaults to the configured one."""
         chunker_name = chunker or self._settings.chunker
         return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chunker_name, **options)
 
@@ -123,7 +123,7 @@ class Imports:
         return ingestor
 
     def sitemap_pages(self, url: str) -> list[str]:
-        """Return the addresses in a sitemap that robots.txt allows. Raises IngestError."""
+        """Return the URLs of a sitemap that robots.txt allows. Raises IngestError."""
         plan = SitePlan(url, "sitemap", max_pages=_SITEMAP_PAGES)
         return [page.url for page in self._site_finder.walk(plan, ()).begin(lambda: False)]
 
@@ -156,7 +156,7 @@ def record_bounds(settings: Settings) -> RecordBounds:
 
 
 def _limits(per_host: int) -> Limits:
-    """Return enough readers for several hosts, or for one that allows many requests at a time."""
+    """Return enough readers for several hosts, or for one that allows many concurrent requests."""
     readers = max(READERS, per_host)
     return Limits(readers, ahead=2 * readers, per_host=per_host + 2)
 
@@ -170,7 +170,7 @@ class Removed:
 
 
 class Removals:
-    """The latest deletions, in memory. Safe to share between threads."""
+    """The latest deletions, in memory. Thread-safe."""
 
     def __init__(self, libraries: Libraries, imports: Imports) -> None:
         self._libraries = libraries
@@ -179,7 +179,7 @@ class Removals:
         self._lock = threading.Lock()
 
     def remember(self, name: str, url_hashes: Sequence[str]) -> str:
-        """Remember pages that are about to be deleted; return a token for `undo`, empty for too many."""
+        """Remember pages that are about to be deleted; return a token for `undo`, or "" for too many pages."""
         library = self._libraries.get(name)
         if not 0 < len(url_hashes) <= _MAX_DELETED_PAGES:
             return ""

@@ -1,4 +1,4 @@
-"""The open libraries, and the periodic maintenance that deletes the remains of removed ones."""
+"""The open libraries, and periodic maintenance that purges removed ones."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ log = logging.getLogger(__name__)
 _SHIPPED_DIMENSION = 384
 _TIDY_SECONDS = 300.0
 _CACHE_SECONDS = 1.0
-"""Every drawing of a screen requests the list several times; reading it was 7% of the work for 50 people."""
+"""Each rerun of a screen requests the list several times; reading it caused 7% of the load with 50 users."""
 
 
 class Libraries:
-    """Opens each library once. Safe to share between threads; methods raise StoreError."""
+    """A registry that opens each library once. Thread-safe; methods raise StoreError."""
 
     def __init__(self, client: Connection, settings: Settings, models: Models) -> None:
         self._client = client
@@ -60,9 +60,9 @@ class Libraries:
         self._locks_lock = threading.Lock()
 
     def infos(self) -> list[LibraryInfo]:
-        """Return the existing libraries, by title, with the one of the settings, which need not exist yet.
+        """Return all libraries, sorted by title, and the configured one even if it does not exist yet.
 
-        Changes by other processes are seen a second later, and none while the database is away.
+        Changes by other processes appear after a second, or once the database is available again.
         """
         first = self._settings.rag_library
         changes = self._changes
@@ -84,7 +84,7 @@ class Libraries:
         return sorted(infos, key=lambda info: info.removed_at, reverse=True)
 
     def check(self, name: str) -> None:
-        """Raise StoreError for a name that no library has, or one that was deleted."""
+        """Raise StoreError if the library does not exist or was deleted."""
         if name != self._settings.rag_library:
             check_present(self._client, name)
 
@@ -96,14 +96,14 @@ class Libraries:
         return next((info.display_name for info in self.infos() if info.name == name), name)
 
     def create(self, title: str) -> str:
-        """Create a library that people know by `title`; return its name."""
+        """Create a library with this title; return its name."""
         name, plain = self.new_name(title)
         create_library(self._client, LibraryInfo(name, *self._identity(name), now(), plain))
         self._invalidate()
         return name
 
     def new_name(self, title: str) -> tuple[str, str]:
-        """Return a name for a new library, and its title without needless spaces."""
+        """Return an unused name for a library with this title, and the title without extra spaces."""
         plain = check_title(self._client, title)
         return free_name(self._client, plain, reserved=[self._settings.rag_library]), plain
 
@@ -112,7 +112,7 @@ class Libraries:
         self._invalidate()
 
     def remove(self, name: str) -> None:
-        """Hide the library; for a day it can be restored. The one of the settings stays."""
+        """Hide the library, which can be restored for a day. The configured one cannot be removed."""
         if name == self._settings.rag_library:
             raise StoreError("library_is_first", library=name)
         with self._lock_of(name):
@@ -133,9 +133,9 @@ class Libraries:
         purge_library(self._client, name)
 
     def get(self, name: str | None = None) -> Library:
-        """Return the library for reading, with its own embedding model, whichever is set now.
+        """Return the library for reading, with its embedding model, regardless of the settings.
 
-        Only that of the settings is created if it is missing; for others StoreError is raised.
+        Raises StoreError if it does not exist, except for the configured one, which is created.
         """
         key = name or self._settings.rag_library
         with self._lock_of(key):
@@ -146,7 +146,7 @@ class Libraries:
             return library
 
     def _has_moved(self, library: Library) -> bool:
-        """Return whether another process moved the library to another model; the database is queried if it seems so."""
+        """Return whether another process moved the library to another model; queries the database only if needed."""
         models = {info.name: info.embedding_model for info in self._infos}
         if models.get(library.name, library.embedding_model) == library.embedding_model:
             return False
@@ -159,12 +159,12 @@ class Libraries:
         return library
 
     def _lock_of(self, name: str) -> threading.RLock:
-        """Return the lock for opening this library. Opening may take as long as an import, and blocks no other one."""
+        """Return the lock for opening this library, which may take as long as an import and must not block others."""
         with self._locks_lock:
             return self._locks.setdefault(check_library_name(name), threading.RLock())
 
     def _identity(self, name: str) -> tuple[str, int]:
-        """Return the embedding model that the library was or would be made with, and its dimension."""
+        """Return the name and dimension of the embedding model that the library has or would be created with."""
         info = library_info(self._client, name)
         if info is not None:
             return info.embedding_model, info.dimension
@@ -173,8 +173,8 @@ class Libraries:
         return self._models.embedding.name, self._models.embedding.dimension
 
     def working(self, name: str) -> Library:
-        """Return the library for searching and adding, with the shipped model that it was made with, else that of the
-        settings. Loads the model; raises ModelError, ModelMismatchError."""
+        """Return the library for searching and importing, and load its embedding model: a shipped one, or else the
+        configured one. Raises ModelError, ModelMismatchError."""
         identity = self._identity(name)
         made_with = identity[0]
         model = self._models.of_library(made_with) if is_shipped(made_with) else self._models.embedding
@@ -190,7 +190,7 @@ class Libraries:
         return library
 
     def _check_service(self, name: str, model: EmbeddingModel) -> None:
-        """Compare a model by address with its state when the library first used it; not while it is away.
+        """Compare a remote model's fingerprint with the one from the library's first use, unless it is unavailable.
 
         Raises ModelMismatchError.
         """
@@ -206,23 +206,23 @@ class Libraries:
                 params = {"library": info.display_name, "host": model.host, "model": model.name}
                 raise ModelMismatchError("service_model_exchanged", **params)
 
-    # Another embedding model
+    # Moves to another embedding model
 
     def info(self, name: str) -> LibraryInfo:
         """Return the library's record. Raises StoreError if there is no such library."""
         return check_present(self._client, name)
 
     def current_model(self) -> str:
-        """Return the name by which libraries know the model of the settings; empty if it must be loaded first."""
+        """Return the configured model's name in libraries; empty if the model must be loaded first."""
         stored = self._name_of(self._settings.embedding_model)
         if is_shipped(stored) or self._settings.embedding_base_url:
             return stored
         return self._models.embedding.name if self._models.ready() else ""
 
     def target_model(self, setting: str) -> str:
-        """Return the name by which libraries know a model to move to, by its name in EMBEDDING_MODEL.
+        """Return the name in libraries of a model to move to, given its name in EMBEDDING_MODEL.
 
-        Raises StoreError for one that the app could not search with: only a shipped one, or that of the settings, can.
+        Raises StoreError unless the model is shipped or configured, since searches could not load it.
         """
         stored = self._name_of(setting or self._settings.embedding_model)
         if is_shipped(stored):
@@ -232,7 +232,7 @@ class Libraries:
         return self._models.embedding.name
 
     def move(self, name: str, stored: str, encoder: Callable[[EmbeddingModel], Encode]) -> tuple[Move, EmbeddingModel]:
-        """Start moving the library to the model that libraries call `stored`, or resume that. Loads the model."""
+        """Start or resume moving the library to the model with the name `stored` in libraries. Loads the model."""
         if not is_shipped(stored) and stored != self._models.embedding.name:  # searches would not load it
             raise StoreError("move_other_model", model=stored)
         model = self._models.of_library(stored)
@@ -240,7 +240,7 @@ class Libraries:
         return Move(self.get(name), model.name, model.dimension, encoder(model)), model
 
     def switch(self, move: Move) -> None:
-        """Let the library be searched by the model that it was moved to."""
+        """Make searches use the model that the library was moved to."""
         name = move.target.name
         with self._lock_of(name):
             move.switch()
@@ -249,22 +249,22 @@ class Libraries:
         self.infos()
 
     def drop_unused(self) -> None:
-        """Delete what moves left: unfinished sets of chunks that nobody works on, and those kept long enough."""
+        """Delete chunk sets that moves left: abandoned ones, and previous ones that can no longer be restored."""
         for info in library_infos(self._client):
             until = info.revertible_until
             drop_unused_chunks(self._client, info, over=until is not None and datetime.now(UTC) >= until)
 
     def export(self, name: str, path: Path, on_progress: Callable[[int, int], object]) -> dict[str, int]:
-        """Write the library to a file; return the numbers of its pages, chunks and versions."""
+        """Write the library to a file; return the counts of its pages, chunks and versions."""
         return export_library(self.get(name), path, on_progress)
 
     def bring_in(
         self, path: Path, name: str, on_progress: Callable[[int, int], object], called: str = "", title: str = ""
     ) -> dict[str, int]:
-        """Create a library from an exported file; return the numbers of imported pages, chunks and versions.
+        """Create a library from an exported file; return the counts of imported pages, chunks and versions.
 
-        `title` is the title that people see, and `called` the name of the file, if that is not its own. Loads the
-        embedding model, which must be that of the file; raises ModelMismatchError.
+        `title` is the library's title, `called` the file name for messages if it differs from that of `path`. Loads the
+        configured embedding model; raises ModelMismatchError if the file has another.
         """
         model = self._models.embedding
         counts = import_library(
@@ -281,14 +281,14 @@ class Libraries:
         return counts
 
     def _name_of(self, setting: str) -> str:
-        """Return the name by which libraries know the model that EMBEDDING_MODEL calls `setting`."""
+        """Return the name in libraries of the model that EMBEDDING_MODEL calls `setting`."""
         if self._settings.embedding_base_url and setting == self._settings.embedding_model:
             return service_name(setting)
         return name_in_library(builtin_model() if setting == BUILTIN else setting)
 
 
 def _dimension(model: EmbeddingModel, made_with: tuple[str, int]) -> int:
-    """Return the model's dimension; for a service the library's, which is searched by keywords while that is away.
+    """Return the model's dimension; for a remote model the library's, so that keyword search works without it.
 
     Raises ModelError.
     """
@@ -296,7 +296,7 @@ def _dimension(model: EmbeddingModel, made_with: tuple[str, int]) -> int:
 
 
 class Maintenance:
-    """Calls `tidy` at its start and every five minutes. Failures are logged, and retried the next time."""
+    """A thread that calls `tidy` at start and every five minutes. Failures are logged and retried the next time."""
 
     def __init__(self, tidy: Callable[[], None]) -> None:
         self._tidy = tidy
@@ -307,7 +307,7 @@ class Maintenance:
         self._thread.start()
 
     def close(self) -> None:
-        """Start nothing more, and wait for work in progress."""
+        """Stop, and wait for work in progress."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -318,6 +318,6 @@ class Maintenance:
                 self._tidy()
             except StoreAwayError as error:
                 log.info("upkeep waits: %s", error)
-            except Exception:  # ends the thread otherwise, and nothing would be tidied until the next start
+            except Exception:  # would end the thread, and with it all maintenance
                 log.exception("upkeep failed")
             self._closed.wait(_TIDY_SECONDS)

@@ -1,4 +1,4 @@
-"""The models for searches that the settings name, each loaded on first use, and the decision on the reranker."""
+"""The configured search models, each loaded on first use, and the switch for the reranker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOAD_FAULTS = (OSError, RuntimeError, ValueError, TypeError, LookupError, Attri
 
 
 class Reranking:
-    """The settings' reranker. Safe to share between threads. Decisions on one by address are in the data folder."""
+    """The configured reranker. Thread-safe. The state of a remote one is stored in the data folder."""
 
     def __init__(self, settings: Settings) -> None:
         self._file = settings.rag_data_dir / "reranker.json"
@@ -38,7 +38,7 @@ class Reranking:
         self._key = f"{settings.reranker_model} {settings.reranker_base_url}"
         self.by_address = bool(settings.reranker_base_url)
         self.offered: Reranker | None = None
-        """The reranker of the settings, active or not."""
+        """The configured reranker, active or not."""
         if self.by_address:
             key = settings.reranker_api_key.get_secret_value()
             service = Service(settings.reranker_base_url, key, "RERANKER_BASE_URL")
@@ -54,12 +54,12 @@ class Reranking:
 
     @property
     def comparison(self) -> Mapping[str, Any]:
-        """Figures of the last comparison; empty before the first."""
+        """Results of the last comparison; empty before the first."""
         figures: Mapping[str, Any] = self._read_notes().get("compared", {})
         return figures
 
     def switch(self, on: bool) -> None:
-        """Turn the reranker on or off. Raises RagError("reranker_not_compared")."""
+        """Turn the reranker on or off. Raises RagError("reranker_not_compared") before the first comparison."""
         if on and not self.comparison:
             raise RagError("reranker_not_compared")
         self._write_notes(on=on)
@@ -80,7 +80,7 @@ class Reranking:
         self._write_notes(scale=scale)
 
     def _read_notes(self) -> dict[str, Any]:
-        """Return the notes on this model at this address; another one has none yet."""
+        """Return the stored state of this model at this address, or {}."""
         notes = read_json(self._file)
         return notes if notes.get("of") == self._key else {}
 
@@ -95,7 +95,7 @@ class Reranking:
 
 
 class Models:
-    """The models of the settings. Safe to share between threads; methods raise ModelError."""
+    """The configured models. Thread-safe; methods raise ModelError."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -106,7 +106,7 @@ class Models:
 
     @property
     def embedding(self) -> EmbeddingModel:
-        """Embedding model, loaded on first use. Raises ModelError, on each attempt."""
+        """Embedding model, loaded on first use; a failed load is retried on each access. Raises ModelError."""
         with self._lock:
             if self._embedding is None:
                 self._problem = None
@@ -118,8 +118,8 @@ class Models:
             return self._embedding
 
     def of_library(self, name: str) -> EmbeddingModel:
-        """Return the embedding model that a library was made with, by its `name` there: that of the settings, or
-        another one, which stays loaded. Raises ModelError for one in a folder, since its name does not say where."""
+        """Return the embedding model with this `name` in libraries: the configured one, or another, which stays loaded.
+        Raises ModelError for a model in a folder, since its name does not include the path."""
         if name == self.embedding.name:
             return self.embedding
         with self._lock:
@@ -128,7 +128,7 @@ class Models:
             return self._others[name]
 
     def _service_model(self) -> EmbeddingModel | None:
-        """Return the embedding model by address, if set; nothing is sent yet. The built-in one splits passages."""
+        """Return the remote embedding model, if configured, without contacting it. The built-in one splits passages."""
         settings = self._settings
         if not settings.embedding_base_url:
             return None
@@ -141,7 +141,7 @@ class Models:
         )
 
     def _load(self, name: str) -> EmbeddingModel:
-        """Load a model. Raises ModelError, whatever fails: a broken install, a full disk, a card without memory."""
+        """Load a model. Raises ModelError for any failure: a broken install, a full disk, too little GPU memory."""
         try:
             return load_embedding_model(name)
         except _LOAD_FAULTS as error:
@@ -150,13 +150,12 @@ class Models:
 
     @cached_property
     def sentences(self) -> SentenceModel:
-        """Built-in model for comparing sentences with questions, whichever model searches, so that scores have one
-        scale."""
+        """Built-in model for comparing sentences with questions, whose scores don't depend on the search model."""
         return SentenceModel(lambda: self.of_library(name_in_library(builtin_model())))
 
     @cached_property
     def reader(self) -> AnswerReader | None:
-        """Model that reads sentences together with a question; None where the built-in model is the fallback."""
+        """Model that reads sentences together with a question; None if the built-in model is the fallback."""
         return AnswerReader(lambda: find_model(BUILTIN).folder) if builtin_model() == e5.NAME else None
 
     @cached_property
@@ -186,9 +185,9 @@ class Models:
         return self._problem
 
     def warm(self, delay: float = 0.0, besides: Callable[[], object] | None = None) -> None:
-        """Load the embedding model in a background thread; a failure is logged and kept as `problem`.
+        """Load the embedding model in a background thread, then call `besides`; `problem` returns a failure.
 
-        It starts after `delay` seconds, unless somebody needs the model sooner. `besides` is called then, too.
+        The thread starts after `delay` seconds; an earlier use loads the model at once.
         """
         thread = threading.Timer(delay, self._warm, (besides,))
         thread.name, thread.daemon = "models", True
@@ -203,7 +202,7 @@ class Models:
                 self.reader.load()
         except ModelError as error:
             log.error("%s", error)
-        except Exception:  # ends the thread otherwise; the next caller who needs the model gets the error
+        except Exception:  # would end the thread; the next caller that needs the model gets the error
             log.exception("The embedding model could not be tried out")
         else:
-            gc.freeze()  # a million permanent objects: to walk them in every collection would stop every thread
+            gc.freeze()  # each collection would walk a million permanent objects and pause all threads

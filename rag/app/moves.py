@@ -26,15 +26,15 @@ from rag.types import Chunk, Notice, Passage
 
 log = logging.getLogger(__name__)
 
-_QUESTIONS = 50  # the latest ones, for comparing the two models
+_QUESTIONS = 50  # latest ones, to test the new model with
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryMove:
-    """A library that moves to `model`; `done` of `total` passages so far.
+    """The progress of a library's move to `model`: `done` of `total` passages.
 
-    Of `asked` past questions, `found` are those for which the new model finds a passage that their answer cited.
-    `notice` is the reason for a failure.
+    For `found` of `asked` past questions, the new model finds a passage that their answer cites. `notice` is the reason
+    for a failure.
     """
 
     library: str
@@ -52,7 +52,7 @@ class LibraryMove:
 
 
 class Moves:
-    """Moves of libraries. Safe to share between threads. `resume` or `begin` continues an interrupted move."""
+    """Moves of libraries. Thread-safe. `resume` or `begin` continues an interrupted move."""
 
     def __init__(self, libraries: Libraries, models: Models, conversations: ConversationTable) -> None:
         self._libraries = libraries
@@ -64,7 +64,7 @@ class Moves:
         self._threads: dict[str, threading.Thread] = {}
 
     def begin(self, library: str, model: str) -> LibraryMove:
-        """Move the library to the model that libraries call `model`; a running move continues."""
+        """Start moving the library to `model`, by its name in libraries, unless a move is already running."""
         with self._lock:
             running = self._moves.get(library)
             if running and running.is_running:
@@ -75,14 +75,14 @@ class Moves:
             return self._moves[library]
 
     def go_back(self, library: str) -> LibraryMove:
-        """Move the library back to its previous model. Raises StoreError when it is too late."""
+        """Start moving the library back to its previous model. Raises StoreError if it is too late."""
         info = self._libraries.info(library)
         if not info.previous_model or (info.revertible_until and datetime.now(UTC) >= info.revertible_until):
             raise StoreError("move_no_way_back", library=info.display_name)
         return self.begin(library, info.previous_model)
 
     def move(self, library: str) -> LibraryMove | None:
-        """Return the library's move, or its last one since the start; None if there was none."""
+        """Return the library's current or last move since startup, or None."""
         with self._lock:
             return self._moves.get(library)
 
@@ -99,12 +99,12 @@ class Moves:
                 self.begin(info.name, info.moving_to)
 
     def wait(self, library: str, seconds: float) -> LibraryMove:
-        """Return the move once it has ended or so many seconds have passed."""
+        """Return the move when it has ended, or after `seconds`."""
         self._threads[library].join(seconds)
         return self._moves[library]
 
     def close(self) -> None:
-        """Stop after the current passages; the next start resumes."""
+        """Stop after the current batch; the next start resumes."""
         self._closed.set()
         for thread in list(self._threads.values()):
             thread.join()
@@ -115,7 +115,7 @@ class Moves:
                 self._move(library, model)
         except RagError as error:
             self._change(library, state="failed", notice=error.notice)
-        except Exception:  # ends the thread otherwise, and the person would wait forever
+        except Exception:  # would end the thread and leave the user waiting
             log.exception("the move of library %s failed", library)
             self._change(library, state="failed", notice=Notice("unexpected"))
 
@@ -133,7 +133,7 @@ class Moves:
         self._change(library, state="done")
 
     def _compare(self, target: Library, model: EmbeddingModel) -> None:
-        """Ask past questions of the new set, and count those that find a cited passage."""
+        """Search the new chunks for past questions, and count those that find a cited passage."""
         retriever = Retriever(target, model, self._models.sparse)
         count = hits = 0
         for answer in self._conversations.answers_with_citations(target.name, _QUESTIONS):
@@ -164,13 +164,13 @@ def encode(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
 
 
 def _valid_citations(citations: Sequence[Mapping[str, Any]], library: Library) -> list[Mapping[str, Any]]:
-    """Return the citations whose sentences are still in their place in a page of the library."""
+    """Return the citations whose quotes are still at the same offsets in a page of the library."""
     own = [row for row in citations if row.get("library", "") in ("", library.name)]
     texts = library.texts([row["url_hash"] for row in own])
     return [row for row in own if texts.get(row["url_hash"], "")[row["start"] : row["end"]] == row["quote"] != ""]
 
 
 def _overlaps(passage: Passage, citation: Mapping[str, Any]) -> bool:
-    """Return whether the passage has some of the cited sentence."""
+    """Return whether the passage overlaps the cited sentence."""
     start, end = int(citation["start"]), int(citation["end"])
     return passage.url_hash == citation["url_hash"] and passage.start < end and start < passage.end

@@ -1,4 +1,4 @@
-"""Overviews of newly saved pages and maps of libraries, made in the background when they are viewed."""
+"""Overviews of newly saved pages and maps of libraries, generated in the background on demand."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from rag.store.qdrant.library import Library
 from rag.types import Answer, Notice, Page, Passage
 
 MAX_PAGES: Final = 40
-"""Maximum of pages in one overview; the first ones are used."""
+"""Max. pages in an overview; the first ones are used."""
 MAX_MAP_PAGES: Final = 2_000
-"""The newest pages are laid out; a map of more shows nothing new, and takes a minute."""
+"""Max. pages on a map; the newest are used. A map of more shows nothing new and takes a minute."""
 _CACHE_SIZE: Final = 64
 _PASSAGES: Final = 12  # per page, to find questions for
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Pages, each with a quoted sentence on its subject (empty without one), and questions that they answer."""
+    """Pages, each with a quoted sentence about its topic (or ""), and questions that the pages answer."""
 
     pages: tuple[tuple[Page, str], ...]
     questions: tuple[str, ...]
 
 
 class Overviews:
-    """The latest overviews. Safe to share between threads."""
+    """A cache of the latest overviews. Thread-safe."""
 
     def __init__(self, open_library: Callable[[str], Library], models: Models) -> None:
         self._open = open_library
@@ -50,7 +50,7 @@ class Overviews:
         self._lock = threading.Lock()
 
     def of(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner, language: Language) -> Future[Overview]:
-        """Return the overview of these pages, in progress or done; questions in `language` come first.
+        """Return a future of the overview of these pages; questions in `language` come first.
 
         Its result raises StoreError.
         """
@@ -65,7 +65,7 @@ class Overviews:
             return future
 
     def prepare(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner) -> None:
-        """Prepare in the background what first questions about these pages would wait for, if answers are quotes."""
+        """Warm up an extractive reasoner for these pages in the background; do nothing for a chat model."""
         if isinstance(reasoner, ExtractiveReasoner):
             self._thread.submit(self._prepare, library, url_hashes[:MAX_PAGES], reasoner)
 
@@ -87,7 +87,7 @@ class Overviews:
         return Overview(tuple(rows), tuple(questions[:COUNT]))
 
     def _prepare(self, name: str, url_hashes: Sequence[str], reasoner: ExtractiveReasoner) -> None:
-        with suppress(RagError):  # the question itself will show it
+        with suppress(RagError):  # the question will report it
             library = self._open(name)
             reasoner.prepare([chunk for page in url_hashes for chunk in library.chunks(page)[:_PASSAGES]])
 
@@ -105,7 +105,7 @@ class Overviews:
 
 
 class PageMaps:
-    """The newest map of each library that was viewed. Safe to share between threads."""
+    """A cache of the newest map of each viewed library. Thread-safe."""
 
     def __init__(self, open_library: Callable[[str], Library], encoder: Callable[[], SparseEncoder]) -> None:
         self._open = open_library
@@ -116,9 +116,9 @@ class PageMaps:
         self._maps: dict[str, PageMap] = {}
 
     def of(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
-        """Return the map of all the library's pages, given newest first; in progress or done. It raises StoreError.
+        """Return a future of the map of the library's pages, given newest first; None if there are too few.
 
-        It is made once for the same pages and texts. None if they are too few.
+        The map is cached until pages or texts change. The future's result raises StoreError.
         """
         newest = pages[:MAX_MAP_PAGES]
         state = hash(tuple((page.url_hash, page.text_hash, page.title) for page in newest))
@@ -129,7 +129,7 @@ class PageMaps:
             return entry[1]
 
     def at_hand(self, library: str) -> PageMap | None:
-        """Return the newest finished map, without waiting for another."""
+        """Return the newest finished map without waiting for a newer one."""
         return self._maps.get(library)
 
     def close(self) -> None:

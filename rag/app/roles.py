@@ -1,8 +1,8 @@
-"""Roles in a library, by the grants of its owners, and the app as one person may use it.
+"""Library roles that owners grant, and role checks for the methods of the app.
 
-    app.for_person(person)      # the same app; each call that is about a library is checked first
+    app.for_person(person)      # the same app; each call that concerns a library is checked first
 
-Without sign-in everyone may do everything.
+Without sign-in, everyone may do everything.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rag.errors import RagError, StoreError
 from rag.store.sql.small_tables import Action, AuditEntry, Grant, GrantTable, Role
 
 EVERYONE: Final = "*"
-"""The subject of a grant to everyone who is signed in."""
+"""The subject of a grant to all signed-in users."""
 ROLES: Final[tuple[Role, ...]] = ("none", "reader", "editor", "owner")
-"""From least to most."""
+"""In ascending order."""
 _SECONDS: Final = 10.0
 
 
 def role_of(grants: Iterable[Grant], person: Person | None) -> Role:
-    """Return a person's highest role by a library's grants. Without a grant to everyone, everyone is an editor."""
+    """Return a user's highest role by a library's grants. Without a grant to everyone, everyone is an editor."""
     if person is None or person.administers:
         return "owner"
     roles: dict[str, Role] = {EVERYONE: "editor", **{grant.subject: grant.role for grant in grants}}
@@ -35,7 +35,7 @@ def role_of(grants: Iterable[Grant], person: Person | None) -> Role:
 
 
 class Roles:
-    """The roles of one person, and of others as far as that person may see and change them. Methods raise StoreError.
+    """The roles of one user, and the grants that this user may view and change. Methods raise StoreError.
 
     A role is cached for up to _SECONDS.
     """
@@ -58,23 +58,23 @@ class Roles:
         return ROLES.index(self.role(library)) >= ROLES.index(least)
 
     def check(self, library: str, least: Role) -> None:
-        """Raise RagError("editor_needed" or "owner_needed") for a lower role, StoreError as for a missing library
-        without a role."""
+        """Raise RagError("editor_needed" or "owner_needed") if the role is too low; for a user without a role, raise
+        StoreError as for a missing library."""
         if self.has(library, least):
             return
         if not self.has(library, "reader"):
             raise StoreError("library_unknown", library=library)
         raise RagError("owner_needed" if least == "owner" else "editor_needed")
 
-    # For owners of a library: RagError("owner_needed") for others. RagError("last_owner") if none would remain,
-    # except for administrators.
+    # For owners only, else RagError("owner_needed"). RagError("last_owner") if no owner would remain, except for
+    # administrators.
 
     def grants(self, library: str) -> list[Grant]:
         self.check(library, "owner")
         return self._table.grants(library)
 
     def grant(self, library: str, subject: str, role: Role) -> None:
-        """Give a role to everyone whom `subject` names. Raises RagError("subject_unknown") if it can name nobody."""
+        """Grant a role to all users matching `subject`. Raises RagError("subject_unknown") if it is invalid."""
         self.check(library, "owner")
         name = subject if subject == EVERYONE else parse_subject(subject)
         if not name:
@@ -94,7 +94,7 @@ class Roles:
         self._cache.pop(library, None)
 
     def _check_others(self, library: str, subject: str) -> None:
-        """Check that somebody besides `subject` owns the library."""
+        """Raise RagError("last_owner") if `subject` is the only owner, except for administrators."""
         owners = {grant.subject for grant in self._table.grants(library) if grant.role == "owner"}
         if owners == {subject} and self._person is not None and not self._person.administers:
             raise RagError("last_owner")
@@ -104,7 +104,7 @@ class Roles:
         return self._table.entries(library)
 
     def own(self, library: str) -> None:
-        """Make the person the owner of a library that they just created."""
+        """Make the user the owner of a library that they just created."""
         if self._person is not None:
             self._table.put(library, _own_subject(self._person), "owner", self._owner)
             self._cache.pop(library, None)
@@ -119,7 +119,7 @@ class Roles:
 
 
 def _own_subject(person: Person) -> str:
-    """Return the subject that names this person alone, even if their address changes."""
+    """Return the subject for this user alone: the accepted address, else one derived from `owner`."""
     return person.address if person.address in person.subjects else f"person:{person.owner}"
 
 
@@ -128,10 +128,10 @@ def _own_subject(person: Person) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Requirements of a method: the `least` role in the libraries that an argument names, or that `find` returns.
+    """The role check of a method: the `least` role in the libraries that an argument names or `find` returns.
 
-    `logs` is the action to log afterwards, `made` returns the name of a library that the call created, by the service
-    and the result, and `hides` removes from the returned libraries those in which the person has a lower role.
+    `logs` is the action to log afterwards. `made` returns the name of the library that the call created, given the
+    service and the result. `hides` removes libraries in which the user has a lower role from the result.
     """
 
     least: Role = "none"
@@ -217,11 +217,11 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Sets": {name: _reads() for name in ("sets", "find_by_name", "create", "bring_in")},
     "EvaluationRuns": {name: _reads() for name in ("create", "runs")},
 }
-"""By the name of a service's class. Methods not listed concern no library, or belong to the caller."""
+"""Rules by class and method. Unlisted methods are internal, concern no library, or only the caller's data."""
 
 
 class Guarded:
-    """A service whose methods check their rules first; services that it returns are guarded, too."""
+    """A proxy that checks rules before calling a service's methods; services that it returns are guarded too."""
 
     def __init__(self, service: Any, roles: Roles, default: str) -> None:
         """`default` is the library that None stands for."""
@@ -237,7 +237,7 @@ class Guarded:
         return self._guard_of(value) if name == "of" and callable(value) else value
 
     def _guard_of(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Guard the result of `of`, which is the same service for one person."""
+        """Guard the result of `of`, which is the same service for one user."""
         return lambda *args, **kwargs: Guarded(method(*args, **kwargs), self._roles, self._default)
 
     def _guard(self, method: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
@@ -245,7 +245,7 @@ class Guarded:
 
 
 def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) -> Callable[..., Any]:
-    """Return a bound method that checks the person's roles by its rule before each call."""
+    """Wrap a bound method in the checks of its rule."""
     service, signature = method.__self__, inspect.signature(method)  # type: ignore[attr-defined]
 
     @wraps(method)
@@ -267,6 +267,6 @@ def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) ->
 
 
 def _detail(arguments: Mapping[str, Any]) -> str:
-    """Return the number of pages of a call that is about pages."""
+    """Return the number of pages that a call concerns, for the log; "" for calls about no pages."""
     pages = arguments.get("url_hashes")
     return "" if pages is None else str(len(pages))

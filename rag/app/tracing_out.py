@@ -1,6 +1,6 @@
-"""Export of the spans of finished runs to a collector, as OTLP over HTTP in protobuf, with OpenTelemetry's GenAI names.
+"""Export of finished runs as OTLP/HTTP spans in protobuf, with OpenTelemetry's GenAI attributes.
 
-Langfuse, LangSmith and Phoenix accept them. Only what is listed here leaves; nothing else of a span or a run does.
+Langfuse, LangSmith and Phoenix accept them. Only the attributes listed here are exported.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ log = logging.getLogger(__name__)
 
 Level = Literal["none", "ids", "text"]
 _LEVELS: Final = ("none", "ids", "text")
-_MAX_RUNS: Final = 100  # waiting to be sent
+_MAX_RUNS: Final = 100  # max. length of the queue
 _LONGEST: Final = 4_000  # characters of a text
 _SECONDS, _CLOSING_SECONDS = 10.0, 2.0
-_GATHER: Final = 1.0  # seconds in which runs are sent together
+_GATHER: Final = 1.0  # seconds whose runs are sent in one batch
 _FAULTS: Final = (
     *(OSError, ModelError),
-    *(ImportError, ValueError, TypeError, LookupError, AttributeError),  # of building messages
+    *(ImportError, ValueError, TypeError, LookupError, AttributeError),  # while building messages
 )
 _LANGSMITH: Final = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
-# Exported attributes of a span, by its kind: their public name, and the lowest level that has them.
+# Exported attributes by kind of span: public name, and the lowest level that includes them.
 _ALLOWED: Final[Mapping[str, Mapping[str, tuple[str, Level]]]] = {
     "model": {
         "tokens_in": ("gen_ai.usage.input_tokens", "none"),
@@ -60,7 +60,7 @@ _ALLOWED: Final[Mapping[str, Mapping[str, tuple[str, Level]]]] = {
     "node": {"tokens": ("pagelight.tokens", "none")},
     "fetch": {"url": ("url.full", "text")},
 }
-# Name, operation, and kind in the terms of OpenInference; a check is the node of that name.
+# Span name, operation and OpenInference kind; `verify` is the node of that name.
 _KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "model": ("chat {name}", "chat", "LLM"),
     "embedding": ("embeddings {name}", "embeddings", "EMBEDDING"),
@@ -80,7 +80,7 @@ _NAME_ATTRIBUTES: Final = {
 
 
 class TracesOut:
-    """A queue of runs, whose spans one background thread sends; what cannot be sent is dropped."""
+    """An exporter with a queue and one background thread; runs that cannot be sent are dropped."""
 
     def __init__(self, settings: Settings) -> None:
         self._url, self._level = settings.trace_url, settings.trace_content
@@ -97,15 +97,15 @@ class TracesOut:
             self._thread.start()
 
     def run(self, run: Run) -> None:
-        """Queue a run that has its answer. Returns at once."""
+        """Queue a finished run. Returns immediately."""
         self._put(self._spans_of, run, time.time())
 
     def rate(self, run_id: str, rating: int) -> None:
-        """Queue a person's rating of the answer of a run. Returns at once."""
+        """Queue a user's rating of a run's answer. Returns immediately."""
         self._put(self._spans_of_rating, run_id, rating, time.time())
 
     def close(self) -> None:
-        """Send the queue, for up to two seconds."""
+        """Flush the queue, for up to two seconds."""
         self._closing.set()
         self._put()
         if self._thread.is_alive():
@@ -121,7 +121,7 @@ class TracesOut:
     def _work(self) -> None:
         ends = False
         while not ends and (first := self._waiting.get()) is not None:
-            self._closing.wait(_GATHER)  # the next answer may follow soon: send in the pauses
+            self._closing.wait(_GATHER)  # batch with answers that follow soon
             works = [first, *(self._waiting.get_nowait() for _ in range(self._waiting.qsize()))]
             ends = None in works
             try:
@@ -262,9 +262,9 @@ def _add(attributes: Any, values: Mapping[str, Any]) -> None:
 
 
 def settle_langsmith(allowed: bool) -> Notice | None:
-    """Keep LangChain from sending all model calls to LangSmith because the environment asks for it, unless `allowed`.
+    """Turn off LangSmith tracing, which would send it all model calls, if the environment enables it, unless `allowed`.
 
-    Return the outcome; None if the environment does not ask.
+    Return the outcome; None if the environment does not enable it.
     """
     names = [name for name in _LANGSMITH if os.environ.get(name, "").strip().lower() == "true"]
     if not names:

@@ -1,4 +1,4 @@
-"""Export of libraries to one file, and import from it: done in the background, kept on disk."""
+"""Background export of libraries to single files, and import from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 SUFFIX = ".pagelight"
 _LIFETIME_SECONDS = 24 * 3600.0
 _COPY_BYTES = 1024 * 1024
-_UPLOAD_NAME = f"library{SUFFIX}"  # regardless of the file's own name, which may be too long, or contain NUL
+_UPLOAD_NAME = f"library{SUFFIX}"  # not the uploaded name, which may be too long or contain NUL
 _LONGEST_NAME = 200
 
 Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
@@ -32,10 +32,10 @@ Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A library that is written to a file at `path` of `size` bytes, or read from one; `done` of `total` pages so far.
+    """The progress of an export or import of a library: `done` of `total` pages.
 
-    `title` is the library's title, `pages` and `chunks` are its numbers after success, `notice` is the reason for a
-    failure. It belongs to its `owner`, who started it.
+    `path` and `size` (bytes) are those of an exported file, `title` is the library's title, `pages` and `chunks` are
+    its counts after success, `notice` is the reason for a failure. `owner` is the user who started it.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Transfer:
 
 
 class Transfers:
-    """Exports and imports of libraries. Safe to share between threads. While the program runs, files last a day."""
+    """Exports and imports of libraries. Thread-safe. Exported files expire after a day, or with the process."""
 
     def __init__(self, folder: Path, libraries: Libraries) -> None:
         self._folder = folder
@@ -75,10 +75,9 @@ class Transfers:
         return transfer.id
 
     def bring_in(self, stream: BinaryIO, name: str, title: str, owner: str = "") -> str:
-        """Start making a library with this title from an exported file called `name`; return the transfer's id.
+        """Start importing an exported file called `name` as a library with this title; return the transfer's id.
 
-        The stream is copied to disk piece by piece before this returns. Raises StoreError for a title that another
-        library has, or that is invalid.
+        The stream is copied to disk in chunks before this returns. Raises StoreError if the title is taken or invalid.
         """
         library, plain = self._libraries.new_name(title)
         transfer = self._new("import", library, plain, owner)
@@ -97,7 +96,7 @@ class Transfers:
         return transfer.id
 
     def transfer(self, transfer_id: str, owner: str = "") -> Transfer | None:
-        """Return a transfer's progress; None if it is unknown, another person's, or its file is gone."""
+        """Return a transfer's progress; None if it is unknown or another user's, or its file was deleted."""
         with self._lock:
             transfer = self._transfers.get(transfer_id)
         if transfer and transfer.owner != owner:
@@ -107,7 +106,7 @@ class Transfers:
         return transfer
 
     def library_of(self, transfer_id: str) -> str:
-        """Return the library that a running transfer reads or makes."""
+        """Return the library that a transfer reads or creates."""
         with self._lock:
             return self._transfers[transfer_id].library
 
@@ -119,7 +118,7 @@ class Transfers:
 
     @contextmanager
     def _forget_on_error(self, transfer_id: str) -> Iterator[None]:
-        """Forget the transfer if the block fails: its caller gets the error, and nobody else waits for it."""
+        """Forget the transfer if the block fails; the caller gets the error."""
         try:
             yield
         except BaseException:
@@ -141,7 +140,7 @@ class Transfers:
             )
         except RagError as error:
             self._change(transfer_id, state="failed", notice=error.notice)
-        except Exception:  # ends the thread otherwise, and the person would wait forever
+        except Exception:  # would end the thread and leave the user waiting
             log.exception("the transfer of library %s failed", library)
             self._change(transfer_id, state="failed", notice=Notice("unexpected"))
 
@@ -150,7 +149,7 @@ class Transfers:
             self._transfers[transfer_id] = replace(self._transfers[transfer_id], **values)  # type: ignore[arg-type]
 
     def _prepare_folder(self) -> Path:
-        """Return the folder, without files older than a day or left by an earlier process, which nobody can ask for."""
+        """Return the folder after deleting files that are older than a day or left by an earlier process."""
         with self._lock:
             ids = set(self._transfers)
         oldest = time.time() - _LIFETIME_SECONDS
@@ -166,7 +165,7 @@ class Transfers:
 
 
 def _is_older(path: Path, moment: float) -> bool:
-    """Return whether the file was last written before `moment`; False if it is gone."""
+    """Return whether the file was last written before `moment`; False if it is missing."""
     try:
         return path.stat().st_mtime < moment
     except OSError:
@@ -182,7 +181,7 @@ def _discard(path: Path) -> None:
 
 
 def _plain_name(path: str) -> str:
-    """Return the name of an uploaded file to show to people: no folders, nothing unprintable."""
+    """Return an uploaded file's name for display, without folders and unprintable characters."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return "".join(filter(str.isprintable, name))[:_LONGEST_NAME].strip() or _UPLOAD_NAME
 

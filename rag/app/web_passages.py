@@ -1,4 +1,4 @@
-"""Passages that no search of the library finds: from the open web, read for one question only, and from reports."""
+"""Passages from outside the library: web pages read for a single question, and the sources of earlier reports."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PASSAGES: Final = 10
 
 
 class WebPassages:
-    """Web search, called with a query in a thread. Addresses pass the guard of every fetch, pages the parser's child.
+    """A web search, to be called in a worker thread. URLs are checked as for imports, pages parsed in a child process.
 
-    Passages have ids that no library has, `web:` and the page's hash, and are chosen by the query's terms.
+    Passages have ids that no library uses (`web:`, page hash, offset), and are selected by the query's terms.
     """
 
     def __init__(self, service: WebSearch, reader: Reader, models: Models, chunker: Chunker) -> None:
@@ -41,7 +41,7 @@ class WebPassages:
         self._chunker = chunker
 
     def __call__(self, query: str) -> list[Passage]:
-        """Return the best passages of the first pages. Raises WebSearchError; a page that cannot be read is skipped."""
+        """Return the best passages of the top pages, skipping unreadable ones. Raises WebSearchError."""
         hits = self._service.find(query, PAGES)
         with ThreadPoolExecutor(PAGES) as readers:
             pages = [page for page in readers.map(self._read, (hit.url for hit in hits)) if page]
@@ -76,9 +76,9 @@ class WebPassages:
 
 
 def ledger_passages(rows: Sequence[Mapping[str, Any]], library: Reading) -> list[Passage]:
-    """Return the passages of a trail's ledger: those of the web as stored, the library's from its pages.
+    """Return the passages of a report's ledger: web passages as stored, the others from the library.
 
-    Passages that are no longer in the library, or have changed, are skipped.
+    Library passages that were deleted or changed are skipped.
     """
     from_web = [_from_web(one) for one in rows if one.get("passage")]
     by_id = {str(one["id"]): one for one in rows if not one.get("passage")}
@@ -92,7 +92,7 @@ def _from_web(entry: Mapping[str, Any]) -> Passage:
 
 
 def _extend(passage: Passage, entry: Mapping[str, Any], texts: Mapping[str, str]) -> Passage:
-    """Return the passage as far as the report read it, which may be more than the part that was found first."""
+    """Extend the passage to the whole span that the report read."""
     start, end = min(passage.start, int(entry["start"])), max(passage.end, int(entry["end"]))
     text = texts.get(passage.url_hash, "")
     return replace(passage, text=text[start:end], start=start, end=end) if len(text) >= end else passage
