@@ -1,1 +1,1 @@
-"""From a question to passages: the legs, their fusion, and MMR over the candidates. Knows nothing about users."""
+"""Retrieval of passages for a question: the legs, their fusion, and MMR. Independent of users and sign-in."""

@@ -1,8 +1,8 @@
-"""The probability that the results of a search answer the question, calibrated, without a model call.
+"""Calibrated probability that search results answer the question, without a model call.
 
-A question names pages and asks something about them. Names match as soon as the page is there, so the rest of the
-question counts most, and whether it occurs in one place on each named page. A logistic regression combines this; the
-weights in `calibration.json` come from `python -m benchmarks.calibrate`. See
+A question names pages and asks something about them. Names match whenever the page exists, so what counts most is
+whether the rest of the question occurs in one place on each named page. A logistic regression combines the features;
+its weights in `calibration.json` come from `python -m benchmarks.calibrate`. See
 docs/decisions/0005-context-and-refusals.md.
 """
 
@@ -25,7 +25,7 @@ REFUSE: Final = 0.25
 DOUBT: Final = 0.4
 """Below this, an answer gets a caveat."""
 SURE: Final = 0.9
-"""From here on, the search outweighs a small model that finds no answer, and passages are not graded."""
+"""From this value, the search overrules a small model that finds no answer, and passages are not graded."""
 UNDECIDED: Final = 0.5
 MIN_ANSWERED: Final = 0.31
 """Minimum probability from the reader at which quotes count as an answer: docs/decisions/0012-quoted-answers.md."""
@@ -52,8 +52,8 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool, *,
     """Return the probability that the library has the answer, 0 to 1.
 
     `model` is the embedding model's name. Cosines of different models are not comparable: a model without calibration
-    never causes a refusal if it found something. `across` languages, a question shares no words with the pages, and
-    only its meaning counts.
+    never causes a refusal if it found something. `across`: question and pages are in different languages and share no
+    words, so only the vectors count.
     """
     calibrations = _read_calibrations()
     if across and dense_voted and f"{model} across" in calibrations:
@@ -65,10 +65,10 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool, *,
 
 
 def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: SparseEncoder) -> dict[str, float]:
-    """Return the inputs of the probability, for the pages that the question names; 0 to 1.
+    """Return the features for `probability`, 0 to 1, of the pages that the question names.
 
-    asked    the share of the terms in none of their titles, by IDF, in one window of a page; the mean over pages
-    covered  the share of the whole question in one window of each page, combined
+    asked    the share of the terms outside their titles, by IDF, in one window of a page; the mean over pages
+    covered  the share of the whole question in the best windows, one of each page, combined
     dense    the best cosine
     """
     mass = sum(idf.values())
@@ -94,7 +94,7 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
 
 
 def _select_named(pages: Sequence[Page], weigh: Callable[[Terms], float]) -> list[Page]:
-    """Return the pages that together have most of the terms in any title; without such, that of the best window."""
+    """Return the pages whose titles together cover most title terms; if there are none, that of the best window."""
     worth = [max(map(weigh, windows)) for _, windows in pages]
     places = select_named([title for title, _ in pages], weigh, worth)
     return [pages[place] for place in places or [worth.index(max(worth))]]
@@ -123,9 +123,9 @@ def estimate_answerable(
     sparse: SparseEncoder,
     idf_of: Callable[[Sequence[int]], Mapping[int, float]],
 ) -> float:
-    """Return the probability that `passages` answer a question that they were not retrieved for, by its words alone.
+    """Return the probability that `passages` answer a question that they were not retrieved for, by keywords alone.
 
-    UNDECIDED if none of them is in its language.
+    UNDECIDED if none of them is in the question's language.
     """
     language = question_language(question)
     if passages and all(detect_language(passage.text) != language for passage in passages):

@@ -1,4 +1,4 @@
-"""The context of an answer, from selected candidates: no text twice, and only the useful part of each.
+"""Assembly of an answer's context from selected candidates: no duplicates, and only the useful part of each.
 
 Chunks are searched; the text to show is selected separately: the runs of sentences that together cover most of the
 question for their length. The value of a set of sentences has diminishing returns in each term of the question, so a
@@ -41,8 +41,8 @@ DECAY = 0.94
 NEIGHBOUR_WEIGHT = 0.6
 """Weight of a term in the sentence next to the one that has it; a term in the headings counts fully."""
 PRIOR = 0.25
-"""Value of a sentence of the best passage without any of the question's terms, compared with 1 for all of them: people
-ask in words that the page does not use, and a passage found by meaning should still be read."""
+"""Value of a sentence of the best passage with none of the question's terms, compared with 1 for all of them: questions
+may use other words than the page, and a passage found by meaning should still be used."""
 SCORE_POWER = 1.5
 """Exponent of a passage's score, relative to the best, as a weight of its sentences."""
 FUSED_POWER = 3.0
@@ -103,7 +103,7 @@ def assemble(
 
 
 def _find_duplicates(passages: Sequence[Passage]) -> dict[int, int]:
-    """Return the index of each passage with the text of an earlier one, and the index of that one.
+    """Map the index of each passage that repeats an earlier one to the index of the earlier one.
 
     Only sets that share one of their first words, in any fixed order, can overlap that much: the prefix filter of
     Chaudhuri, Ganti and Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006.
@@ -133,7 +133,7 @@ def _is_same(text: str, words: frozenset[str], other: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[frozenset[str], list[str]]:
-    """Return the words of a text, and the longest of them, which are rare; cached: passages recur in later searches."""
+    """Return the words of a text and the longest (rarest) of them; cached, since passages recur in later searches."""
     words = frozenset(terms(text))
     return words, sorted(sorted(words), key=len, reverse=True)[: len(words) - ceil(MIN_OVERLAP * len(words)) + 1]
 
@@ -176,10 +176,10 @@ def merge_passages(better: Passage, other: Passage) -> Passage:
 
 @dataclass(slots=True)
 class _Pool:
-    """The n units of all passages; `terms` (n, m) has the degree to which each has each of the question's m terms.
+    """The n units (sentences) of all passages; `terms` (n, m) are the weights of the question's m terms in each.
 
-    `low` and `high` are the first and last unit of the run that taking a unit creates, `opens` whether it is new.
-    `before` and `after` are the neighbours of each unit in its page, n if they are in no passage.
+    `low` and `high` are the first and last unit that are taken together with a unit; `opens` is True if they begin a
+    run. `before` and `after` are the neighbours of each unit in its page, n if they are in no passage.
     """
 
     of: NDArray[np.int64]
@@ -238,8 +238,8 @@ def choose_spans(
 def _trust_passages(passages: Sequence[Passage], named_pages: Collection[str]) -> NDArray[np.float64]:
     """Return the weight of each passage's sentences by its score, (n,), 0 to 1, relative to the best of all passages.
 
-    For `named` pages it is relative to the best of the page: a page with a longer or rarer name has higher scores, and
-    would leave no room for the others.
+    For `named_pages` it is relative to the page's best score: a page with a longer or rarer name has higher scores and
+    would crowd out the others.
     """
     scores = [max(0.0, passage.score) for passage in passages]
     pages = [passage.url_hash if passage.url_hash in named_pages else "" for passage in passages]
@@ -317,7 +317,7 @@ def _weights(
     asked: Sequence[int],
     sparse: SparseEncoder,
 ) -> NDArray[np.float64]:
-    """Return the weight of each of the terms asked for in each unit, (n, m): from itself, a neighbour, or the headings.
+    """Return the weight of each term in each unit, (n, m): from the unit itself, a neighbour, or the headings.
 
     of: the passage of each unit, (n,); base: the first unit of each passage.
     """
@@ -357,8 +357,8 @@ def _find_neighbours(
 
 
 def select_best(query: str, passages: Sequence[Passage], sparse: SparseEncoder, k: int) -> list[Passage]:
-    """Return the best passages, up to k, cut to their useful part and scored by the share of the query's terms in each;
-    terms that fewer passages have weigh more."""
+    """Return the best passages, up to k, cut to their useful part and scored by their share of the query's terms, in
+    which rarer terms weigh more."""
     term_sets = [sparse.terms(f"{passage.title}\n{passage.text}") for passage in passages]
     weights = {term: 1 / (1 + sum(term in sparse.terms(p.text) for p in passages)) for term in sparse.terms(query)}
     scored = [replace(passage, score=_share(weights, own)) for passage, own in zip(passages, term_sets, strict=True)]
@@ -371,7 +371,7 @@ def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
 
 
 def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
-    """Replace each hit by its parent, once for each parent, with the best child's place, score, ranks and vector.
+    """Replace each hit with its parent, once per parent, with the best child's place, score, ranks and vector.
 
     The text comes from the page; start, end and id are the parent's. A hit without a parent stays unchanged.
     """
@@ -383,7 +383,7 @@ def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
 
 
 def widen(passages: Sequence[Passage], library: Library) -> list[Passage]:
-    """Replace each passage by its parent, once for each parent."""
+    """Replace each passage with its parent, once per parent."""
     return [passage for _, passage in _to_parents(passages, library)]
 
 

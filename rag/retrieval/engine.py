@@ -1,9 +1,9 @@
-"""The engine with which strategies search a library: it encodes a question, queries the legs, and fuses their scores.
+"""The engine that strategies search a library with: it encodes questions, queries the legs, and fuses their scores.
 
 A fusion takes the legs' results, `{leg: {point id: score}}`, and returns `{point id: fused score}`.
 
 Queries for follow-ups include the words of earlier questions, with less weight the longer the follow-up is. The
-question stays unchanged, and no word list decides whether it needs the others. Tuned on CAsT 2021 and on questions
+question stays unchanged, and no word list decides whether it needs them. Tuned on CAsT 2021 and on questions
 after a change of subject (benchmarks.followups); see docs/decisions/0010-conversations-and-roles.md.
 """
 
@@ -41,8 +41,8 @@ class Tuning:
     """Settings of all searches.
 
     `dense_weight` and `sparse_weight` weigh the legs' scores, 0 to 1 each; only their ratio matters. `rrf_k` is the
-    constant of reciprocal rank fusion. A reranker gets the best `pre_top_k` candidates, 0 for all, by `pre_ranker`.
-    `fetch_k` candidates are searched for, and up to `characters` of their text are used.
+    constant of reciprocal rank fusion. A reranker gets the best `pre_top_k` candidates (0: all) by `pre_ranker`. A
+    search fetches `fetch_k` candidates, and uses up to `characters` of their text.
     """
 
     dense_weight: float = 0.75
@@ -80,9 +80,9 @@ class SearchRequest:
 class Found:
     """Candidates, best first, with comparable scores, and details of the search.
 
-    `legs` took part; `notes` is plain data for the panel that explains a search, such as the queries or the reason for
-    a strategy. With `diversify`, MMR selects from the candidates; `whole` uses them in this order, each in full.
-    `asked` is the question in other languages, which the passages may also answer.
+    `legs` are those that took part; `notes` is plain data for the panel that explains a search, such as the queries or
+    the reason for a strategy. With `diversify`, MMR selects from the candidates; `whole` uses them in this order, each
+    in full. `asked` is the question in other languages, which the passages may also answer.
     """
 
     hits: Sequence[Hit]
@@ -94,10 +94,9 @@ class Found:
 
 
 class Expander(Protocol):
-    """A source of texts to search with in addition to the question. `near` are the results of the question alone.
+    """A generator of additional texts to search for. `near` are the results of the question alone.
 
-    Stateless; one object serves all threads. A call may take seconds. Every method raises ModelError, and nothing else,
-    when the model behind it does not answer.
+    Stateless and thread-safe. A call may take seconds. Methods raise only ModelError, if their model does not respond.
     """
 
     @property
@@ -107,15 +106,15 @@ class Expander(Protocol):
 
     @property
     def writes(self) -> bool:
-        """True if a model writes the texts. Without one there are no translations, and a call takes milliseconds."""
+        """True if a model writes the texts. Otherwise there are no translations, and a call takes milliseconds."""
         ...
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
-        """Return a hypothetical passage that answers; empty for none."""
+        """Return a hypothetical passage that answers the question; empty for none."""
         ...
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
-        """Return other ways to ask, or the parts of the question; without the question itself."""
+        """Return rephrasings or parts of the question, without the question itself."""
         ...
 
     def translation(self, question: str, language: str) -> str:
@@ -168,9 +167,9 @@ class Engine:
     ) -> tuple[list[Hit], tuple[str, ...]]:
         """Return the best `limit` chunks (default fetch_k) for `text` (default the question), and the legs that voted.
 
-        A leg that cannot read the text, or whose model does not answer, does not vote; if none of `legs` can,
-        keywords do. `vector` (d,), L2-normalised, replaces the text in the dense leg. `others` share the same
-        round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
+        A leg that cannot read the text, or whose model does not respond, does not vote; if none of `legs` votes,
+        keywords do. `vector` (d,), L2-normalised, replaces the text in the dense leg. `others` are further queries in
+        the same round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
         """
         limit = limit or max(request.fetch_k, request.k)
         dense, sparse = self.query(text or request.question, legs, request.before)
@@ -201,7 +200,7 @@ class Engine:
         return dense, self._sparse_query(text, before) if "sparse" in legs or dense is None else None
 
     def _sparse_query(self, text: str, before: Sequence[str]) -> SparseVector:
-        """Return learned terms if the library's model has them and reads the text, else words."""
+        """Return learned terms if the library's model has them and can read the text, else words."""
         head = lexical_of(self.model)
         if head is None or not self.model.can_read(text):
             return sparse_query(text, before, self.sparse)
@@ -216,7 +215,7 @@ MAX_TURNS: Final = 4
 
 
 def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
-    """Return the terms of the question, at 1, and of those `before` it, oldest first; a term has its largest weight."""
+    """Return weights of the question's terms (1) and of earlier ones (`before`, oldest first); the largest counts."""
     weights = dict.fromkeys(encoder.encode_query(question).indices, 1.0)
     for earlier, weight in _weights_of(before, len(weights)):
         for term in encoder.encode_query(earlier).indices:
@@ -271,10 +270,9 @@ def _weights_of(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
 def fuse_by_score(legs: Legs, dense_weight: float = 0.5, sparse_weight: float = 0.5) -> dict[str, float]:
     """Return a convex combination of scores, each leg's divided by its best (Bruch et al., TOIS 2023). In 0 to 1.
 
-    Only the ratio of the weights matters, and a single leg needs none.
-
-    A point missing from the dense leg gets that leg's lowest score, its upper bound; a missing keyword score counts
-    as 0. On every set that was measured this keeps what RRF discards: how much better the first hit is than the second.
+    Only the ratio of the weights matters, and a single leg needs none. A point missing from the dense leg gets that
+    leg's lowest score, its upper bound; a missing keyword score counts as 0. Unlike RRF, this preserves how much better
+    the first hit is than the second.
     """
     points = sorted(set().union(*legs.values()))
     if len(legs) == 1:

@@ -1,4 +1,4 @@
-"""Explanations of a search: its candidates as rows for a screen or a terminal, with the reason for each."""
+"""Explanations of a search: its candidates as rows for a screen or terminal, each with its outcome."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Standing:
 class Row:
     """A candidate: its `place` in the context or None, its standing by leg, and the outcome as a message.
 
-    `similarity` (0 to 1) is that to the nearest passage that MMR picked before it.
+    `similarity` (0 to 1) is to the most similar passage that MMR picked before it.
     """
 
     passage: Passage
@@ -87,7 +87,7 @@ def _places(candidates: Sequence[Candidate]) -> dict[str, int]:
     places: dict[str, int] = {}
     for candidate in candidates:
         at: str | None = candidate.passage.id
-        for _ in candidates:  # the longest possible chain, so that cycles end
+        for _ in candidates:  # a chain cannot be longer, unless it is a cycle
             if at is None or at in own:
                 break
             at = into.get(at)
@@ -132,7 +132,7 @@ def explanation(result: Retrieval) -> dict[str, Any]:
 
 
 def explain_candidates(result: Retrieval) -> str:
-    """Describe a search in English for a terminal: its settings and times, and some lines for each candidate."""
+    """Describe a search in English for a terminal: its settings and times, and a paragraph for each candidate."""
     times = ", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.ms.items())
     head = f"  {result.strategy} · {' + '.join(result.legs)} · answerable {result.answerable:.2f} · {times}"
     notes = [f"  {name}: {_note(note)}" for name, note in result.notes.items()]

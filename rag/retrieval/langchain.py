@@ -1,4 +1,4 @@
-"""The encoders and a library's search behind LangChain's interfaces."""
+"""Adapters of the encoders and of a library's search to LangChain's interfaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rag.types import Passage, Retrieval
 
 
 class LibraryRetriever(BaseRetriever):
-    """A retriever with the results of a question in the app: up to `k` passages, best first.
+    """A retriever that returns what the app finds for a question: up to `k` passages, best first.
 
     `search` takes the question and `k`; its exceptions (StoreError, ModelError) reach `on_retriever_error` and the
     caller. `k` may also be passed to `invoke`.

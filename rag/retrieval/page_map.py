@@ -1,4 +1,4 @@
-"""A map of a library: pages with similar words are near each other, and each group has a name.
+"""A map of a library: pages with similar words are near each other, and each topic has a name.
 
 Terms have BM25 weights times inverse document frequency, as in latent semantic analysis (Deerwester et al. 1990); t-SNE
 (van der Maaten and Hinton 2008) projects the reduced vectors to the plane, and k-means groups them. No embedding model
@@ -31,12 +31,12 @@ _DIMENSIONS, _PERPLEXITY = 50, 30.0
 _TOPICS = range(2, 13)
 _WORD = lazy_regex(r"[^\W\d_\u3400-\u9fff]{3,}")
 _HAN_RUN = lazy_regex(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
-_NAME_WORDS, _MAX_TERMS, _MAX_TEXTS = 2, 12, 5  # words of a name, terms tried as words, pages searched for one
+_NAME_WORDS, _MAX_TERMS, _MAX_TEXTS = 2, 12, 5  # words per name, candidate terms, pages searched per term
 
 
 @dataclass(frozen=True, slots=True)
 class PageMap:
-    """Places (x, y) from 0 to 1 by url_hash, the names of the topics, largest first, and each page's topic by index."""
+    """Positions (x, y) in 0 to 1 by url_hash, the topics' names, largest first, and the index of each page's topic."""
 
     places: Mapping[str, tuple[float, float]]
     subjects: tuple[str, ...]
@@ -102,7 +102,7 @@ def _project(weights: csr_array) -> NDArray[np.float64]:
 def _names(
     weights: csr_array, terms: Sequence[int], groups: Sequence[int], texts: Sequence[str], encoder: SparseEncoder
 ) -> tuple[str, ...]:
-    """Name each group by the words that weigh more in it than in all pages; no word names two groups."""
+    """Name each group by the words with the most excess weight over all pages; no word names two groups."""
     names: list[str] = []
     used: set[int] = set()
     mean = weights.mean(axis=0)
@@ -122,7 +122,7 @@ def _names(
 
 
 def _spelling(term: int, texts: Sequence[str], encoder: SparseEncoder) -> str:
-    """Return the most frequent spelling of a term in these texts; empty if it is no word, such as a number."""
+    """Return the most frequent spelling of a term in these texts; empty if it is not a word, such as a number."""
     spellings: Counter[str] = Counter()
     for text in texts:
         for start, end in sentence_spans(text):

@@ -1,6 +1,6 @@
-"""Recognition of the pages that a text names, by a link or host, a title in quotes, or words of titles and links.
+"""Recognition of pages named in text, by a link or host, a quoted title, or words of titles and links.
 
-Words weigh by their inverse document frequency among the titles of the library, as in BM25 (Robertson and Zaragoza,
+Words are weighted by their inverse document frequency among the library's titles, as in BM25 (Robertson and Zaragoza,
 “The Probabilistic Relevance Framework”, 2009).
 """
 
@@ -24,7 +24,7 @@ from rag.web.url_key import split_url, url_hash
 MIN_SHARE: Final = 0.2
 """Minimum share of the question in all titles together, and of that share in each title, for a page to be named."""
 MIN_TITLE_SHARE: Final = 0.7
-"""Minimum share of a title's terms in the question at which the question has the title, not just a word or two."""
+"""Minimum share of a title's terms in the question for it to have the title, not just a word or two of it."""
 
 Terms = frozenset[int]
 
@@ -32,8 +32,8 @@ Terms = frozenset[int]
 def select_named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Sequence[float]) -> list[int]:
     """Return the indexes of the pages whose titles cover most of the terms in any title, selected greedily.
 
-    titles: the question's terms in each page's title; `weigh` returns the share of the question that terms make up. Of
-    titles that cover as much, the page of higher `worth` comes first.
+    titles: the question's terms in each page's title; `weigh` returns the share of the question that terms make up.
+    Ties go to the page of higher `worth`.
     """
     all_terms = Terms().union(*titles)
     remaining, places = all_terms, list[int]()
@@ -66,10 +66,10 @@ def find_named(passages: Sequence[Passage], asked: Mapping[int, float], encoder:
 MAX_PAGES = 3
 """A name that matches more pages than this names none of them."""
 
-_MIN_WORD_SHARE = 0.5  # of a title's weight, that a single word must carry
+_MIN_WORD_SHARE = 0.5  # min. share of a title's weight in a single word
 _RUN = 2  # consecutive words that are a name anywhere
 _HAN_RUN = 3  # pairs of characters, which is four characters
-_MAX_CHARACTERS = 300  # characters of a text that are searched for names: those of a request are at its beginning
+_MAX_CHARACTERS = 300  # searched for names, which are at the beginning of a request
 _MAX_TOKENISED = 200  # pages whose names are tokenised
 _STOP = "."
 _TRAILING = ".,;:!?'\""  # punctuation after a link, not a part of it
@@ -151,7 +151,7 @@ class _Names:
         self._joined = "\n".join(self.names)
 
     def find(self, word: str) -> list[int]:
-        """Return the indexes of the pages with these letters in their names."""
+        """Return the indexes of the pages whose names contain `word`, also as a substring."""
         return [at for at, name in enumerate(self.names) if word in name] if word in self._joined else []
 
     def weight(self, df: int) -> float:
@@ -165,7 +165,7 @@ class _Names:
 
 
 def find_named_pages(text: str, pages: Sequence[Page]) -> list[Page]:
-    """Return the pages that a message names, surest first; none if it is unclear, as in "summarise everything".
+    """Return the pages that a message names, most certain first; none if unclear, as in "summarise everything".
 
     A page is named by its link, its host, its title in quotes, two consecutive words or four Chinese characters of its
     title or link, or a separate word that is most of a title. A match with more than `MAX_PAGES` pages names none.
@@ -203,7 +203,7 @@ def topic_of(text: str) -> str:
 
 
 def find_addresses(text: str) -> list[str]:
-    """Return the links and hosts in a text, without "3.14" and "e.g."."""
+    """Return the links and hosts in text, but not "3.14" or "e.g."."""
     addresses = (match[0].rstrip(_TRAILING) for match in _ADDRESS.finditer(text))
     return [address for address in addresses if re.search(r"//|\.[a-z]{2}", address, re.IGNORECASE)]
 
@@ -220,8 +220,8 @@ def find_pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
 
 
 def find_nearest(topic: str, pages: Sequence[Page], found: Sequence[str], limit: int = 5) -> list[Page]:
-    """Return up to `most` pages: those whose names share words with a topic, the most similar first, then the hashes
-    in `found`, the results of a search for it."""
+    """Return up to `limit` pages: those whose names share words with a topic, most similar first, then those in
+    `found`, the hashes that a search for it returned."""
     topic_words = words(topic)
     similarity = {page.url_hash: len(topic_words & (words(page.title) | words(slug(page)))) for page in pages}
     by_hash = {page.url_hash: page for page in pages}
@@ -271,7 +271,7 @@ def _find_by_link(address: re.Match[str], pages: Sequence[Page]) -> list[Page]:
 
 
 def _find_by_words(text: str, pages: Sequence[Page]) -> Iterator[Page]:
-    """Yield the pages of the heaviest runs in turn, which share no words."""
+    """Yield the pages of runs that share no words, heaviest first."""
     tokens = [token for part in _BREAK.split(text[:_MAX_CHARACTERS]) for token in (*_tokens(part), _STOP)]
     names = _Names(pages)
     holding = {token: names.find(token) for token in {*tokens} - {"", _STOP}}
@@ -325,7 +325,7 @@ def _runs(page: Page, tokens: Sequence[str], weights: Mapping[str, float], names
 
 
 def _is_most(hits: frozenset[str], parts: Sequence[frozenset[str]], names: _Names) -> bool:
-    """True if so few words make up a whole title or link, or one that no other page has makes up most of it."""
+    """True if the words make up a whole title or link, or a single word unique to the page makes up most of one."""
     if any(part <= hits for part in parts):
         return True
     word, *others = hits

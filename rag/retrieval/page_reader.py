@@ -1,4 +1,4 @@
-"""Whole pages of libraries, and their stored summaries."""
+"""Access to whole pages of libraries and their stored summaries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PageReader:
         return sorted(by_hash.values(), key=lambda page: page.added_at, reverse=True)
 
     def read(self, url_hash: str) -> Page | None:
-        """Return the page with its text. Raises StoreError("page_damaged")."""
+        """Return the page with its text. Raises StoreError("page_damaged") if the text does not match its hash."""
         page = self._home(url_hash).page(url_hash)
         if page and page.text_hash != text_hash(page.text):
             raise StoreError("page_damaged", title=page.title or page.url)
@@ -51,7 +51,7 @@ class PageReader:
         return self._home(url_hash).versions(url_hash)
 
     def find_summary(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
-        """Return the stored summary of this text by this writer, or by any, with its time as `made`."""
+        """Return the newest summary of the page's text by this author, or by any, with its time as `made`."""
         home = self._home(page.url_hash)
         row = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
         if row is None:

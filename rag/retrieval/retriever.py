@@ -1,8 +1,8 @@
-"""A search over one library, or over several whose results are fused.
+"""Search over one library, or over several with fused results.
 
-In one library, a strategy finds candidates, MMR selects from them, and the context is assembled. In several, each has
-its own retriever and model. Their scores are not comparable: each is relative to the best one there. Probabilities of
-an answer are, and weigh the scores. This did better than reciprocal ranks and plain scores (`benchmarks.several`).
+In one library, a strategy finds candidates, MMR selects from them, and the context is assembled. With several, each has
+its own retriever and model, and scores, which are relative to the library's best, are not comparable. They are weighted
+by the probability of an answer, which beats reciprocal ranks and plain scores (`benchmarks.several`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 K, LAMBDA = 10, 0.7
 DEFAULTS = Tuning()
 POOL = 0.75
-"""The share of the candidates that MMR selects for choosing sentences."""
+"""The share of the candidates that MMR selects, and sentence selection then reads."""
 
 Worth = Callable[[Retrieval, int, Passage], float]
-"""The score of a passage among all libraries, from its own library's results and its rank there, from 1."""
+"""The score of a passage across libraries, given its library's results and its rank there, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Evidence:
 
 
 class Retriever:
-    """A search over one library. Thread-safe; raises StoreError when the database fails."""
+    """A search over one library. Thread-safe; raises StoreError if the database fails."""
 
     def __init__(
         self,
@@ -74,12 +74,12 @@ class Retriever:
         filters: Filters | None = None,
         before: Sequence[str] = (),
     ) -> Retrieval:
-        """Return up to k passages of fetch_k candidates, by default the configured number, or twice k.
+        """Return up to k passages of fetch_k candidates (default: the larger of the configured number and 2 k).
 
         `before` are the questions before this one, oldest first.
         """
         fetch_k = fetch_k or max(0 if strategy == "classic" else self._tuning.fetch_k, 2 * k)
-        engine = copy(self._engine)  # records failures during the search
+        engine = copy(self._engine)  # a copy, since it records failures of this search
         request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
         start = time.perf_counter()
         result = STRATEGIES[strategy].find(request, engine)
@@ -143,7 +143,7 @@ class Retriever:
         return self._engine.model.encode_query(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Reload passages by id, without those that no longer exist."""
+        """Reload passages by id; skip those that no longer exist."""
         return widen(self._engine.library.passages(ids), self._engine.library)
 
 
@@ -199,9 +199,9 @@ class Pick:
 def mmr(relevance: Sequence[float], similarity: NDArray[np.float32], k: int, lambda_mult: float) -> list[Pick]:
     """Pick k of n candidates by λ · relevance - (1 - λ) · similarity to the nearest pick.
 
-    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1, which is cubed:
-    passages on one topic are always somewhat alike, which is no reason to drop one, while near-duplicates stay near 1.
-    (recall@4000 on chroma .919 plain, .926 cubed.)
+    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1. It is cubed, so
+    that passages on one topic, which are always somewhat alike, are not dropped, while near-duplicates stay near 1
+    (recall@4000 on chroma .919 plain, .926 cubed).
     Returns n picks: the selected ones in order, then the others by relevance. Ties go to the first.
     """
     n = len(relevance)
@@ -231,8 +231,8 @@ def pairwise_similarity(
 ) -> NDArray[np.float32]:
     """Return similarities in 0 to 1, (n, n): cosine if both candidates have a vector, else term overlap.
 
-    vectors: n of shape (d,), L2-normalised, or None if the model cannot read the text; two such texts overlap by the
-    share of common `terms` (Jaccard), and not at all with one that has a vector.
+    vectors: n of shape (d,), L2-normalised, or None if the model cannot read the text. Two such texts overlap by their
+    share of common `terms` (Jaccard index); one such text and one with a vector have similarity 0.
     """
     n = len(vectors)
     result = np.zeros((n, n), dtype=np.float32)
@@ -254,10 +254,10 @@ def by_likelihood(result: Retrieval, _: int, passage: Passage) -> float:
 
 @dataclass(frozen=True)
 class EnsembleRetriever:
-    """A retriever over several: `retrievers` by library name, that of the conversation first; `weights` default to 1.
+    """A retriever over several libraries: `retrievers` by name, that of the conversation first; `weights` default to 1.
 
-    `idf` is computed over all of them. Passages have the name of their library. If two libraries have a page, only the
-    passages from the better match count.
+    `idf` covers all libraries. Passages have the name of their library. If several libraries have a page, only passages
+    from the one with the best match are used.
     """
 
     retrievers: Mapping[str, Retriever]
@@ -268,7 +268,7 @@ class EnsembleRetriever:
     worth: Worth = by_likelihood
 
     def search(self, question: str, *, k: int = K, before: Sequence[str] = (), **how: Any) -> Retrieval:
-        """Search as `Retriever.search`: up to k passages of all libraries together, in `characters`."""
+        """Search like `Retriever.search`, for up to k passages and `characters` in total."""
         results = {name: one.search(question, k=k, before=before, **how) for name, one in self.retrievers.items()}
         ranked = _keep_best_library([one for name, result in results.items() for one in self._score(name, result)])
         chosen = [one.passage for one in ranked if one.place is not None or one.fate]
@@ -310,7 +310,7 @@ class EnsembleRetriever:
 
 @dataclass(frozen=True, slots=True)
 class LibraryGroup:
-    """Several libraries read as one; the first one that has a page provides it."""
+    """A view of several libraries as one, for reading; the first that has a page provides it."""
 
     libraries: Sequence[Library]
 
@@ -339,7 +339,7 @@ Reading: TypeAlias = "Library | LibraryGroup"
 
 
 def _keep_best_library(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Sort candidates, best first, and keep those of each page from the library with the best match."""
+    """Sort candidates, best first; keep those of each page only from the library with the best match."""
     ranked = sorted(candidates, key=lambda candidate: -candidate.passage.score)
     homes: dict[str, str] = {}
     for candidate in ranked:

@@ -1,4 +1,4 @@
-"""A search limited to a person's filters and to the part of the library that the question names.
+"""Search limited to the user's filters and to the part of the library that the question names.
 
 For example "in the pricing page …", "on docs.example.com", "根据《…》". The sources of an earlier report in the
 conversation are searched first.
@@ -27,16 +27,16 @@ from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 
 LEG: Final = "ledger"
-"""Key in the `ranks` of a passage that was found among the sources of an earlier report."""
+"""Key in the `ranks` of a passage found among the sources of an earlier report."""
 MIN_COVERAGE: Final = 0.7
-"""Minimum share of the question, without title terms, in one place, at which a search adds no evidence. The probability
-of an answer is less reliable here (docs/quality.md, `benchmarks.ledger`)."""
+"""Minimum share of the question, without title terms, in one place of the sources that makes a search unnecessary. The
+probability of an answer is less reliable here (docs/quality.md, `benchmarks.ledger`)."""
 _PAGE = "page|article|document|doc|post|website|site|web page|webpage"
 _KIND = (
     "notes|handbook|guide|manual|policy|policies|report|post-mortem|postmortem|faq|readme|changelog|documentation|docs"
     "|tutorial|standard|rules|agreement|contract|minutes|paper"
 )
-_S = r"\s{1,3}"  # bounded: names may contain spaces too, and a run of them could be split in too many ways
+_S = r"\s{1,3}"  # bounded, to limit backtracking: names may contain spaces too
 _O = r"\s{0,3}"
 _NAME = r"[^,.;:?!，。；：？！\"“”]{2,70}?"
 _HOST = r"(?:https?://)?(?P<host>(?:[a-z0-9-]+\.)+[a-z]{2,})/?(?![\w@])"
@@ -48,7 +48,7 @@ _ZH_NAMED = r"[^，,。；？?《》“”「」]"
 _ZH_PAGE = r"(?:这篇文章|这一页|这个页面|页面|网页|网站|文章|文档|一文|页)"
 _ZH_WITHIN = rf"(?:中|里|内|上)?(?:的)?{_O}[，,]?"
 
-# The most reliable forms first: a host, a name in quotes, a name before a word for a page, one that ends in such.
+# The most reliable forms first: a host, a quoted name, a name before a word for a page, one that ends in such a word.
 _FORMS = tuple(
     lazy_regex(pattern, re.IGNORECASE)
     for pattern in (
@@ -64,7 +64,7 @@ _FORMS = tuple(
         rf"{_ZH_IN}[“「]?(?P<zh_named>{_ZH_NAMED}{{3,30}}+)[”」]?{_O}[，,]",
     )
 )
-# A page as the subject of the sentence, which needs it, so it stays.
+# A page as the subject of the sentence; it stays in the question.
 _SPEAKS = lazy_regex(
     rf"\b(?:does|do|did){_S}(?:the|our){_S}(?P<page>{_NAME})(?:{_S}(?:{_PAGE})){_S}(?:say|state|mention|explain|list|tell)\b",
     re.IGNORECASE,
@@ -87,7 +87,7 @@ class CachedEvidence:
 class Ledger:
     """The sources of an earlier report in the conversation, which are searched first.
 
-    `read` returns the passages and may block; `idf` gives that of terms in the library.
+    `read` returns the passages and may block; `idf` returns the IDF of terms in the library.
     """
 
     read: Callable[[], Sequence[Passage]]
@@ -95,7 +95,7 @@ class Ledger:
     idf: Callable[[Sequence[int]], Mapping[int, float]]
 
     def find(self, question: str, k: int) -> CachedEvidence | None:
-        """Return the passages if one place in them has nearly the whole question; else None."""
+        """Return the passages if one place in them covers nearly the whole question; else None."""
         best = select_best(question, self.passages, self.sparse, k)
         idf = self.idf(sorted(self.sparse.encode_query(question).indices))
         if features_of(idf, best, self.sparse)["asked"] < MIN_COVERAGE:
@@ -110,8 +110,8 @@ class Ledger:
 class ScopedSearch:
     """A search over one or several libraries, for one question and the queries derived from it.
 
-    The retriever is created at each search, so that a run can begin before the models are loaded; `pages` lists the
-    library, and is called only for questions that may name some.
+    `make` creates the retriever for each search, so that a run can begin before the models are loaded; `pages` lists
+    the library's pages, and is called only for questions that may name some.
     """
 
     def __init__(
@@ -127,9 +127,8 @@ class ScopedSearch:
         reader: PageReader | None = None,
         **options: Any,
     ) -> None:
-        """`web` searches the web, if it is configured and the person allows it; `ledger` has the sources of an earlier
-        report, which are searched first, and `first` the pages to search before the others. `reader` reads whole
-        pages."""
+        """`web` searches the web, if it is configured and the user allows it. The sources in `ledger` are searched
+        first, then the pages in `first`, then the others. `reader` reads whole pages."""
         self._first = Filters(pages=tuple(first))
         self.web = web
         self.reader = reader
@@ -145,11 +144,11 @@ class ScopedSearch:
     ) -> Retrieval | CachedEvidence:
         """Search for the question, or for a query derived from it, without the words that name the scope.
 
-        `before` are the questions before it. `sections`, headings to search under, and `how`, options of
-        `Retriever.search`, apply only to this search.
+        `before` are the questions before it. `sections` (headings to search under) and `how` (options of
+        `Retriever.search`) apply only to this search.
 
-        If the named scope has no results, everything is searched, and the notes say so. If the ledger answers, nothing
-        is.
+        If the named scope has no results, everything is searched, and the notes say so. If the ledger has the answer,
+        nothing is searched.
         """
         if cached := self.find_cached(question, how.get("k", K)):
             return cached
@@ -172,7 +171,7 @@ class ScopedSearch:
         return self._ledger.find(question, k) if self._ledger else None
 
     def titles(self) -> list[str]:
-        """Return the titles of the pages that match the person's filters."""
+        """Return the titles of the pages that match the user's filters."""
         filters = Filters(self._filters.pages, self._filters.sites)
         return [page.title for page in self._pages() if page.title and filters.matches(page, dated=False)]
 
@@ -181,7 +180,7 @@ class ScopedSearch:
         return self._make().vector(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Reload passages by id; those of the ledger come from there, since no library may have their page."""
+        """Reload passages by id, those of the ledger from the ledger, since their pages may be in no library."""
         cached = {one.id: one for one in self._ledger.passages if one.id in ids} if self._ledger else {}
         others = {one.id: one for one in self._make().passages([key for key in ids if key not in cached])}
         return [(cached | others)[key] for key in ids if key in cached or key in others]
@@ -218,8 +217,8 @@ def may_name_scope(question: str) -> bool:
 def read_scope(question: str, pages: Sequence[Page]) -> Scope:
     """Find the pages or the site that the question is limited to.
 
-    Only a clear page title, last part of a link, or site counts; other phrases of such a form ("in the 19th century")
-    stay part of the question, which never becomes empty.
+    Only an unambiguous page title, last part of a link, or site counts; other phrases of this form ("in the 19th
+    century") stay in the question, which never becomes empty.
     """
     for match in _find_mentions(question):
         kind, name = next((kind, name) for kind, name in match.groupdict().items() if name)

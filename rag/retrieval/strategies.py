@@ -1,6 +1,6 @@
-"""Search strategies, each a row in `STRATEGIES`; `tests/retrieval/test_retriever.py` runs them all.
+"""Search strategies, registered in `STRATEGIES`; `tests/retrieval/test_retriever.py` runs them all.
 
-Some search with texts from an expander, rerank the candidates of the weighted search, or pick another strategy by the
+Some search for generated texts, rerank the candidates of the weighted search, or select another strategy by the
 question.
 """
 
@@ -25,7 +25,7 @@ from rag.tracing import span
 
 
 class Strategy(Protocol):
-    """A way to find candidates. Stateless; one object serves all threads."""
+    """A method of finding candidates. Stateless and thread-safe."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LegSearch:
-    """A search of `legs` for the question, fused by score or `by_rank`; MMR may select from the results."""
+    """A search of `legs` for the question, fused by score or `by_rank`; with `diversify`, MMR selects the results."""
 
     name: str
     legs: frozenset[str] = BOTH
@@ -51,17 +51,17 @@ class LegSearch:
 
 
 _MIN_COVERAGE = 0.5
-"""A search found little if each of the first passages has less than this share of its terms, weighted by IDF."""
+"""A search found little if no top passage has this share of the question's terms, weighted by IDF."""
 _FIRST = 5
 _SAMPLES = {"en": "The river rises in the mountains and reaches the sea.", "zh": "这条河发源于山中，最后流入大海。"}
 
 
 @dataclass(frozen=True, slots=True)
 class AcrossLanguages:
-    """Any strategy, with a translated query if it finds little and pages are in another language.
+    """A wrapper that also searches for a translated query if a strategy finds little.
 
-    Calls a model up to once, and not at all if the embedding model reads both languages, if nothing writes
-    translations, or if no page is in another language.
+    Calls a model once, or not at all if the embedding model reads both languages, if no model can translate, or if no
+    page is in another language.
     """
 
     inner: Strategy
@@ -85,7 +85,7 @@ class AcrossLanguages:
 
 
 def _target_language(request: SearchRequest, engine: Engine) -> str:
-    """Return the language to translate into: the most frequent other one of the pages, if translation is needed."""
+    """Return the language to translate into, the pages' most frequent other one; "" if translation is useless."""
     source = question_language(request.question)
     counts = {language: _chunks(language, request, engine) for language in _SAMPLES if language != source}
     target = max(counts, key=lambda language: counts[language])
@@ -125,7 +125,7 @@ def _add_translation(
 
 
 def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
-    """Merge hits of several searches by score, scaled so that the best of each gets its weight, without duplicates."""
+    """Merge the hits of several searches by score, scaled so that each search's best has its weight; deduplicate."""
     best: dict[str, Hit] = {}
     for hits, weight in searches:
         top = max((hit.passage.score for hit in hits), default=0.0) or 1.0
@@ -139,9 +139,9 @@ def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]
 
 @dataclass(frozen=True, slots=True)
 class Classic:
-    """Retrieval as in tutorials: MMR over the dense vectors by langchain-qdrant's QdrantVectorStore.
+    """Retrieval as in tutorials: MMR over the dense vectors with langchain-qdrant's QdrantVectorStore.
 
-    Passages stay whole. Keywords are searched if the model cannot read the question.
+    Passages are used in full. Falls back to keywords if the model cannot read the question.
     """
 
     name: str = "classic"
@@ -167,9 +167,9 @@ _BONUS = 0.5  # share of the smaller score that is added if a passage has both
 
 @dataclass(frozen=True, slots=True)
 class Hyde:
-    """A search for the mean of the question's vector and a hypothetical passage's, and the question's keywords.
+    """HyDE: a search for the mean of the vectors of question and hypothetical passage, and the question's keywords.
 
-    Without a passage it is a plain search.
+    Without a passage, it is a plain search.
     """
 
     name: str = "hyde"
@@ -226,7 +226,7 @@ def _search_phrasings(request: SearchRequest, engine: Engine, others: Sequence[s
 
 
 def remove_duplicates(question: str, phrasings: Sequence[str]) -> list[str]:
-    """Return up to MAX_PHRASINGS phrasings, without duplicates and the question."""
+    """Return up to MAX_PHRASINGS phrasings, without duplicates and the question itself."""
     seen = {_plain(question)}
     result = []
     for phrasing in phrasings:
@@ -237,9 +237,9 @@ def remove_duplicates(question: str, phrasings: Sequence[str]) -> list[str]:
 
 
 def fuse_phrasings(legs: Legs, weigh: Fusion = fuse_by_score) -> dict[str, float]:
-    """Fuse each phrasing's legs by score, then give a passage its best score, and more if it matches several.
+    """Fuse each phrasing's legs by score; a passage gets its best score, plus a bonus if it matches several.
 
-    So the best passage for each part of a question ranks near the top. In 0 to 1.
+    Thus the best passage for each part of a question ranks near the top. In 0 to 1.
     """
     groups: dict[str, dict[str, dict[str, float]]] = {}
     for leg, scores in legs.items():
@@ -318,8 +318,7 @@ def _with_score(hit: Hit, score: float, rank: int) -> Hit:
 
 
 DENSE_FACTORS: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}
-"""Factors on the weight of the dense leg. They are small, since measurements speak neither for nor against them; see
-docs/decisions/0004-strategies.md."""
+"""Factors on the dense leg's weight, small because benchmarks are inconclusive: docs/decisions/0004-strategies.md."""
 
 _QUOTED = lazy_regex('"[^"\n]{2,60}"|“[^”\n]{2,60}”|「[^」\n]{2,60}」|『[^』\n]{2,60}』|`[^`\n]{2,60}`')
 _CODE = lazy_regex(
@@ -345,10 +344,10 @@ _PLAIN = Rerank()
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Several searches for many facets, more keyword weight for names, numbers, codes and quotations, more dense weight
-    for concepts.
+    """A search by need: several queries for several facets, more keyword weight for names, numbers, codes and
+    quotations, more dense weight for concepts.
 
-    Rules decide first; if they are undecided, the expander is asked, and if it is too, the default search is used.
+    Rules decide first, then the expander; if both are undecided, the default search is used.
     """
 
     name: str = "auto"
@@ -368,7 +367,7 @@ class Auto:
 
 
 def decide_by_rules(question: str) -> tuple[Need, dict[str, Any]]:
-    """Return the need of the question, and the reason as a message's code and values."""
+    """Return the question's need, and the reason as a message code and parameters."""
     if parts := _count_facets(question):
         return "facets", {"code": "auto_facets", "params": {"parts": parts}}
     if words := _find_exact(question):
