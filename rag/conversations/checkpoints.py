@@ -1,4 +1,4 @@
-"""Storage of conversations between questions: SQLite in the data folder, or the Postgres of DATABASE_URL."""
+"""Storage of conversation checkpoints: SQLite in the data folder, or the Postgres of DATABASE_URL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DELETE_SECONDS: Final = 10.0
 
 
 class Checkpoints:
-    """Makes the checkpointer on first use. Safe to share between threads."""
+    """The checkpointer, created on first use. Thread-safe."""
 
     def __init__(
         self, path: Path, postgres: Postgres | None = None, *, days: float = 30, megabytes: float = 500
@@ -42,7 +42,7 @@ class Checkpoints:
         self._ready = False
 
     def saver(self) -> BaseCheckpointSaver[Any]:
-        """Return the process's checkpointer. Its first import takes a moment: call this in a thread."""
+        """Return the process's checkpointer. The first import is slow: call this in a worker thread."""
         from rag.conversations.saver import ConversationSaver
 
         with self._lock:
@@ -79,14 +79,14 @@ class Checkpoints:
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
         async with AsyncSqliteSaver.from_conn_string(str(self._path)) as saver:
-            saver.is_setup = self._ready  # once per file: it costs more than most of what follows
+            saver.is_setup = self._ready  # once per file: setup is slower than most operations
             await saver.setup()  # so that `forget` works before the first question
             self._ready = True
             yield saver
 
 
 async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, newest: str) -> None:
-    """Delete earlier states: SQLite's saver writes ten kilobytes a turn that nothing reads again."""
+    """Delete earlier states: SQLite's saver writes ten kilobytes per turn that are never read again."""
     async with saver.lock:
         for table in ("checkpoints", "writes"):
             await saver.conn.execute(
@@ -99,7 +99,7 @@ async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, 
 async def _bound(saver: AsyncSqliteSaver, oldest: Callable[[], str], megabytes: float) -> None:
     """Delete checkpoints with ids below `oldest`, and the oldest beyond `megabytes`; each namespace keeps its newest.
 
-    The writes of a step may be there before their checkpoint, which is then newer than all others.
+    A step's writes may precede their checkpoint, so writes newer than all checkpoints are kept.
     """
     limits = {"oldest": oldest(), "most": int(megabytes * 1_000_000)}
     async with saver.lock:
@@ -118,7 +118,7 @@ _KEEP_IDS: Final = f"""
     SELECT ? UNION SELECT checkpoint_id FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND json_extract(CAST(metadata AS TEXT), '$.{HISTORY}')
 """
-"""The newest, and those of runs with a history, which a run without one does not touch."""
+"""Ids to keep: the newest, and those of runs with a history."""
 
 _OUT_OF_BOUNDS: Final = """
     DELETE FROM checkpoints WHERE rowid IN (
@@ -141,7 +141,7 @@ _WITHOUT_CHECKPOINT: Final = """
 
 
 class PostgresCheckpoints:
-    """The connections, bound to the event loop that uses them first."""
+    """Checkpoints in Postgres; the connections are bound to the event loop that uses them first."""
 
     def __init__(self, postgres: Postgres) -> None:
         """Create LangGraph's tables in an empty database. Raises StoreError."""
@@ -154,7 +154,7 @@ class PostgresCheckpoints:
 
     @asynccontextmanager
     async def open_saver(self) -> AsyncIterator[AsyncPostgresSaver]:
-        """Yield a saver for one call: each makes its calls one after another, so conversations do not share one."""
+        """Yield a saver for one call: a saver serialises its calls, so conversations must not share one."""
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
         with self._postgres.failures():
@@ -210,4 +210,4 @@ _POSTGRES_UNUSED: Final = (
     )
     """,
 )
-"""The writes of a step may be there before their checkpoint, which is then newer than all others."""
+"""A step's writes may precede their checkpoint, so writes newer than all checkpoints are kept."""

@@ -1,4 +1,4 @@
-"""Conversations: ask, store, list, continue, branch, delete. Everything read is limited to the owner."""
+"""Conversations: ask, store, list, continue, branch, delete. All access is limited to the owner."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class TurnRequest:
     """Everything needed to ask a question in a conversation.
 
     `settings` is stored with the turn (mode, strategy, model, scope …; JSON values). `stamps` returns the current
-    versions of pages by url_hash; `likely` how likely passages answer a question. `suggest` proposes follow-ups after
-    the answer; `kept` gets the answer with its turn's id. `dispatch` routes a run, and yields reports about it (JSON
-    values).
+    versions of pages by url_hash, `likely` the likelihood that passages answer a question. With `suggest`, follow-ups
+    are proposed after the answer. `kept` is called with the turn's id and the saved answer. `dispatch` routes a run,
+    and yields reports about it (JSON values).
     """
 
     question: Question
@@ -93,10 +93,10 @@ class TurnHandle:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn as it is shown. A running one has a `run_id` to attach to, an interrupted one its text so far.
+    """A turn for display. A running one has a `run_id` to attach to, an interrupted one its text so far.
 
     `stamps` are the versions of the cited pages; `suggestions` arrive some time after the answer. `searches` is the
-    length of `Conversations.searches`. A running turn with `waits` continues when a person replies. `scores` are the
+    length of `Conversations.searches`. A running turn with `waits` continues when the user replies. `scores` are the
     metrics of a scored answer. `route` describes its routing, empty for a plain question. A `pinned` turn is listed
     above its conversation.
     """
@@ -132,9 +132,9 @@ class TurnView:
 
 
 class Conversations:
-    """All conversations. Safe to share between threads. `owner` is the signed-in person's id, or "" for shared ones.
+    """All conversations. Thread-safe. `owner` is the signed-in user's id, or "" for shared conversations.
 
-    Methods raise RagError("conversation_unknown") for a conversation that does not exist or is somebody else's.
+    Methods raise RagError("conversation_unknown") for a conversation that does not exist or belongs to another user.
     """
 
     def __init__(self, database: Database, runs: Runs, checkpoints: Checkpoints) -> None:
@@ -146,10 +146,10 @@ class Conversations:
         self._checkpoints = checkpoints
         self._process = Process()
         self._proposals: set[Future[None]] = set()
-        self._requests: dict[str, TurnRequest] = {}  # by running turn: the request of whoever replied last
+        self._requests: dict[str, TurnRequest] = {}  # by running turn; replaced on each reply
 
     def close(self) -> None:
-        """Cancel the work that follows answers: once the database is closed, its results could not be stored."""
+        """Cancel pending follow-ups, which could not be stored after the database is closed."""
         for proposal in list(self._proposals):
             proposal.cancel()
 
@@ -160,7 +160,7 @@ class Conversations:
         return len(ids)
 
     def ask(self, asking: TurnRequest) -> TurnHandle:
-        """Begin to answer, in a new conversation or the one of `conversation_id`; return at once.
+        """Start answering in the request's conversation, or in a new one; return immediately.
 
         Raises RagError("turn_running") while the conversation's last question is being answered.
         """
@@ -172,7 +172,7 @@ class Conversations:
     def put(
         self, question: Question, answer: Answer, owner: str, conversation_id: str, settings: Mapping[str, Any]
     ) -> TurnHandle:
-        """Store a message that has its answer already, without a run. Raises like `ask`."""
+        """Store a message with its answer, without a run. Raises like `ask`."""
         conversation_id, turn_id, _ = self._add(question, owner, conversation_id, settings)
         self._table.finish_turn(turn_id, to_json(answer))
         return TurnHandle(conversation_id, turn_id, "")
@@ -194,10 +194,10 @@ class Conversations:
         return conversation_id, turn_id, turns
 
     def reply(self, turn_id: str, reply: Mapping[str, Any], asking: TurnRequest) -> TurnHandle:
-        """Resume a turn that waits for a person, with a reply (JSON values) to each of its `waits`, by their ids.
+        """Resume a turn that waits for the user; `reply` maps the ids of its `waits` to answers (JSON values).
 
-        It continues with the model of `asking`, the replying person's, even if its process has ended meanwhile.
-        Raises RagError("turn_not_waiting") if none of them is answered, or somebody else was first.
+        It continues with the chat model of `asking`, that of the replying user, even if its process has ended. Raises
+        RagError("turn_not_waiting") if no wait is answered, or another reply was first.
         """
         turn, row = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
         before = [other for other in self.turns(turn.conversation_id, asking.owner) if other.id != turn_id]
@@ -218,7 +218,7 @@ class Conversations:
     def go_on(self, turn_id: str, asking: TurnRequest) -> TurnHandle:
         """Resume an interrupted turn from its last step; it must be its conversation's last.
 
-        Raises RagError("turn_not_waiting") if that is not possible, or somebody else was first.
+        Raises RagError("turn_not_waiting") if that is not possible, or it was already resumed.
         """
         turn = self.turn(turn_id, asking.owner)
         turns = self.turns(turn.conversation_id, asking.owner)
@@ -238,7 +238,7 @@ class Conversations:
     def repeat_question(self, turn_id: str, mode: str = "", owner: str = "") -> Question:
         """Return the turn's question to ask it again, in another `mode` if given, with its scope and options.
 
-        Its meaning stays the same: its first answer is no context for it. Raises RagError("turn_unknown").
+        It keeps its meaning: the first answer does not become its context. Raises RagError("turn_unknown").
         """
         turn, question = self.turn(turn_id, owner), self.question(turn_id, owner)
         options, answer = question.options, turn.answer
@@ -255,7 +255,7 @@ class Conversations:
         return replace(question, text=turn.question, mode=mode or before, options=options)
 
     def allows_web(self, conversation_id: str, owner: str = "") -> bool:
-        """True if the person allowed web searches for this conversation; its branches do not inherit that."""
+        """True if the user allowed web searches for this conversation; its branches do not inherit that."""
         turns = self._table.turns(conversation_id, owner) if conversation_id else []
         return any(turn.extra.get("web_for") == conversation_id for turn in turns)
 
@@ -270,7 +270,7 @@ class Conversations:
         self._table.add_extra(self.turn(turn_id, owner).id, {"pinned": pinned})
 
     def change(self, turn_id: str, change: Change, owner: str = "") -> None:
-        """Change something in a running turn; its nodes read the change at their next step.
+        """Store a change to a running turn, which its nodes read at their next step.
 
         Raises RagError("turn_unknown") for a turn that has ended.
         """
@@ -328,7 +328,7 @@ class Conversations:
         versions = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
         extra = {"stamps": versions, "searches": len(answer.searches), **({"unread": True} if answer.trail else {})}
         if not self._table.finish_turn(turn_id, to_json(answer), extra, searches=compress_searches(answer.searches)):
-            self._checkpoints.forget(conversation_id)  # deleted while it was being answered: nothing of it stays
+            self._checkpoints.forget(conversation_id)  # deleted while being answered: leave nothing behind
             return
         if asking.kept:
             asking.kept(turn_id, answer)
@@ -365,12 +365,12 @@ class Conversations:
         return row
 
     def turns(self, conversation_id: str, owner: str = "") -> list[TurnView]:
-        """Return the turns, oldest first. One whose process is gone is marked as interrupted."""
+        """Return the turns, oldest first. One whose process has died is marked as interrupted."""
         self.conversation(conversation_id, owner)
         return [self._view(turn) for turn in self._table.turns(conversation_id, owner)]
 
     def newest(self, conversation_id: str, owner: str = "") -> TurnView | None:
-        """Return the last turn without its answer, for frequent checks whether there is another or it has ended."""
+        """Return the last turn without its answer, for polling."""
         turn = self._table.last_turn(conversation_id, owner)
         return self._view(replace(turn, answer={})) if turn else None
 
@@ -411,7 +411,7 @@ class Conversations:
             raise RagError("conversation_unknown")
 
     def share(self, conversation_id: str, owner: str = "") -> str:
-        """Return the conversation's link, which `linked` resolves."""
+        """Return the conversation's link, which `find_by_link` resolves; create it if it has none."""
         link = self.conversation(conversation_id, owner).link or secrets.token_urlsafe(16)
         self._table.set_link(conversation_id, owner, link)
         return link
@@ -422,7 +422,7 @@ class Conversations:
             raise RagError("conversation_unknown")
 
     def find_by_link(self, link: str) -> tuple[Conversation, list[TurnView]]:
-        """Return a linked conversation and its answered turns, for people who may read all `linked_libraries`."""
+        """Return a linked conversation and its answered turns, for users who may read all `list_link_libraries`."""
         conversation = self._table.find_by_link(link)
         if conversation is None:
             raise RagError("conversation_unknown")
@@ -437,7 +437,7 @@ class Conversations:
         return sorted({conversation.library, *answer_libraries, *scope_libraries} - {""})
 
     def delete(self, conversation_id: str, owner: str = "") -> None:
-        """Delete it permanently: turns, feedback, checkpoints. Its runs are cancelled."""
+        """Permanently delete a conversation with its turns, feedback and checkpoints; cancel its runs."""
         for turn in self.turns(conversation_id, owner):
             if turn.state == "running" and self._runs.is_running(turn.run_id):
                 self._runs.cancel(turn.run_id)
@@ -450,7 +450,7 @@ class Conversations:
             self._checkpoints.forget(conversation_id)
 
     def branch(self, conversation_id: str, turn_id: str, owner: str = "", *, including: bool = True) -> str:
-        """Begin another conversation that continues from this turn, or from before it; return its id.
+        """Create a conversation that continues after this turn, or before it unless `including`; return its id.
 
         The turns are copied; the model's memory is rebuilt from them at the first question.
         """
@@ -510,7 +510,7 @@ def _pack_waits(waits: Sequence[Wait], spent: Spent) -> dict[str, Any]:
 def _answer_of(turn: Turn) -> Answer | None:
     """Return the stored answer; for one interrupted by the end of its process, its text so far.
 
-    Nothing checked the marks of such a text, so they are removed.
+    The citation marks of such text are unchecked, so they are removed.
     """
     if turn.answer:
         return answer_from_json(turn.answer)
@@ -529,7 +529,7 @@ def _mode_of(turn: Turn) -> str:
 def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
     """Return the earlier exchanges, for a conversation that the checkpointer does not know.
 
-    A question without an answer stays: the next may refer to it. Messages that only saved something asked nothing.
+    Questions without an answer are included, since the next may refer to them; messages that only save are not.
     """
     answers = [(turn.answer, turn.route) for turn in turns if turn.answer is not None]
     questions = [pair for pair in answers if not question_problem(pair[0].question) and pair[0].reasoner != WISH]

@@ -1,8 +1,8 @@
-"""Conversations as files: Markdown, self-contained HTML without scripts, Word, or JSON.
+"""Export of conversations as Markdown, self-contained HTML without scripts, Word, or JSON.
 
-The Markdown of an answer keeps its headings, lists, tables, emphasis and code in each form, and loads and runs nothing:
-raw HTML, images and links become their text. The appendix of a research report has its gaps, what was removed from it
-and its sources; that of an answer from a search tree has the tree.
+All formats preserve an answer's headings, lists, tables, emphasis and code, but load and run nothing: raw HTML, images
+and links become text. The appendix of a research report has its gaps, removed statements and sources; that of an answer
+from a search tree has the tree.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MARKS_BEHIND: Final = lazy_regex(r"(?:\s?\[\d{1,3}\])+")
 _HEADING_MARKS: Final = lazy_regex(r"(?m)^ {0,3}#{1,6} +")
 _SPECIAL: Final = lazy_regex(r"([\\`*_{}\[\]<>#|~!$&])")
 _NO_XML: Final = lazy_regex("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 does not allow (its production 2), and carriage returns, which its readers change."""
+"""Characters that XML 1.0 does not allow (production 2), and carriage returns, which parsers convert to newlines."""
 _ACTIVE_MARKUP: Final = lazy_regex(r"<|!(?=\[)|\](?=[(:\[])|[$]|&(?=#?\w+;)")
 _HEADING: Final = lazy_regex(r"(?m)^( {0,3})(#{1,6})(?=[ \t])")
 _FENCE: Final = lazy_regex(r"(?m)^ {0,3}(`{3,}|~{3,})")
@@ -142,7 +142,7 @@ def _markdown_source(citation: Citation) -> str:
 
 
 def _tame_markdown(text: str) -> str:
-    """Escape everything in a text that a Markdown reader would load, run or link."""
+    """Escape everything in the text that a Markdown renderer would load, run or link."""
     parts, at = [], 0
     for start, end in code_spans(text):
         parts += [_tame(text[at:start]), text[start:end]]
@@ -209,7 +209,7 @@ def _html_text(text: str, answer: Answer, place: int) -> str:
 
 
 def _as_html(text: str, write: Callable[[str], str]) -> str:
-    """Return HTML; `write` turns the text between the tags into HTML and escapes it."""
+    """Render Markdown as HTML; `write` escapes the text between the tags, and may add markup."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:
@@ -275,7 +275,7 @@ def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
 
 
 def _add_to_word(document: Any, text: str) -> None:
-    """Add the text to a python-docx document, with its headings from the second level on."""
+    """Add Markdown text to a python-docx document, with headings from level 2."""
     for node in SyntaxTreeNode(_parser().parse(text)).children:
         _add_block(document, node)
 
@@ -331,7 +331,7 @@ def _remove_invalid(text: str) -> str:
     return _NO_XML.sub("", replace_surrogates(text))
 
 
-# All
+# All formats
 
 
 @cache
@@ -341,9 +341,9 @@ def _parser() -> MarkdownIt:
 
 
 def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Return what follows an answer's text: a report's gaps, what was removed from it and its sources, or the tree.
+    """Return the sections after an answer's sources: tool calls, a report's gaps, removals and ledger, or the tree.
 
-    Each is a list of lines with their depth.
+    Each is a heading and its lines with their depth.
     """
     trail = answer.trail
     gaps = [f"{gap['sub_question']} — {_text(gap['code'], language, **gap['params'])}" for gap in trail.get("gaps", ())]
@@ -385,7 +385,7 @@ def _notes(answer: Answer, language: Language) -> list[str]:
 
 
 def _mark_doubts(answer: Answer, language: Language) -> str:
-    """Return the answer with a word after each sentence that its sources do not support, as on the screen."""
+    """Return the answer with a label after each unsupported or off-topic sentence, as on the screen."""
     text = answer.text
     for statement in sorted(answer.statements, key=lambda statement: -statement.end):
         if statement.verdict != "supported" or not statement.relevant:
@@ -397,7 +397,7 @@ def _mark_doubts(answer: Answer, language: Language) -> str:
 
 
 def _quote(citation: Citation) -> str:
-    """Return the quote on one line, without the marks of the page's headings."""
+    """Return the quote on one line, without Markdown heading marks."""
     return " ".join(_HEADING_MARKS.sub("", citation.quote).split())
 
 
@@ -408,7 +408,7 @@ def _title_of(citation: Citation) -> str:
 
 
 def _link(url: str) -> str:
-    """Return a web address, "" for any other: a file must not run what a page named itself."""
+    """Return an http(s) URL, else "": a link in the file must not run a script."""
     return url if split_url(url).scheme in ("http", "https") else ""
 
 

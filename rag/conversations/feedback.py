@@ -20,11 +20,11 @@ REASONS: Final = ("wrong", "incomplete", "wrong_source", "not_in_pages", "outdat
 """Reasons for a bad rating; the screens have a label for each."""
 
 PageOf = Callable[[str, str], Page | None]
-"""Return a page by its library and url_hash."""
+"""A function that returns a page by its library and url_hash."""
 
 
 class Feedback:
-    """People's ratings of answers. Safe to share between threads."""
+    """Users' ratings of answers. Thread-safe."""
 
     def __init__(
         self, database: Database, conversations: Conversations, rated: Callable[[str, int], object] | None = None
@@ -44,9 +44,9 @@ class Feedback:
         comment: str = "",
         correction: str = "",
     ) -> None:
-        """Store the owner's rating of a turn's answer, in place of any earlier one.
+        """Store the owner's rating of a turn's answer, replacing any earlier one.
 
-        The question, its passages and its settings are stored with it, as the conversation may be deleted. Raises
+        The question, its passages and its settings are stored with it, so that exports need no conversation. Raises
         RagError("turn_unknown").
         """
         turn = self._conversations.turn(turn_id, owner)
@@ -75,14 +75,13 @@ class Feedback:
         """Return the rows of `questions.jsonl`, oldest first, with `rating`, `reason` and `settings` added.
 
         The answer is the correction, else the quotes of an answer that was rated good. The evidence is the quotes of
-        a good answer; for a correction, the sentences of the cited pages that contain it. An answer rated bad without
-        a correction has neither: it is asked, and not scored. With `owner`, only that person's ratings, else
-        everybody's.
+        a good answer; for a correction, the sentences of the answer's pages that contain it. A bad answer without a
+        correction has neither: its question is asked, but not scored. `owner` selects the ratings of one user.
         """
         return [_row(row, page_of) for row in self._database.feedback.of_library(library, owner)]
 
     def pages(self, library: str, page_of: PageOf, owner: str | None = None) -> Iterator[dict[str, str]]:
-        """Yield the rows of `pages.jsonl`: the pages that the answers were written from, as they are now."""
+        """Yield the rows of `pages.jsonl`: the current texts of the pages that the answers were written from."""
         rows = self._database.feedback.of_library(library, owner)
         for place in dict.fromkeys(place for row in rows for place in _places(row)):
             if (page := page_of(*place)) is not None:
@@ -106,7 +105,7 @@ def _pack_answer(answer: Answer | None) -> dict[str, Any]:
 
 
 def _places(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the pages that an answer was written from: the library of each, and its url_hash."""
+    """Return the library and url_hash of each page that an answer was written from."""
     homes = row["data"].get("homes", {})
     return [(homes.get(url_hash, row["library"]), url_hash) for url_hash in row["data"].get("pages", ())]
 

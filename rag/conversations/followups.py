@@ -33,7 +33,7 @@ _MARKUP: Final = lazy_regex(
     r"^\s*+(?:#{1,6}\s++|[-*+•>]\s++|\d{1,3}[.)、]\s*+)?+(?:\*\*|__)?+(?:(?:Q|问)\d{0,2}[:：.]\s*+)?+"
 )
 _QUESTION: Final = lazy_regex(r"[^?？.!。！]{4,}+[?？]")
-# Chinese questions need no mark; English ones change the word order: "Where data lies" asks nothing.
+# Chinese questions need no question mark; English ones do: "Where data lies" is not a question.
 _ASKS: Final = lazy_regex(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
 Likely = Callable[[str, Sequence[Passage]], float]
@@ -42,14 +42,14 @@ _SECONDS: Final = 60.0
 
 
 async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
-    """Propose up to three questions after `answer`; `likely` rates how likely its passages answer one. It may block."""
+    """Propose up to three follow-ups; `likely` estimates whether the passages answer a question, and may block."""
     question, answered = _meaning(answer), _questions_above_quotes(answer)
     related = [one for one in from_headings(question, _find_related(answer)) if one not in answered]
     return await _choose(answer, related, reasoner, likely)
 
 
 async def _choose(answer: Answer, headings: Sequence[str], reasoner: object, likely: Likely | None) -> list[str]:
-    """Return the first questions that pass: those of a model, if there is one, then `headings`."""
+    """Return the first questions that pass the checks, from a model if there is one, then from `headings`."""
     if answer.notice and answer.notice.code == "wish_unknown":
         language = "zh" if is_chinese(answer.question) else "en"
         return [say(Notice(f"wish_{place}"), language) for place in ("first", "second", "third")]
@@ -71,7 +71,7 @@ def _meaning(answer: Answer) -> str:
 
 
 def _questions_above_quotes(answer: Answer) -> set[str]:
-    """Return the questions that stand directly above the quotes, as in lists of questions and answers."""
+    """Return the questions directly above the quotes, as on FAQ pages."""
     questions: set[str] = set()
     for passage in answer.passages:
         for citation in answer.citations:
@@ -82,9 +82,9 @@ def _questions_above_quotes(answer: Answer) -> set[str]:
 
 
 def _find_related(answer: Answer) -> list[Passage]:
-    """Return the passages of the pages that `answer` cites, the nearest to a citation first.
+    """Return the passages of the pages that `answer` cites, those nearest to a citation first.
 
-    The cited sections come without their headings, which the answer has just covered.
+    Passages of cited sections come without headings, which the answer already covers.
     """
     sections = {(citation.library, citation.url_hash, citation.section) for citation in answer.citations}
     distances = [(_distance(passage, answer.citations), passage) for passage in answer.passages]
@@ -101,7 +101,7 @@ def _distance(passage: Passage, citations: Sequence[Citation]) -> int | None:
 
 
 def from_headings(question: str, passages: Sequence[Passage]) -> list[str]:
-    """Return the headings and lines of passages, in their order, that are questions, in the question's language."""
+    """Return the headings and lines of the passages that are questions in the question's language, in order."""
     language = question_language(question)
     question_terms = set(terms(question))
     questions: list[str] = []
@@ -116,7 +116,7 @@ def from_headings(question: str, passages: Sequence[Passage]) -> list[str]:
 
 
 def _find_questions(passage: Passage) -> list[str]:
-    """Return the lines of a passage that are one question, as in lists of questions and answers."""
+    """Return the lines of a passage that consist of one question, as on FAQ pages."""
     lines = [line for line in passage.text.splitlines() if line.strip()]
     bare = (_MARKUP.sub("", line).strip().strip("*_ ") for line in lines[:-1])  # the last line has no answer below it
     return [line for line in bare if _QUESTION.fullmatch(line)]
@@ -151,7 +151,7 @@ def _normalise(text: str) -> str:
 
 
 def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[str]:
-    """Return up to three questions that the passages of `answer` answer: a model's if there is one, else the pages'.
+    """Return up to three questions that the passages of `answer` can answer, from a model if any, then from the pages.
 
     Blocks as long as the model takes.
     """
@@ -167,7 +167,7 @@ def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[st
 def propose(
     answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, *, prices: Prices | None = None
 ) -> Future[None]:
-    """Start looking for follow-ups; `keep` gets them, with their cost, in a thread."""
+    """Start generating follow-ups; `keep` is called with them and their cost, in a worker thread."""
     budget = CallBudget(1, meter=Meter(prices or Prices()))
     return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likely, keep, budget), BACKGROUND.loop())
 

@@ -1,7 +1,7 @@
-"""Notes that people ask to be remembered in all conversations: in LangGraph's store, separate for each person.
+"""Notes that users ask to remember in all conversations, stored per user in LangGraph's store.
 
-A person who is not signed in is identified by their browser. Those notes expire after MINUTES without being read: the
-browser's next session has another id.
+Without sign-in, a user is identified by the browser session. Such notes expire after MINUTES without being read, since
+the browser's next session has another id.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres
 
 LONGEST: Final = 300  # characters of a note
-MOST: Final = 50  # notes of a person
+MOST: Final = 50  # notes per user
 MINUTES: Final = 30 * 24 * 60.0
 _MODEL_CHARACTERS: Final = 2_000  # characters of notes that a model gets
 
@@ -40,9 +40,9 @@ _MARKS: Final = ("?", "？")
 
 
 def note_request(message: str) -> tuple[str, str]:
-    """Return the note that a message asks to remember, and the question after it; "" and the message if none.
+    """Return the note that a message asks to remember, and the question after it; "" and the message without a note.
 
-    It must begin with "remember that", "remember:" or "记住". The first question ends the note.
+    The message must begin with "remember that", "remember:" or "记住". The first question ends the note.
     """
     match = _REQUEST.match(message.strip())
     if match is None:
@@ -63,7 +63,7 @@ class Note:
 
 
 class Remembered:
-    """Notes by `person`: nobody reads another's. Safe to share between threads. Methods raise StoreError."""
+    """The notes of each `person`, private to them. Thread-safe; methods raise StoreError."""
 
     def __init__(self, place: Path | Postgres) -> None:
         """Store notes in a SQLite file, or in Postgres."""
@@ -93,7 +93,7 @@ class Remembered:
             store.delete(_namespace(person), note_id)
 
     def notes(self, person: str) -> list[Note]:
-        """Return all notes of a person, oldest first."""
+        """Return all notes of a user, oldest first."""
         if not person or (isinstance(self._place, Path) and not self._place.exists()):
             return []
         with self._store() as store:
@@ -102,7 +102,7 @@ class Remembered:
         return sorted(notes, key=lambda note: note.at)
 
     def notes_for_model(self, person: str) -> list[str]:
-        """Return the latest of a person's notes, oldest first, as many as a model gets."""
+        """Return a user's latest notes that fit into _MODEL_CHARACTERS, oldest first."""
         texts: list[str] = []
         for note in reversed(self.notes(person)):
             if sum(map(len, texts)) + len(note.text) > _MODEL_CHARACTERS:
@@ -112,7 +112,7 @@ class Remembered:
 
     def close(self) -> None:
         with self._lock:
-            if self._client is not None and isinstance(self._place, Path):  # Postgres connections belong to the tables
+            if self._client is not None and isinstance(self._place, Path):  # Postgres connections are shared
                 self._client.conn.close()
             self._client = None
 

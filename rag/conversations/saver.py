@@ -1,7 +1,7 @@
-"""A LangGraph checkpointer that opens its database for each read and write, and closes it again.
+"""A LangGraph checkpointer that opens and closes its database for each read and write.
 
-Most runs read once and write once (`durability="exit"`), so an open connection would be useless: it would only tie
-the conversation to one event loop, and its thread would keep a process from ending.
+Most runs read and write once (`durability="exit"`), so a permanent connection would only bind conversations to one
+event loop, and its thread would keep the process from ending.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Bounds = Callable[[Any], Awaitable[None]]
 
 
 class ConversationSaver(BaseCheckpointSaver[str]):
-    """Passes each call to a saver that `opens` returns.
+    """A checkpointer that passes each call to a saver from `opens`.
 
-    `prunes` (saver, thread, namespace, newest checkpoint) deletes the earlier ones of that namespace, unless the run
-    keeps its history: a state has everything that is remembered. `bounds` (saver) deletes the histories that are too
-    old or too large, whenever a run begins one.
+    `prunes` (saver, thread, namespace, newest checkpoint) deletes the namespace's earlier checkpoints, unless the run
+    keeps its history: the newest has the complete state. `bounds` (saver) deletes histories that are too old or too
+    large, whenever a run begins one.
     """
 
     def __init__(self, opens: Opens, prunes: Prunes | None = None, bounds: Bounds | None = None) -> None:
@@ -85,6 +85,6 @@ class ConversationSaver(BaseCheckpointSaver[str]):
             await saver.adelete_thread(thread_id)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """Return a version that both SQLite and Postgres savers write: a count, and a fraction against clashes."""
+        """Return a version in the format of the SQLite and Postgres savers: a counter and a random suffix."""
         count = 0 if current is None else int(str(current).split(".", 1)[0])
         return f"{count + 1:032}.{random.random():016}"

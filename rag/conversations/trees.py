@@ -12,10 +12,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A question of the tree; `number` is its place in the order of asking, `same_as` the number of its twin.
+    """A question of the tree; `number` is its position in order of creation, `same_as` the number of its duplicate.
 
-    `row` is any of its rows, for the fields they share; `judged` are those of its passages, best first. `completes`
-    is the title of the passage that it was asked for, empty at the root.
+    `row` is any of its rows, for the fields they share; `judged` are the rows of its passages, best first. `completes`
+    is the title of the passage whose gap it asks about, empty at the root.
     """
 
     number: int
@@ -30,7 +30,7 @@ class TreeNode:
 
 
 def nodes_of(rows: Iterable[Row]) -> list[TreeNode]:
-    """Return the nodes, each followed by those asked for what its passages lack."""
+    """Return the nodes, each followed by the questions about gaps in its passages."""
     by_node: dict[str, list[Row]] = {}
     for row in rows:
         by_node.setdefault(row["node"], []).append(row)
