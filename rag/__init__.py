@@ -1,9 +1,9 @@
-"""Collect web pages, ask questions about them, check every statement of the answer."""
+"""Question answering over collected web pages, with every statement checked against its source."""
 
 import os
 
-# numpy's matrix products are small here. A second thread does not speed them up, and its busy waiting took
-# as much processor time as the search itself. Read when numpy is first imported.
+# Matrix products are small here: a second BLAS thread gains nothing, and its busy-waiting used as much CPU time as the
+# search itself. numpy reads the variable on import.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 __version__ = "0.1.0"

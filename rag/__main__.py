@@ -1,4 +1,4 @@
-"""`python -m rag`: the command line."""
+"""Entry point of `python -m rag`, the command line."""
 
 import sys
 

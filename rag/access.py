@@ -1,4 +1,4 @@
-"""Access decisions, based on an identity provider's claims about a person (OpenID Connect)."""
+"""Access control based on a user's OpenID Connect claims."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SUBJECT = lazy_regex(r"[^\s@:]*@[^\s@]+|group:\S.{0,100}")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person who is signed in. `owner` identifies their conversations; `name` and `address` are for display.
+    """A signed-in user. `owner` identifies their conversations; `name` and `address` are for display.
 
-    `subjects` are the names a grant may use for them: `ann@example.com`, `@example.com`, `group:editors`. A person who
-    `administers` may do everything.
+    `subjects` are the names by which grants refer to the user: `ann@example.com`, `@example.com`, `group:editors`.
+    A user who `administers` may do everything.
     """
 
     owner: str
@@ -37,10 +37,10 @@ def build_person(
     verified_issuers: Sequence[str] = (),
     groups_claim: str = "groups",
 ) -> Person:
-    """Return the person that the claims describe.
+    """Return the user that the claims describe.
 
-    An address counts as a subject if `find_refusal` accepts it. `owner` comes from issuer and subject, the only pair
-    that is stable and never reassigned (OpenID Connect Core 1.0, section 5.7); without a subject, from the address.
+    The address becomes a subject if `find_refusal` accepts it. `owner` is derived from issuer and subject, the only
+    pair that is stable and never reassigned (OpenID Connect Core 1.0, section 5.7), else from the address.
     """
     address = extract_email(claims)
     name = " ".join(str(claims.get("name") or address or claims.get("sub") or "").split())
@@ -56,7 +56,7 @@ def build_person(
 
 
 def parse_subject(text: str) -> str:
-    """Normalise a subject of a grant: an address, a domain with a leading @, or a group; empty for anything else."""
+    """Normalise the subject of a grant (address, @domain or group); return "" for anything else."""
     plain = " ".join(text.split()).lower()
     return plain if _SUBJECT.fullmatch(plain) else ""
 
@@ -68,19 +68,19 @@ def extract_email(claims: Mapping[str, Any]) -> str:
 
 
 def find_refusal(claims: Mapping[str, Any], allowed: Sequence[str], verified_issuers: Sequence[str] = ()) -> Refusal:
-    """Return why access is denied; empty if it is granted.
+    """Return the reason for denying access, or "" to grant it.
 
     `allowed` contains addresses (`ann@example.com`), domains (`@example.com`, not subdomains), or `*` for everyone who
-    can sign in. An empty list admits nobody, since most providers give accounts to anyone. An address counts if the
-    provider says that it is verified. If the provider does not say (Microsoft Entra, where a tenant's administrator can
-    enter any address), it counts only if `verified_issuers` contains the issuer.
+    can sign in. An empty list denies everyone, since most providers let anyone register. Except for `*`, the provider
+    must report the address as verified. If it reports nothing (Microsoft Entra, where tenant administrators can set any
+    address), `verified_issuers` must contain the issuer.
     """
     if not allowed:
         return "no_list"
     if "*" in allowed:
         return ""
     if not str(claims.get("email") or "").isascii():
-        return "foreign_letters"  # some become ASCII in lower case: the Kelvin sign becomes k
+        return "foreign_letters"  # lower-casing makes some ASCII: the Kelvin sign becomes k
     address = extract_email(claims)
     if not address:
         return "no_address"

@@ -1,4 +1,4 @@
-"""The thread with the one event loop that runs all questions, and throttling of threads and streams."""
+"""The background event loop that runs all questions, and throttling of threads and streams."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-_THREADS: Final = 32  # for blocking calls: hanging searches must not use up all of them
+_THREADS: Final = 32  # for blocking calls; hanging searches must not exhaust the pool
 
-_PAUSE_FACTOR, _MAX_ROW_PAUSE = 2.0, 0.5  # factor of the time the rows took, and max. seconds
+_PAUSE_FACTOR, _MAX_ROW_PAUSE = 2.0, 0.5  # times the duration of the rows, and max. seconds
 _UNPACED_TEXTS: Final = 10  # concurrent texts that stream without a pause
 _PAUSE_PER_TEXT, _MAX_TEXT_PAUSE = 0.01, 0.5  # seconds between pieces, per text, and max.: screens poll half as often
 
 
 def throttle(rows: Iterable[T], every: int) -> Iterator[T]:
-    """Yield the rows, pausing after each `every` of them so that other threads can run.
+    """Yield the rows, pausing after every `every` rows so that other threads can run.
 
-    The caller uses a third of its time, so whoever draws a page waits for a few rows only.
+    Pauses take two thirds of the time, so page rendering waits for only a few rows.
     """
     began = time.monotonic()
     for number, row in enumerate(rows, 1):
@@ -33,7 +33,7 @@ def throttle(rows: Iterable[T], every: int) -> Iterator[T]:
 
 
 class Pace:
-    """The time that a streaming text may wait between pieces: none while few texts stream. Used in one event loop."""
+    """The pause between pieces of streamed texts, zero while few texts stream. For use in a single event loop."""
 
     def __init__(self) -> None:
         self._texts = 0
@@ -45,7 +45,7 @@ class Pace:
 
     @contextmanager
     def text(self) -> Iterator[None]:
-        """Count a text while it streams."""
+        """Count a text as streaming during the block."""
         self._texts += 1
         try:
             yield
@@ -56,8 +56,8 @@ class Pace:
 class Background:
     """An event loop in its own thread, started on first use and never stopped.
 
-    The whole process shares one: chat libraries share their open connections between models, and a connection belongs
-    to the loop that opened it.
+    The process has a single one, because chat libraries share open connections between models, and a connection is
+    bound to the loop that opened it.
     """
 
     def __init__(self) -> None:

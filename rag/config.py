@@ -26,7 +26,7 @@ STRATEGIES = ("auto", "classic", "dense", "hybrid", "hyde", "keyword", "mmr", "m
 
 
 class Settings(BaseSettings):
-    """All settings. Each field is the environment variable of the same name in capitals."""
+    """All settings. Each field is read from the environment variable of the same name in upper case."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -226,9 +226,9 @@ def split_headers(headers: SecretStr) -> list[str]:
 
 
 def load_settings(env_file: Path | None = Path(".env"), **overrides: Any) -> Settings:
-    """Read the settings: overrides first, then the environment, then `env_file`, then defaults.
+    """Load the settings. Order of precedence: overrides, environment, `env_file`, defaults.
 
-    Raises ConfigError for the first invalid value, with a sentence that names the setting.
+    Raises ConfigError for the first invalid value, with a message that names the setting.
     """
     try:
         return Settings(_env_file=env_file, **overrides)

@@ -1,8 +1,8 @@
-"""Days and periods named in a text, in English and Chinese: "since last Monday", "最近两周".
+"""Recognition of days and periods in English and Chinese text: "since last Monday", "最近两周".
 
 dateparser recognises only single Chinese words (it turns "3月1日到3月5日" into two days in August) and finds a day in
-"may I ask", so this module has its own grammar: a moment is a day, week, month or year, and the words around it tell
-which side of it is meant. Dates written differently in different countries (03/04/2025) are ignored.
+"may I ask", so this module has its own grammar: a moment is a day, week, month or year, and the words around it decide
+whether the period begins, ends or lies within it. Ambiguous numeric dates (03/04/2025) are ignored.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rag.quantities.numerals import parse_chinese
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The days from `since` through `until`; None where that side is open.
+    """The days from `since` through `until`; None for an open end.
 
-    `text[start:end]` names the period, including the words around it that tell which side is meant.
+    `text[start:end]` is the phrase for the period, including words such as "since" or "before".
     """
 
     since: date | None
@@ -33,7 +33,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The days from `first` through `last`, as the text names them; ignored without a preposition if `is_weak`."""
+    """The days from `first` through `last` named in text; without a preposition, a moment that `is_weak` is ignored."""
 
     first: date
     last: date
@@ -44,7 +44,7 @@ class Moment:
 
     @property
     def is_weak(self) -> bool:
-        """True if it may be something else: a number, a recurring weekday, or lower-case "may" and "march"."""
+        """True if it may not be a date: a bare number, a recurring weekday, or lower-case "may" or "march"."""
         if self.kind in ("dmy", "mdy"):
             return self.said.islower() and not re.search(r"\d{4}", self.said)
         return self.kind == "year" or (self.kind in ("my", "turn") and " " not in self.said)
@@ -163,7 +163,7 @@ def _calendar_range(year: int, month: int = 0) -> tuple[date, date]:
 
 
 def shift_day(day: date, duration: str, sign: int) -> date:
-    """Return `day` moved by a duration ("three weeks"), back if `sign` is -1. Raises ValueError, OverflowError."""
+    """Return `day` shifted by a duration ("three weeks"), back if `sign` is -1. Raises ValueError, OverflowError."""
     return _subtract(day, -sign * _read_count(duration.lower()), _read_unit(duration.lower()))
 
 
@@ -179,7 +179,7 @@ def _subtract(today: date, count: float, unit: str) -> date:
 
 
 def _resolve_date(year: int, month: int, day: int, today: date, ahead: bool) -> tuple[date, date]:
-    """Return the days of a date, of a month if `day` is 0; without a year the last one, or if `ahead` the next one."""
+    """Return the days of a date, or of a month if `day` is 0. Without a year: the latest, or the next if `ahead`."""
     for guess in [year] if year else sorted(range(today.year - 8, today.year + 9), key=lambda y: abs(y - today.year)):
         try:
             first, last = _day_range(date(guess, month, day)) if day else _calendar_range(guess, month)
@@ -219,7 +219,7 @@ def _read_rolling(text: str, today: date, _: bool) -> tuple[date, date]:
 
 
 def _read_turn(text: str, today: date, ahead: bool) -> tuple[date, date]:
-    """Read a week, month or year relative to today's, or a weekday."""
+    """Parse a weekday, or a week, month or year relative to the current one."""
     step = {"last": -1, "next": 1}.get(text.split()[0], 0)
     unit = text.split()[-1]
     if unit == "month":
@@ -278,7 +278,7 @@ def _to_year(text: str, today: date) -> int:
 
 
 def _to_int(text: str) -> int:
-    """Parse a number in digits or Chinese, years digit by digit; 0 for an empty text."""
+    """Parse a number in digits or Chinese, years digit by digit; return 0 for empty text."""
     return int(text) if text.isdecimal() else int(parse_chinese(text)) if text else 0
 
 
@@ -313,5 +313,5 @@ _READERS: Final = {
 
 
 def now() -> str:
-    """Return the current time as it is stored: ISO 8601 in UTC, to the microsecond."""
+    """Return the current time in the storage format: ISO 8601 in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,19 +1,20 @@
-"""Every error that a user may see.
+"""Errors that users may see.
 
 RagError
-├── ConfigError        a setting is wrong
+├── ConfigError        a setting is invalid
 ├── StoreError         a database operation failed
-│   ├── StoreAwayError     the database server does not answer; a retry may work
+│   ├── LibraryMovedError  the library has moved to another embedding model
+│   ├── StoreAwayError     the database server does not respond; a retry may work
 │   ├── StoreBusyError     another process has the embedded folder open
-│   └── ModelMismatchError the library was made with another embedding model
-├── ModelError         an embedding or chat model cannot be loaded or does not answer
+│   └── ModelMismatchError the library uses another embedding model
+├── ModelError         an embedding or chat model cannot be loaded or does not respond
 ├── ToolError          a tool call in a conversation failed
-├── WebSearchError     a web search service does not answer properly
-└── IngestError        one source cannot become a page; the others continue
+├── WebSearchError     a web search service failed
+└── IngestError        a source cannot be imported; the others continue
     └── FetchError         its URL cannot be fetched
 
-An error carries a code of `rag.locales` and the values for its sentence, so that the command line
-shows it in English and the app in the user's language. Details for the log are in `__cause__`.
+An error has a code of `rag.locales` and the parameters of its message, which the command line shows in English and the
+app in the user's language. `__cause__` has the details for the log.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rag.types import Notice
 
 
 class RagError(Exception):
-    """An expected failure, with one sentence for the user."""
+    """An expected failure with a message for the user."""
 
     def __init__(self, code: str, **params: Any) -> None:
         self.notice = Notice(code, params)
@@ -39,7 +40,7 @@ class RagError(Exception):
 
 
 class ConfigError(RagError):
-    """A setting is wrong; the sentence names it."""
+    """A setting is invalid; the message names it."""
 
 
 class StoreError(RagError):
@@ -47,11 +48,11 @@ class StoreError(RagError):
 
 
 class LibraryMovedError(StoreError):
-    """The library has since moved to another model, so vectors of the old one cannot be written."""
+    """The library has moved to another model, so vectors of the old model cannot be written."""
 
 
 class StoreAwayError(StoreError):
-    """The database server does not answer or rejects requests for now; the same call may work later."""
+    """The database server does not respond or temporarily rejects requests; a retry may work."""
 
 
 class StoreBusyError(StoreError):
@@ -59,11 +60,11 @@ class StoreBusyError(StoreError):
 
 
 class ModelMismatchError(StoreError):
-    """The library was made with another embedding model."""
+    """The library uses another embedding model."""
 
 
 class ModelError(RagError):
-    """An embedding or chat model cannot be loaded, or does not answer."""
+    """An embedding or chat model cannot be loaded, or does not respond."""
 
 
 class ToolError(RagError):
@@ -71,11 +72,11 @@ class ToolError(RagError):
 
 
 class WebSearchError(RagError):
-    """A web search service does not answer properly."""
+    """A web search service does not respond, or its response is invalid."""
 
 
 class IngestError(RagError):
-    """One source cannot become a page; nothing of it is stored."""
+    """A source cannot be imported; nothing from it is stored."""
 
 
 class FetchError(IngestError):

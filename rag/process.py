@@ -1,7 +1,7 @@
-"""Process identity, detection of processes that died while answering a question, permissions of files, and the log.
+"""Process identity and liveness, file permissions, and logging.
 
-The data folder has questions and pages unencrypted: only its owner may read it. Control characters in logged values are
-escaped, so that no record can be forged.
+The data folder contains unencrypted questions and pages, so only its owner may read it. Control characters in logged
+values are escaped to prevent log forging.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Process:
 
 
 def _is_running(pid: int) -> bool:
-    if os.name != "posix":  # os.kill is not harmless elsewhere: only the heartbeat counts
+    if os.name != "posix":  # on Windows, os.kill would end the process: rely on the heartbeat
         return True
     try:
         os.kill(pid, 0)
@@ -57,8 +57,8 @@ _OTHERS_BITS = 0o077
 def restrict_to_owner(folder: Path) -> None:
     """Restrict `folder` and everything in it to its owner: folders 0700, files 0600, now and for files created later.
 
-    The database engine creates files on its own, so this sets the umask of the process. A shared temporary folder
-    (sticky) is left alone; links are not followed. Files of other users are left alone and logged.
+    The database engine creates files too, so this sets the process umask. A shared temporary folder (sticky bit) stays
+    unchanged, symbolic links are not followed, and files of other users are logged and skipped.
     """
     os.umask(_OTHERS_BITS)
     if os.name == "nt" or folder.stat().st_mode & stat.S_ISVTX:
@@ -81,7 +81,7 @@ def _restrict(path: Path) -> None:
 
 
 class PlainRecord(logging.LogRecord):
-    """A record on one line; the lines of a traceback begin with white space."""
+    """A log record on one line; the lines of a traceback are indented."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,13 +94,13 @@ class PlainRecord(logging.LogRecord):
 
 
 def begin_logging(**options: Any) -> None:
-    """Call `logging.basicConfig`, and use such records everywhere, libraries included."""
+    """Call `logging.basicConfig`, and use `PlainRecord` for all loggers, including those of libraries."""
     logging.setLogRecordFactory(PlainRecord)
     logging.basicConfig(**options)
 
 
 def _escape_controls(text: str) -> str:
-    """Escape characters that a terminal obeys or that a log reader takes for the end of a line."""
+    """Escape characters that control a terminal or that log readers treat as line breaks."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -42,12 +42,12 @@ _ENGLISH_JOINS = lazy_regex(  # lower case only, since titles capitalise them
 
 _WIDE = lazy_regex("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 WIDE_WEIGHT = 2.0
-"""Latin characters that count the same as a Chinese one, for search and for a token budget."""
+"""Number of Latin characters that a Chinese one counts as, for search and token budgets."""
 
-# Characters that belong to the mark before them: closing quotes and combining characters.
+# Characters that belong to the preceding punctuation mark: closing quotes and combining characters.
 _CLOSERS = re.escape("\"'”’」』）)】》〉]*_`~") + "\u0300-\u036f\u200d\ufe00-\ufe0f"
 _CLUSTER = regex.compile(r"\X")
-# A run of marks within a word matches whole too, or the search would restart at each of its marks.
+# A run of marks within a word is matched as a whole, so that the search does not restart at each mark.
 _END = lazy_regex(
     rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{_CLOSERS}]*"
     rf"|(?P<en>[.!?…]++)[{_CLOSERS}]*+(?:(?=\s|$|[{_CJK}])|(?P<within>))"
@@ -69,7 +69,7 @@ _FENCE = lazy_regex(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n
 _NEWLINE = lazy_regex(r"\n")
 _STRUCK = lazy_regex(r"(?<!~)~~(?![~\s])(?:[^~\n]++|~(?!~))++~~(?!~)")
 UNSURE = "[?]"
-"""The mark after a line that text recognition (OCR) is not sure of."""
+"""The marker after a line that OCR is unsure of."""
 _INVALID = lazy_regex(rf"{_STRUCK.pattern}|^[^\n]*\[\?\](?= ?\||$)[^\n]*$", re.MULTILINE)
 _CLOSE_UP = tuple(" ,.;:!?)]，。；：！？）、")
 _CONTROLS = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -87,13 +87,13 @@ def to_plain_line(text: str) -> str:
 def strip_controls(text: str) -> str:
     """Remove control characters, except line ends and tabs, and characters that change the text direction.
 
-    The explicit directional formatting characters are those of UAX #9; they can make a name look like another one.
+    Directional formatting characters (UAX #9) can make one name look like another.
     """
     return _CONTROLS.sub("", text)
 
 
 def escape_formula(cell: str) -> str:
-    """Return a table cell that a spreadsheet takes for text: a possible formula gets a leading apostrophe.
+    """Return a table cell that spreadsheets treat as text: a possible formula gets a leading apostrophe.
 
     This follows OWASP ("CSV Injection"); `unescape_formula` removes the apostrophe.
     """
@@ -108,7 +108,7 @@ def unescape_formula(cell: str) -> str:
 def is_chinese(text: str) -> bool:
     """Return whether `text` is Chinese: at least a fifth of its letters are Han characters, without kana or hangul.
 
-    A question full of Latin names may have fewer; then the language of the question around them decides.
+    A question full of Latin names may have fewer; then its other words decide.
     """
     if text.isascii():
         return False
@@ -127,9 +127,9 @@ def question_language(text: str) -> str:
 
 
 def _is_chinese_sentence(text: str) -> bool:
-    """Return whether a mostly Latin text is a Chinese sentence about names, not an English one about a Chinese word.
+    """Return whether mostly Latin text is a Chinese sentence with names, not an English one with a Chinese word.
 
-    The question and function words decide, and the language in which the text begins or ends.
+    Its question and function words decide, and the language at its beginning and end.
     """
     if len(_HAN.findall(text)) < 2 or _KANA_HANGUL.search(text) or _ENGLISH_FRAME.search(text):
         return False
@@ -167,7 +167,7 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[t
     """Return the spans of the sentences of `text[start:end]`, in order, without surrounding white space.
 
     Sentences end at 。！？ and . ! ? with their closing quotes, and at line ends, except where a wrapped line continues
-    in lower case. Fenced code is split into lines. Every character that is not white space is in exactly one span.
+    in lower case. Fenced code is split into lines. Every non-white-space character is in exactly one span.
     """
     stop = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
@@ -196,9 +196,9 @@ def fenced_blocks(text: str, start: int = 0, end: int | None = None) -> list[tup
 
 
 def strip_struck(text: str, start: int = 0, end: int | None = None) -> str:
-    """Return `text[start:end]` without struck-out parts (`~~…~~`), which are visible but no longer valid.
+    """Return `text[start:end]` without struck-through parts (`~~…~~`), which are visible but no longer valid.
 
-    Lines marked `UNSURE` are removed too, since their letters may be wrong.
+    Lines marked `UNSURE` are removed too, since OCR may have misread them.
     """
     stop = len(text) if end is None else end
     if "~~" not in text and UNSURE not in text:
@@ -214,14 +214,14 @@ def strip_struck(text: str, start: int = 0, end: int | None = None) -> str:
 
 
 def describe_struck(text: str, template: str) -> str:
-    """Return `text` with its struck-out parts inserted into a sentence, `template`, for plain-text readers."""
+    """Replace each struck-through part with `template`, formatted with the part, for readers of plain text."""
     return _STRUCK.sub(lambda match: template.format(match[0][2:-2]), text)
 
 
 def cluster_end(text: str, start: int, end: int) -> int:
-    """Return the last end of a grapheme cluster (UAX #29) in `text[start:end]`; `end` if even the first is longer."""
+    """Return the end of the last whole grapheme cluster (UAX #29) in `text[start:end]`; `end` if there is none."""
     whole = end
-    for match in _CLUSTER.finditer(text, start, end + 1):  # the code point after a cluster decides where it ends
+    for match in _CLUSTER.finditer(text, start, end + 1):  # the next code point decides whether a cluster ends
         if match.end() > end:
             break
         whole = match.end()
@@ -229,7 +229,7 @@ def cluster_end(text: str, start: int, end: int) -> int:
 
 
 def _pair_fences(fences: Sequence[re.Match[str]]) -> tuple[list[tuple[int, int]], re.Match[str] | None]:
-    """Return the blocks between fences, and the fence left open, if any."""
+    """Return the blocks between fences, and the unclosed fence, if any."""
     blocks: list[tuple[int, int]] = []
     open_fence: re.Match[str] | None = None
     for fence in fences:
@@ -263,13 +263,13 @@ def _find_line_ends(text: str, start: int, end: int) -> Iterator[int]:
 
 @lru_cache(maxsize=4096)
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the spans of `split_sentences`, cached: each question needs those of a passage several times."""
+    """Return the spans of `split_sentences`, cached, since each question needs a passage's spans several times."""
     return tuple(split_sentences(text))
 
 
 def _find_sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
     cased = _is_cased(text[start : min(stop, start + 20_000)])
-    heading = HEADING.match(text, start)  # of the line: "### 5. Prune hard" is one
+    heading = HEADING.match(text, start)  # a heading is one sentence: "### 5. Prune hard"
     for match in _END.finditer(text, start, stop):
         at = match.end()
         if match["line"]:
@@ -294,7 +294,7 @@ def _is_cased(sample: str) -> bool:
 
 
 def _ends_at_newline(text: str, start: int, newline: int, after: int, stop: int) -> bool:
-    """Return whether a newline ends a sentence: unless the next line continues in lower case, as wrapped text does."""
+    """Return whether a newline ends a sentence, which it does unless the next line continues wrapped text."""
     following = text[after : min(after + 80, stop)].lstrip(" \t")
     if not following or following[0] == "\n" or _BLOCK_LINE.match(following):
         return True
@@ -359,7 +359,7 @@ def unique_terms(question: str) -> tuple[str, ...]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace each lone surrogate by U+FFFD, since surrogates can be neither stored nor printed."""
+    """Replace each lone surrogate with U+FFFD, since surrogates can be neither stored nor printed."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -383,7 +383,7 @@ _ENDS_WITH_MARKS = lazy_regex(r"[。！？!?….]['\"”’)）」』*_]*(?:\s?\
 
 
 def trim_to_sentences(text: str) -> str:
-    """Return an interrupted text up to the end of its last whole sentence, row or line, with its citation marks."""
+    """Trim interrupted text to its last complete sentence, row or line, including its citation marks."""
     spans = split_sentences(text)
     if not spans:
         return ""
@@ -391,7 +391,7 @@ def trim_to_sentences(text: str) -> str:
     whole = text[end:].startswith("\n") or _ENDS.search(text, start, end)
     complete = text[: max([end if whole else start, *(match.end() for match in _ENDS_WITH_MARKS.finditer(text))])]
     lines = complete.rstrip().split("\n")
-    while lines and re.match(r"\s*(?:#{1,6}(?:\s|$)|[-*+>]\s*$|$)", lines[-1]):  # a heading whose text is missing
+    while lines and re.match(r"\s*(?:#{1,6}(?:\s|$)|[-*+>]\s*$|$)", lines[-1]):  # headings without text, empty items
         lines.pop()
     return "\n".join(lines)
 
@@ -404,13 +404,13 @@ def first_sentence(text: str, limit: int = 240) -> str:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a chat model makes of `text`, without a tokenizer."""
+    """Estimate the number of tokens of `text` without a tokenizer."""
     wide = (weigh(text) - len(text)) / (WIDE_WEIGHT - 1)
     return ceil((len(text) - wide) * _NARROW_TOKENS + wide * _WIDE_TOKENS)
 
 
 def make_encodable(text: str) -> str:
-    """Replace each lone surrogate of `text` by `?`; return the same object if there is none."""
+    """Replace each lone surrogate in `text` with `?`; return the same object if there is none."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -419,9 +419,9 @@ def make_encodable(text: str) -> str:
 
 
 def join_surrogates(text: str) -> str:
-    """Join the halves of surrogate pairs; a lone half becomes U+FFFD, since files and pages cannot contain it.
+    """Combine surrogate pairs; a lone surrogate becomes U+FFFD, since files and pages cannot contain it.
 
-    A server that splits its chunks by UTF-16 sends some characters in two parts.
+    Servers that split their chunks by UTF-16 code units send some characters in two halves.
     """
     if not _SURROGATE.search(text):
         return text
@@ -440,7 +440,7 @@ _LONGEST_LEAD = 100
 
 
 def list_leads(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
-    """Return for each sentence that begins a list item the heading or introduction of its list; "" for the others."""
+    """Return, for each sentence that begins a list item, the heading or introduction of its list; "" for the others."""
     leads, lead = [], ""
     for start, end in spans:
         sentence, line = text[start:end], text[text.rfind("\n", 0, start) + 1 : start]

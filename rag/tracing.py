@@ -19,7 +19,7 @@ _EPOCH: Final = time.time() - time.perf_counter()
 
 
 def _now() -> float:
-    """Return seconds since 1970, by a monotonic clock."""
+    """Return seconds since 1970, from a monotonic clock."""
     return _EPOCH + time.perf_counter()
 
 
@@ -42,14 +42,14 @@ class Span:
 
 
 class Trace:
-    """The spans of one run, in the order in which they began. Thread-safe."""
+    """The spans of one run, ordered by start. Thread-safe."""
 
     def __init__(self, before: Sequence[Span] = ()) -> None:
         """`before` are spans of the same run from a process that has ended."""
         self.spans = list(before)
 
     def begin(self, name: str, kind: Kind, **attributes: Any) -> Span:
-        """Begin a span inside the current one; the caller must end it."""
+        """Start a child span of the current one; the caller must end it."""
         current = _CURRENT.get()
         span = Span(name, kind, current[1].id if current and current[1] else "", attributes=attributes)
         if len(self.spans) < _MAX_SPANS:
@@ -67,7 +67,7 @@ class Trace:
                 end(span, "stopped")
 
     def activate(self) -> Token[tuple[Trace, Span | None] | None]:
-        """Make `span` write to this trace in the current task or thread and in those it starts."""
+        """Make `span` write to this trace in the current context, which tasks and `asyncio.to_thread` inherit."""
         return _CURRENT.set((self, None))
 
 
@@ -82,7 +82,7 @@ def end(span: Span, status: Status = "ok", **attributes: Any) -> None:
 
 @contextmanager
 def span(name: str, kind: Kind, **attributes: Any) -> Iterator[Span]:
-    """Trace the body of a with statement as a span of the current trace; without one, it is discarded."""
+    """Record the body of a with statement as a span of the current trace; without a trace, it is discarded."""
     trace = (_CURRENT.get() or (Trace(), None))[0]
     current = trace.begin(name, kind, **attributes)
     token = _CURRENT.set((trace, current))

@@ -1,4 +1,4 @@
-"""Values passed between packages: plain, frozen, without behaviour that could fail."""
+"""Frozen value types that packages exchange, without behaviour that could fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RunMode = Literal["fast", "deep", "research", "judge", "summary", "tool"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
 SAVED: frozenset[IngestStatus] = frozenset({"added", "updated", "unchanged", "duplicate"})
-"""Statuses after which the library has the text of the source."""
+"""Statuses after which the library contains the source's text."""
 PageStatus = Literal["active", "gone"]
 PageSource = Literal["web", "file", "import", "note"]
 Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
@@ -25,13 +25,12 @@ Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "stor
 class Page:
     """A stored page.
 
-    `text` is the page's only text: `extract` prints it, the database stores it, and every `start` and `end` indexes it,
-    in code points. It is empty in listings. `language` is a primary BCP 47 tag (`en`, `zh`) or empty. Times are ISO
-    8601 in UTC; `published` and `modified` come from the page itself, as a date (`2024-03-05`), a time, or empty.
-    `aliases` are other URLs that lead to the page. `etag` and `last_modified` come from its server, `checked_at` is the
-    time of the last request, `failures` the number of failed requests since the last successful one. `version` counts
-    its texts from 1. A page that is `gone` was missing from its site. `reading` is the version of the rules by which it
-    was read, 0 if it is older than these.
+    `text` is what `extract` prints, the database stores, and every `start` and `end` indexes, in code points; it is
+    empty in listings. `language` is a primary BCP 47 tag (`en`, `zh`) or empty. Times are ISO 8601 in UTC; `published`
+    and `modified` come from the page itself, as a date (`2024-03-05`), a time, or empty. `aliases` are other URLs that
+    lead to the page. `etag` and `last_modified` come from its server, `checked_at` is the time of the last request,
+    `failures` the number of failed requests since the last successful one. `version` counts its texts from 1. A `gone`
+    page was missing from its site. `reading` is the READING_VERSION that produced the text, 0 if older.
     """
 
     url: str
@@ -62,7 +61,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageVersion:
-    """A former text of a page, with its `number` from 1, valid from `since` to `until` (ISO 8601; "" is now)."""
+    """A version of a page's text, `number` from 1, valid from `since` to `until` (ISO 8601; "" for the current one)."""
 
     url_hash: str
     number: int
@@ -77,9 +76,8 @@ class PageVersion:
 class Chunk:
     """A verbatim slice `text == page.text[start:end]`.
 
-    `section` is its heading path, outermost first; `context` is embedded with it but not shown as its text, such as the
-    header of the table that it continues. `parent` is the span of the page that replaces it in the context, if that is
-    more than the chunk.
+    `section` is its heading path, outermost first; `context` is embedded with it but not displayed, such as the header
+    of a table that it continues. `parent` is the larger span of the page that replaces it in the context, if any.
     """
 
     index: int
@@ -104,11 +102,10 @@ class Passage:
     """A chunk as retrieval returns it, with its position and the reasons why it matched.
 
     `ranks` and `scores` have one entry per leg (`dense`, `sparse`, `fused`), with ranks from 1. `lead` is the white
-    space before it in the page, so that neighbours can be joined again. `parent` is the span of the page that is to
-    replace it in the context, under `parent_id`; an expanded passage has none. `header` is the header of the table that
-    its first rows continue; it is further up in the page. `date` is when its page was last changed or published
-    according to itself, or empty; `fetched_at` is when the page was fetched from the web for one question (ISO 8601),
-    empty for pages of the library. `library` is its library, if several were searched.
+    space before it in the page, for joining neighbours. `parent` is the span of the page that replaces it in the
+    context, with the id `parent_id`; an expanded passage has none. `header` is the header of the table that its first
+    rows continue. `date` is when the page says it was modified or published, or empty; `fetched_at` is when it was
+    fetched from the web for one question (ISO 8601), else empty. `library` is set if several were searched.
     """
 
     id: str
@@ -137,9 +134,9 @@ class Passage:
 class Candidate:
     """A passage that a search considered, and the outcome.
 
-    `place` is its rank in the context, None if it was excluded: by MMR, or for the reason in `fate` while building the
-    context; then `into` is the id of the passage that includes its text. `repeats` is the id of the most similar
-    selected passage, and `similarity` (0 to 1) how similar the two are.
+    `place` is its rank in the context, None if it was excluded: by MMR, or by context assembly for the reason in
+    `fate`; then `into` is the id of the passage that includes its text. `repeats` is the id of the most similar
+    selected passage, `similarity` (0 to 1) their similarity.
     """
 
     passage: Passage
@@ -154,9 +151,9 @@ class Candidate:
 class Retrieval:
     """The result of a search: `passages` in context order, all `candidates`, milliseconds by stage.
 
-    `legs` took part; `notes` is plain data about the strategy's decisions. `answerable` (0 to 1) is how likely the
-    library has the answer at all. `damaged` are the titles of pages with a matching passage whose text differs from
-    what was stored.
+    `legs` are those that took part; `notes` is plain data about the strategy's decisions. `answerable` is the
+    probability that the library has the answer. `damaged` lists the titles of pages with a matching passage whose text
+    is corrupted.
     """
 
     question: str
@@ -172,7 +169,7 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message for a person, not yet localised: `rag.locales.say(notice, language)` does that."""
+    """A message for the user, not yet localised: `rag.locales.say(notice, language)` does that."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -185,16 +182,15 @@ class Notice:
 
 
 def because(code: str, /, **params: Any) -> dict[str, Any]:
-    """Return the parameters of a notice whose sentence has a `{reason}`: another notice, as plain data."""
+    """Return the parameters of a notice with a `{reason}` placeholder: another notice, as plain data."""
     return {"reason": {"code": code, "params": params}}
 
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """The outcome for one source. `reason` is a code of rag.locales, `message` its English sentence.
+    """The outcome for one source. `reason` is a code of rag.locales, `message` its English text.
 
-    `preview` is the beginning of the text of a page that is `held` or a duplicate; `choices` are what the user can do
-    about it: see `Decision`.
+    `preview` is the beginning of the text of a page that is `held` or a duplicate; `choices` are the user's options.
     """
 
     source: str
@@ -212,7 +208,7 @@ class IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A quote that supports a statement: `quote == page.text[start:end]`; `n` is its mark in the answer.
+    """A quote that supports a statement: `quote == page.text[start:end]`; `n` is its number in the answer.
 
     `library` is the library of its page, if several were searched.
     """
@@ -232,10 +228,10 @@ class Citation:
 class Statement:
     """The statement in `answer.text[start:end]`, without its marks, and whether the passages support it.
 
-    `marks` are the citations shown with it: none if it is unsupported. `by` tells who judged: the connected chat model,
-    a local model, or rules; `score` (0 to 1) orders statements by how well they are supported. `reason` is the basis of
-    a verdict by rules: verbatim, words, nothing_close, numbers, clause, negation, language; `model` for the others. A
-    statement that is not `relevant` is off-topic.
+    `marks` are the numbers of its citations, none if it is unsupported. `by` is the judge: the connected chat model, a
+    local model, or rules; `score` (0 to 1) is the degree of support. `reason` is the basis of a verdict by rules:
+    verbatim, words, nothing_close, numbers, clause, negation, language; `model` for the others. A statement that is not
+    `relevant` is off-topic.
     """
 
     start: int
@@ -259,10 +255,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens sent to and received from chat models; `estimated` if a server did not count (all of) them.
+    """Tokens sent to and received from chat models; `estimated` if a server did not report all of them.
 
-    `money` is in the currency of the configured prices, None without any. `prompts` are the versions of the prompts
-    that the models received, such as `answer.en@1f2e3d4c`.
+    `money` is the cost in the currency of the configured prices, None without prices. `prompts` are the versions of the
+    prompts used, such as `answer.en@1f2e3d4c`.
     """
 
     calls: int = 0
@@ -275,7 +271,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool call in a run, with its argument and result; `failed` tells why there is no result."""
+    """A tool call in a run, with its argument and result; `failed` is the reason for a missing result."""
 
     name: str
     argument: str
@@ -288,11 +284,11 @@ class ToolUse:
 class Answer:
     """The result of a run. `text` has marks like `[1]` that point to `citations` by their `n`.
 
-    `passages` are what the answer was written from, in context order; `searches` found them. `answerable` (0 to 1) is
-    the best value of the searches. `statements` are the checked statements of `text`. `notice` tells why an answer has
-    a caveat, is missing, or failed. An answer from the `conversation` alone has no citations. `standalone` is the
+    `passages` are the context that the answer was written from, in order; `searches` found them. `answerable` is the
+    highest probability of all searches. `statements` are the checked statements of `text`. `notice` explains a caveat,
+    a missing answer or a failure. An answer from the `conversation` alone has no citations. `standalone` is the
     follow-up rewritten as a standalone question, empty if it already is one; `composed` is how the answer was composed
-    from the passages. `trail` is what else a mode records about its work, as plain data. `tools` are the tool calls.
+    from the passages. `trail` is further plain data that a mode records. `tools` are the tool calls.
     """
 
     question: str
@@ -325,7 +321,7 @@ class Answer:
 class Exchange:
     """A question and its answer. `standalone` is the question rewritten as a standalone one, empty if unchanged.
 
-    An `aside` did not ask about pages, so no search includes it. `pages` are the url_hashes of cited or added pages.
+    An `aside` is not about pages, so searches ignore it. `pages` are the url_hashes of cited or added pages.
     """
 
     question: str
@@ -345,9 +341,9 @@ class Event:
 
     `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"}, for `route` the
     route of a message that is not a plain question, for `standalone` the rewritten follow-up, for `plan` {"steps",
-    "used", "most"}, for `token` a piece of text, for `reset` an empty text (discard the tokens so far), for `waiting`
-    the Waits for a person, and for `answer`, always the last, the Answer. `path` names the nodes whose nested graphs it
-    happened in, outermost first; empty for the mode's own graph.
+    "used", "most"}, for `tree` {"rows", "used", "most"}, for `token` a piece of text, for `reset` "" (discard all
+    tokens so far), for `waiting` the Waits for the user, and for `answer`, always the last, the Answer. `path` names
+    the nodes whose nested graphs it happened in, outermost first; empty for the mode's main graph.
     """
 
     seq: int
@@ -358,7 +354,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A question of a run to a person: `asks` is what its node passed to LangGraph's `interrupt`, JSON values."""
+    """A question of a run to the user: `asks` is the value passed to LangGraph's `interrupt` (JSON values)."""
 
     id: str
     asks: Any
