@@ -1,13 +1,13 @@
-"""Agreement of each checker of statements with people: Cohen's kappa, and F1 of both classes.
+"""Agreement of each statement checker with human labels: Cohen's kappa, and F1 of both classes.
 
     python -m benchmarks.agreement [SET …] [--data FOLDER] [--limit N] [--publish]
 
-The sets are statements that people labelled, from the shared folder; each gets rows for the whole set and for two
-halves of its questions. Compared are the rules, a small rule (`benchmarks.statements`), the local model in
-VERIFIER_MODEL, and the model in LLM_*, which is asked as the app asks it: the rules judge statements that a passage
-contains verbatim. A case that a model fails to answer is skipped, so n is smaller. "Partly" counts as unsupported.
-Intervals come from 1,000 resamplings of questions. Evaluation shows a judge's figures from a hundred labels on, if the
-interval of its kappa is above 0.
+The sets are human-labelled statements from the shared folder; each gets rows for the whole set and for two halves of
+its questions. The checkers are the rules, a small rule (`benchmarks.statements`), the local model in VERIFIER_MODEL,
+and the model in LLM_*, which is asked as in the app: the rules judge statements that a passage contains verbatim. A
+case that a model fails to answer is skipped, so n is smaller. "Partly" counts as unsupported. Intervals come from
+1,000 resamplings of questions. Evaluation shows a judge's figures from a hundred labels on, if the interval of its
+kappa is above 0.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COMMAND = "python -m benchmarks.agreement"
 NO_LOCAL, NO_MODEL = "local model: none in VERIFIER_MODEL", "connected model: none in LLM_BASE_URL and LLM_MODEL"
 
 Unit = tuple[str, bool, bool]
-"""The question, whether people call the unit wrong, and whether the checker flags it."""
+"""The question, whether the human label is "wrong", and whether the checker flags the unit."""
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def checkers() -> Iterator[dict[str, Checker | None]]:
 
 
 def units_of(cases: Sequence[Case], checker: Checker) -> list[Unit]:
-    """Return people's and the checker's verdict on each unit, without cases that the model fails to answer."""
+    """Return the human and the checker's verdict on each unit; skip cases that the model fails to answer."""
     units: list[Unit] = []
     for case in cases:
         try:

@@ -4,11 +4,11 @@
 
 The first stage trains on half of xquad's paragraphs in both languages and on chroma; the second on the same half of
 xquad and, twice, on answer_reader_questions.jsonl: questions in people's own words about pages of wcxb, aeb and
-xquad-zh, two in five of which their page does not answer. The distractors are what a search finds for the former, and
-the rest of the page for the latter. The set `natural`, its pages and the other half of xquad are not read. The loss is
-a softmax over the lines of up to three stretches and "none of them" (Clark & Gardner 2018, "Simple and Effective
-Multi-Paragraph Reading Comprehension", arXiv 1710.10723); one question in five loses the lines that answer it. The file
-has the differences to the built-in weights, reduced to their largest singular values.
+xquad-zh, two in five of which their page does not answer. Distractors are search results for the former, and the rest
+of the page for the latter. The set `natural`, its pages and the other half of xquad are not read. The loss is a softmax
+over the lines of up to three stretches and "none of them" (Clark & Gardner 2018, "Simple and Effective Multi-Paragraph
+Reading Comprehension", arXiv 1710.10723); for one question in five, the answering lines are dropped. The file has the
+differences from the built-in weights as low-rank factors (truncated SVD).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MEANING: Final = FEATURES["near"]
 
 @dataclass(frozen=True)
 class Example:
-    """A question, the places of its lines by promise, which lines answer it, and which are questions."""
+    """A question with its lines: indices of the candidates, best first; which answer it; which are questions."""
 
     coded: TokenizedLines
     order: list[int]
@@ -87,14 +87,14 @@ def _options() -> argparse.Namespace:
 
 
 def _half(folder: Path, name: str) -> Dataset:
-    """Return the questions about every second paragraph, except those in `natural`."""
+    """Return the half of a set that is trained on, without questions about pages of `natural`."""
     data, natural = load(folder / name), {page["url"] for page in load(folder / "natural").pages}
     rows = [row for row in data.questions if is_trained_on(row) and row["evidence"][0]["url"] not in natural]
     return Dataset(name, data.pages, rows)
 
 
 def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Example]:
-    """Yield the questions of a set with all the lines that a search reads for them."""
+    """Yield an example per question of a set, with the sentences of the passages that a search finds."""
     import_set(app, data, "semantic", data.name)
     quoter = app.quoter(data.name)
     for row in data.questions:
@@ -106,7 +106,7 @@ def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Examp
 
 
 def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Example]:
-    """Yield the questions that ship with this command, each with the sentences of its page."""
+    """Yield an example per question that ships with this command, with the sentences of its page."""
     pages = {page["url"]: page for page in load(folder / "xquad-zh").pages}
     for name in ("wcxb", "aeb"):
         with (folder / name / "truth.jsonl").open(encoding="utf-8") as lines:
@@ -148,7 +148,7 @@ class Reader(nn.Module):
     """The model in training; `AnswerReader` runs it."""
 
     def __init__(self, start: Path | None = None) -> None:
-        """Start from `start`, or from the built-in model and a head of random weights."""
+        """Load the built-in model with a random head, or with the weights of an earlier run from `start`."""
         from transformers import AutoModel
 
         super().__init__()
@@ -173,7 +173,7 @@ class Reader(nn.Module):
             layer.bias.copy_(changes[f"head.{name}_bias"])
 
     def forward(self, examples: Sequence[tuple[TokenizedLines, Sequence[Sequence[int]]]]) -> list[torch.Tensor]:
-        """Return for each example the logits of the lines of its stretches, concatenated."""
+        """Return for each example the logits of all lines in its stretches, concatenated."""
         rows = [coded.build_row(stretch) for coded, stretches in examples for stretch in stretches]
         batch = pad_rows([ids for ids, _ in rows], 1, MAX_TOKENS)
         ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
@@ -208,7 +208,7 @@ class Reader(nn.Module):
 
 
 def _fit(reader: Reader, examples: list[Example], seconds: float) -> None:
-    """Train for `seconds`, at a rate that rises for a twentieth of the time and then falls."""
+    """Train for `seconds`; the learning rate warms up for a twentieth of the time, then decays linearly."""
     chance, began = random.Random(1), time.monotonic()
     heads = [*reader.wide.parameters(), *reader.narrow.parameters()]
     groups = [{"params": list(reader.body.encoder.parameters()), "lr": 8e-5}, {"params": heads, "lr": 1e-3}]
@@ -236,7 +236,7 @@ def _rate(progress: float) -> float:
 
 
 def _stretches(example: Example, chance: random.Random) -> list[list[int]]:
-    """Return three stretches: one with an answer (sometimes without its lines), and the most promising others."""
+    """Return up to three stretches: one around an answer (its lines sometimes dropped), then the best others."""
     answering = [place for place in example.order if example.answers[place]]
     dropped = set(answering) if answering and chance.random() < _WITHOUT_ANSWER else set()
     first = [chance.choice(answering[:2])] if answering else []

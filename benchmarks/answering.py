@@ -5,9 +5,9 @@
 First token: a question is asked as the chat page asks it, in a new conversation that is stored. The chat model is the
 tests' scripted server, which answers immediately over HTTP from a separate process; the embedding model and the search
 are real. Runs over the sample pages, and with --chunks over a synthetic library of that many chunks. Graph: the same
-run with a reasoner and a search that return immediately, so that what remains is LangGraph, the checkpointer, the
-nodes, the citation check and the threads in between. Research: four parallel steps, their report and its check, with a
-chat model that replies immediately through LangChain, without a conversation and in one with checkpoints.
+run with a reasoner and a search that return immediately, which leaves LangGraph, the checkpointer, the nodes, the
+citation check and the threads in between. Research: four parallel steps, their report and its check, with a chat model
+that replies immediately through LangChain, with and without a conversation and its checkpoints.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _first_tokens(data: Path, address: str, questions: Sequence[str]) -> dict[st
 
 
 def _time_question(app: App, question: str) -> tuple[float, float] | None:
-    """Return seconds to the first token and to the answer; None if the library has no answer: no token comes."""
+    """Return seconds to the first token and to the answer; None if the run ends without a token."""
     began = time.perf_counter()
     run_id = app.converse(Question(question, ("main",))).run_id
     first = _seconds_until(lambda: any(event.kind == "token" for event in app.events(run_id)), began, app, run_id)
@@ -127,7 +127,7 @@ def _seconds_until(happened: Callable[[], bool], began: float, app: App, run_id:
 
 
 class Instant:
-    """A reasoner that returns immediately: it searches, finds everything relevant and quotes the first passage."""
+    """A reasoner that returns immediately: it searches, grades everything as relevant, quotes the first passage."""
 
     name = "instant"
     kind: Literal["chat"] = "chat"
@@ -177,7 +177,7 @@ class InstantSearch:
 
 
 def graph_overhead(count: int) -> dict[str, float]:
-    """Return milliseconds of a conversation's first and second question if model and search take no time."""
+    """Return the milliseconds of a conversation's first and second question, with instant model and search."""
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(MODES, saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)
@@ -204,7 +204,7 @@ def _time_conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
 
 
 def research_overhead(count: int) -> dict[str, float]:
-    """Return milliseconds of a four-step run if model and search take no time, with and without checkpoints."""
+    """Return the milliseconds of a four-step run, with instant model and search, with and without checkpoints."""
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(MODES, saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)

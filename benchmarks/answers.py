@@ -1,11 +1,11 @@
-"""Answers compared with people's: exact match, token F1, and whether they contain them.
+"""Answers compared with reference answers: exact match, token F1, and containment.
 
     python -m benchmarks.answers [SET …] [--data FOLDER] [--limit 150]
 
-Each mode is asked twice, quoting and with the tests' scripted chat model, and compared with what tutorials build
-(`classic`), in runs like those of `rag evaluate`. The scripted model repeats its input: its row shows what that path
-costs an answer, not the quality of a model. Quotes are sentences and people's answers a few words, so exact match and
-F1 are low even when quoting works. `--limit` questions per set, evenly spread.
+Each mode runs twice, quoting and with the tests' scripted chat model, and is compared with the pipeline of tutorials
+(`classic`), in runs like those of `rag evaluate`. The scripted model repeats its input: its row measures that code
+path, not a model's quality. Quotes are sentences and reference answers a few words, so exact match and F1 are low even
+when quoting works. `--limit` questions per set, evenly spread.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Speed compared with common alternatives and with its limits.
+"""Speed compared with common alternatives, and with fixed limits.
 
     python -m benchmarks.bench [SET …] [--data FOLDER] [--runs N] [--rounds N] [--only NAME …]
 
 Runs `benchmarks.encoding`, `benchmarks.importing` and those in figures.py one after the other, writes bench.md and
-bench.json into benchmarks/out, and updates the tables in docs/performance.md. docs/performance.md stays unchanged with
---only, which selects some of them, and on the sample pages, which replace missing sets.
+bench.json into benchmarks/out, and updates the tables in docs/performance.md, except with --only, which selects some
+of them, and on the sample pages, which replace missing sets.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _compare_with_peers(
 
 
 def _rows_with_limits(one: Figures) -> list[figures.Row]:
-    """Return the rows of one benchmark, or one row saying that it cannot run, such as without a browser."""
+    """Return the rows of one benchmark, or one row saying that it cannot run here (without a browser, say)."""
     try:
         return list(one.rows(_measure(one.name, *one.options)))
     except subprocess.CalledProcessError as error:
@@ -116,7 +116,7 @@ def _row(what: str, peer: str, theirs: float, ours: float, ratio: float, spread:
 
 
 def _measure(name: str, *options: str) -> Mapping[str, Any]:
-    """Run a benchmark in a separate process and return its last line."""
+    """Run a benchmark in a separate process and return its last line, parsed as JSON."""
     print(f"benchmarks.{name} ...", file=sys.stderr, flush=True)
     command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{name}", *options]
     process = subprocess.run(command, cwd=report.ROOT, stdout=subprocess.PIPE, text=True, check=True)

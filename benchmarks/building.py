@@ -1,10 +1,10 @@
-"""Effect of an index build on other users of the app: searches, and threads with other work.
+"""Effect of an index build on the rest of the app: search latency, and stalls of other threads.
 
     python -m benchmarks.building [--chunks N] [--json]
 
-A library of --chunks (default 100 000) synthetic chunks has an index; a tenth more is added, and the index is rebuilt
-as the app does it automatically. Meanwhile one thread searches, one commits pages, and one measures how late its timer
-fires, which is how long a page would wait. Both are compared with the seconds before.
+A library of --chunks (default 100 000) synthetic chunks grows by a tenth, and its index is rebuilt as the app does
+automatically. Meanwhile one thread searches, one commits pages, and one measures how late its timer fires: the stall
+that a user would see. The baseline is the five seconds before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TICK, _BETWEEN_SEARCHES, _BETWEEN_COMMITS = 0.002, 0.02, 0.1
 
 
 class Load:
-    """Threads that use a library, and the seconds of each of their operations by kind."""
+    """Threads that put load on a library, and the seconds of each of their operations by kind."""
 
     def __init__(self, library: Library, world: World, pages: int) -> None:
         self._stop = threading.Event()
@@ -74,7 +74,7 @@ class Load:
             number += 1
 
     def pop_figures(self) -> dict[str, float]:
-        """Return milliseconds since the last call: the longest pause, and p95 and worst of a search."""
+        """Return milliseconds since the last call: the longest stall, and p95 and maximum of a search."""
         seconds = {name: np.array(values) * 1000 for name, values in self.seconds.items()}
         for values in self.seconds.values():
             values.clear()

@@ -1,11 +1,11 @@
-"""Bulk imports: pages per second of one process, several, and Ray; and the result after kills.
+"""Throughput of bulk imports with one process, several, and Ray, and their result after kills.
 
     python -m benchmarks.bulk [--pages 5000] [--batch 250] [--workers 2] [--runs here,processes,ray,killed]
 
-Each run is the command itself, into a separate library on the tests' substitute for Qdrant, from a JSONL file whose
-pages are one paragraph of xquad-en each, with the built-in model. "killed" uses Ray: the command is killed after its
-second batch, and so is an actor in the run that continues it. Addresses, titles and passages of the libraries are
-compared. Exits with 1 if two differ. Seconds include the start of the processes.
+Each run executes the command with the built-in model and a separate library on the tests' Qdrant stand-in; the input
+is a JSONL file with a page per paragraph of xquad-en. "killed" uses Ray: the command is killed after its second batch,
+and an actor in the run that resumes it. Exits with 1 if addresses, titles or passages differ between libraries.
+Seconds include the start of the processes.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class BulkRun:
     def _act_after_batches(
         self, process: subprocess.Popen[str], count: int, act: Callable[[subprocess.Popen[str]], object]
     ) -> None:
-        """Do `act` once the process has printed `count` batches, then wait for its end."""
+        """Call `act` once the process has printed `count` batches, then wait for it to exit."""
         assert process.stdout is not None
         for number, _ in enumerate(process.stdout, 1):
             if number == count:

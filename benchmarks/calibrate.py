@@ -2,12 +2,12 @@
 
     python -m benchmarks.calibrate [SET …] [--data FOLDER] [--fit keyword] [--write]
 
-Each set is asked three times: without every second page, without every second paragraph, and with questions that name
-an existing page, about that page, about it and another one, and about something that only a removed page says. One
-logistic regression on the features of `rag.retrieval.answerable` is fitted to the questions that the embedding model
-can read, and one to all of them by keywords alone. The printed figures were predicted by a fit on the other half of the
-questions. --write saves the fitted weights in rag/retrieval/calibration.json and keeps the others. They are shifted so
-that three in a hundred answerable questions score below REFUSE.
+Each set is used three times: without every second page; without every second paragraph; and with questions that name
+a remaining page, about that page, about it and another, or about the content of a removed page. One logistic regression
+on the features of `rag.retrieval.answerable` is fitted to the questions that the embedding model can read, and one to
+all of them by keywords alone. The printed figures are cross-validated: each half is predicted by a fit on the other.
+--write saves the fitted weights in rag/retrieval/calibration.json and keeps the others. Their bias is shifted so that
+3% of the answerable questions score below REFUSE.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _join_questions(one: str, other: str, language: str) -> str:
 
 
 def _names(questions: Sequence[str], text: str, language: str) -> list[str]:
-    """Return the names that a page's questions ask about most: in its text and in several questions."""
+    """Return up to three names in a page's text, preferring long ones and those in many of its questions."""
     counts: Counter[str] = Counter()
     for question in questions:
         if language == "zh":
@@ -161,7 +161,7 @@ def _calibrate(samples: Sequence[Sample], features: Sequence[str], name: str) ->
 def _fit(
     samples: Sequence[Sample], halves: Sequence[NDArray[np.bool_]], side: bool, columns: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Fit weighted logistic regression by Newton's method; samples weigh alike, and so do both answers in each."""
+    """Fit a logistic regression by Newton's method; samples have equal weight, and so do both classes in each."""
     rows = [(s, half == side) for s, half in zip(samples, halves, strict=True)]
     features = np.concatenate([s.features[use][:, columns] for s, use in rows])
     answers = np.concatenate([s.answerable[use] for s, use in rows])

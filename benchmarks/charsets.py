@@ -2,9 +2,9 @@
 
     python -m benchmarks.charsets [CHARSET ...] [--limit N] [--texts FOLDER] [--json]
 
-English articles are those of ../shared/data/wcxb and aeb, Chinese ones those of xquad-zh. The other languages are
+English articles come from ../shared/data/wcxb and aeb, Chinese ones from xquad-zh, and those in other languages from
 translated manuals of Debian packages, unpacked into FOLDER (see benchmarks/README.md); without them there are fewer
-rows. An article counts if its text is read without a wrong character: as a page that declares its charset, as a page
+rows. An article counts if its text is decoded without a wrong character: as a page that declares its charset, as a page
 that declares none, and as one on a site of its country that declares none.
 """
 
@@ -48,7 +48,7 @@ _COUNTRIES = {"en": "uk", "cs": "cz", "da": "dk", "sv": "se", "sl": "si", "uk": 
 _COUNTRIES |= {"ko": "kr", "ja": "jp"}
 _SHORTEST = 300
 _WAYS = ("declared", "undeclared", "country", "charset-normalizer")
-_CEDILLAS = str.maketrans("șțȘȚ", "şţŞŢ")  # Romanian in charsets without the commas below
+_CEDILLAS = str.maketrans("șțȘȚ", "şţŞŢ")  # for Romanian in charsets without the comma-below letters
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,20 @@
-"""Chunks of any set by each chunker, compared with LangChain's two with their defaults.
+"""Chunks of a set by each of our chunkers, and by LangChain's two with their defaults.
 
     python -m benchmarks.chunking [SET …] [--data FOLDER] [--chunkers A,B] [--no-peers] [--json]
 
 Writes chunking.md and chunking.json into benchmarks/out. For each chunker:
 
     mean, largest     characters of a chunk; a Chinese one counts for 2.5, as it does for a chunker's maximum
-    inside            share of the chunks that end inside a sentence: no mark of a sentence's end, and no end of a line
+    inside            share of the chunks that end inside a sentence: neither at closing punctuation nor at a line end
     over              share of the chunks above the chunker's own maximum
-    encoded / source  tokens to encode for each token of the pages: those of the chunks with what is embedded with them,
-                      and those that chunking itself has to encode, which for ours is none
-    work / chunks     the same for each token of the chunks' texts
-    cut off           share of the chunks' tokens beyond what the built-in model reads of a text
+    encoded / source  tokens encoded per token of the pages: those of the chunks with their embedded context, and those
+                      that the chunker itself encodes (none for ours)
+    work / chunks     the same per token of the chunks' texts
+    cut off           share of the chunks' tokens beyond the input limit of all-MiniLM-L6-v2
     seconds           for chunking alone
 
-Tokens are the built-in model's. SemanticChunker uses our encoder, which is several times as fast as the one in its
-documentation.
+Tokens are those of all-MiniLM-L6-v2 (`benchmarks.tokens`). SemanticChunker uses our encoder, which is several times as
+fast as the one in its documentation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Piece:
-    """One chunk: its text, its end in the page, and the text that would be embedded."""
+    """One chunk: its text, its end offset in the page, and the text that would be embedded."""
 
     text: str
     end: int

@@ -2,10 +2,10 @@
 
     python -m benchmarks.crawling [--pages N] [--delay SECONDS] [--at-once N] [--deadline SECONDS] [--runs N]
 
-The site is a real server on loopback: each answer takes its time, 1% of the pages return status 500, as many never
-answer, as many redirect in a circle, and some have several addresses. It is crawled from its first page through the
-fetcher, the gates of hosts and the parsing process that imports use. Each round reads it three ways: one request at a
-time, `--at-once` at a time, and with the defaults.
+The site is a real server on loopback: each response is delayed, 1% of the pages return status 500, 1% never respond, 1%
+redirect in a loop, and some have several addresses. It is crawled from its first page through the fetcher, the per-host
+gates and the parsing process that imports use. Each round reads it three ways: one request at a time, `--at-once` at a
+time, and with the defaults.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
 
 @dataclass
 class Crawl:
-    """A crawled site: the fate of each address, and the seconds it took."""
+    """A crawled site: the outcome of each address, and the seconds it took."""
 
     fates: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     texts: set[str] = field(default_factory=set)
 
     def settle(self, page: FoundPage, answer: FetchResult | IngestError) -> None:
-        """Record the fate of a page: new text, known text, or an error."""
+        """Record the outcome of a page: new text, known text, or an error."""
         if isinstance(answer, IngestError):
             self.fates[page.url] = _FATES.get(answer.code, answer.code)
             return
@@ -76,7 +76,7 @@ def _read(fetcher: Fetcher, parser: Parser, page: FoundPage) -> tuple[FetchResul
 
 
 def _settle(result: Crawl, page: FoundPage, future: Future[tuple[FetchResult, list[str]]]) -> list[str]:
-    """Record the fate of a page and return its links."""
+    """Record the outcome of a page and return its links."""
     try:
         fetched, links = future.result()
     except IngestError as error:
@@ -87,10 +87,10 @@ def _settle(result: Crawl, page: FoundPage, future: Future[tuple[FetchResult, li
 
 
 def report(site: SiteServer, result: Crawl) -> dict[str, Any]:
-    """Return what the site saw, and whether each of its addresses is accounted for correctly.
+    """Return the site's counters, and whether each of its addresses is accounted for correctly.
 
-    The order of a page's addresses is random, so pages and duplicates count alike; the number of texts shows whether
-    one was saved twice.
+    Which of a page's addresses comes first is random, so pages and duplicates count alike; the number of texts shows
+    whether one was saved twice.
     """
     fates = {url.removeprefix(site.url("")): fate for url, fate in result.fates.items()}
     wrong = [path for path, fate in site.expected.items() if _kind(fates.get(path, "missing")) != _kind(fate)]

@@ -121,7 +121,7 @@ def _without_pages(data: Dataset) -> Dataset:
 
 
 def _without_paragraphs(data: Dataset) -> Dataset:
-    """Remove every second paragraph of each page, or line if it has none: some questions lose their answer."""
+    """Remove every second paragraph of each page, or every second line; some questions lose their answer."""
     ends = ["\n\n" if "\n\n" in page["text"] else "\n" for page in data.pages]
     texts = [end.join(page["text"].split(end)[::2]) for end, page in zip(ends, data.pages, strict=True)]
     pages = [{**page, "text": text} for page, text in zip(data.pages, texts, strict=True)]
@@ -147,7 +147,7 @@ def _with_single_pages(data: Dataset) -> Dataset:
 
 
 def _mark_answerable(data: Dataset, questions: Sequence[Mapping[str, Any]]) -> Dataset:
-    """Mark each question with `answerable`: all or none of its evidence remains; drop the others."""
+    """Mark each question as `answerable` if all its evidence remains, not if none does; drop the others."""
     texts = {page["url"]: squash(page["text"]) for page in data.pages}
     rows = []
     for question in questions:

@@ -1,11 +1,11 @@
-"""Time to find which of 10,000 pasted addresses a library has, compared with one scroll per address in local mode.
+"""Time to find which of 10,000 pasted addresses a library contains, compared with a scroll for each in local mode.
 
     python -m benchmarks.dedupe [--chunks 100000] [--urls 10000] [--json]
 
 All but one in a hundred of the addresses are known. Ours computes their keys and sends one query for all of them
 (`rag.web.url_key.url_hash`, `Library.resolve`). The peer is the check of tutorials: `scroll` with a filter on the url,
-in qdrant-client's local mode, for each address; 100 are measured at 10 000 chunks, where it is fastest, since its time
-grows with the library, and extrapolated to the number of addresses.
+in qdrant-client's local mode, for each address; 100 are timed at 10 000 chunks, which favours it, since its time grows
+with the library, and extrapolated to the number of addresses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Curves as SVG, one small chart per figure, both axes logarithmic: a straight line is a power of the size."""
+"""SVG line charts, one per figure, with logarithmic axes: a straight line is a power law of the size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _chart(rows: Sequence[Mapping[str, Any]], along: str, key: str, title: str) 
 
 
 def _scale(values: Sequence[float], length: int) -> Any:
-    """Return a logarithmic map from a value to a length; at least a decade, so that noise doesn't look like growth."""
+    """Return a logarithmic scale; it spans at least a decade, so that noise doesn't look like growth."""
     low = math.log10(min(values))
     span = max(math.log10(max(values)) - low, 1.0)
     return lambda value: (math.log10(value) - low) / span * (length - 2 * _MARGIN)

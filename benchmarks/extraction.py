@@ -2,11 +2,11 @@
 
     python -m benchmarks.extraction [--data FOLDER ...] [--kind KIND ...] [--folds N] [--json] [--show ID]
 
-Reads each page as the program does, with its own classifier of blocks, and with trafilatura (Markdown, its defaults),
-in one process, and prints F1 over words by kind of page, their difference (95% intervals over sites), the snippets that
-must and must not appear, and pages per second of processor time. --folds N judges each page by trees fitted to the
-other N - 1 parts of all sets, no site in two parts: the figures to expect on other pages. --show prints one page's
-blocks, their probabilities, and whether they were taken.
+Reads each page as the app does, with its block classifier, and with trafilatura (Markdown, its defaults), in one
+process, and prints F1 over words by kind of page, their difference (95% intervals over sites), the snippets that must
+and must not appear, and pages per second of processor time. --folds N cross-validates: each page is judged by trees
+fitted to the other N - 1 folds of all sets, with no site in two folds. --show prints one page's blocks, their
+probabilities, and whether they were kept.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def measure(truth: Sequence[Row], forests: Mapping[str, Forest]) -> dict[str, Any]:
-    """Return by reader: F1 of each page, snippets, pages per second; ours by each page's own forest, if given."""
+    """Return per reader the F1 of each page, snippets and pages per second; ours uses the page's forest, if any."""
     readers: dict[str, Reader] = {
         "ours": lambda body, row: read_ours(body, row["url"], forests.get(row["id"])),
         "trafilatura": lambda body, row: read_trafilatura(body, row["url"]),
@@ -53,7 +53,7 @@ def measure(truth: Sequence[Row], forests: Mapping[str, Forest]) -> dict[str, An
     texts: dict[str, dict[str, str]] = {name: {} for name in readers}
     seconds = dict.fromkeys(readers, 0.0)
     for read in readers.values():
-        read(read_page(truth[0]), truth[0])  # loads what is loaded once
+        read(read_page(truth[0]), truth[0])  # warm-up
     for row in truth:
         body = read_page(row)
         for name, read in readers.items():

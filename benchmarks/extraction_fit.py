@@ -3,8 +3,7 @@
     python -m benchmarks.extraction_fit [--data FOLDER ...]
 
 Fits on all pages of the sets and replaces rag/reading/extraction/weights.json. `python -m benchmarks.extraction --folds
-5` measures its worth on other pages. Needs scikit-learn, which sentence-transformers installs; the program itself does
-not.
+5` measures it on unseen pages. Needs scikit-learn, which sentence-transformers installs; the app itself does not.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def _tree(nodes: Any, i: int) -> Node:
 
 
 def _parts(examples: Sequence[Example], count: int, seed: int) -> list[int]:
-    """Return the part of each page: each kind spread over all parts, each site in one."""
+    """Return the fold of each page: each kind spread over all folds, each site in one."""
     order = list(range(len(examples)))
     random.Random(seed).shuffle(order)
     of_site: dict[str, int] = {}

@@ -19,14 +19,14 @@ from rag.reading.extraction.segments import Block, segment
 from rag.reading.extraction.tree import body_of, parse
 
 SETS = (DEFAULT_FOLDER / "wcxb", DEFAULT_FOLDER / "aeb")
-# This set calls its pages, which are news, articles; the other set's articles are of all kinds.
+# All pages of this set are news, labelled "article"; in the other set, articles are of all kinds.
 _NEWS = "aeb"
 _ADDRESSES = (
     "//link[@rel='canonical']/@href | //meta[@property='og:url']/@content | //a[starts-with(@href, 'http')]/@href"
 )
 Row = dict[str, Any]
 _LONG_BLOCK = 5
-# Label of a short block by how many of its sides, none, one or both, continue in the text as on the page.
+# Label of a short block by the number of its sides (0 to 2) on which text and page continue alike.
 _LABEL_BY_SIDES = (0.0, 0.75, 1.0)
 _LABEL_OF_LINE = 0.4
 
@@ -87,8 +87,8 @@ def _site(row: Row) -> str:
 def label_blocks(blocks: Sequence[Block], text: str) -> list[float]:
     """Return for each block the share of it that is in `text`, from 0 to 1.
 
-    Long blocks count by their runs of four words. A short one may be a menu's entry whose words the text happens to
-    contain, so its neighbours on the page have to be its neighbours in the text.
+    Long blocks count by their runs of four words. A short one may be a menu entry whose words the text happens to
+    contain, so its neighbours on the page must be its neighbours in the text.
     """
     truth = words_of(text)
     truth_grams = [set(zip(*(truth[start:] for start in range(count)), strict=False)) for count in range(5)]

@@ -1,4 +1,4 @@
-"""The figures of `make bench` with a limit instead of a peer: their benchmarks, options and rows.
+"""Figures of `make bench` that have a limit instead of a peer: their benchmarks, options and rows.
 
 A figure over its limit is marked as such, and so is a benchmark that cannot run.
 """
@@ -13,12 +13,12 @@ HEAD = ("what", "measured", "at most")
 CHUNKS = 100_000
 Result = Mapping[str, Any]
 Row = tuple[str, float | None, float | None, str]
-"""What, value (None: never ended), limit (None: no limit), unit."""
+"""Label, value (None: did not finish), limit (None: no limit), unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A benchmark; `rows` makes rows of what `benchmarks.<name>` prints when run with `options`."""
+    """A benchmark; `rows` converts the output of `benchmarks.<name>`, run with `options`."""
 
     name: str
     options: tuple[str, ...]

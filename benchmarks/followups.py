@@ -1,11 +1,10 @@
-"""Search for follow-up questions without a chat model: each way compared, and the quotes from the same passages with
-and without the previous question.
+"""Follow-up questions without a chat model: ways to search compared, and quotes with and without the question before.
 
     python -m benchmarks.followups [--data FOLDER] [--limit N]
 
-English: CAsT 2021, conversations of people, each question with a person's rewrite. Chinese: successive questions about
-a page of xquad-zh, without the words that the previous one contains. And complete questions after questions about
-another page: what a search loses if nothing earlier is relevant.
+English: CAsT 2021, human conversations, each question with a manual rewrite. Chinese: successive questions about a page
+of xquad-zh, without the words that the previous one contains. Both: complete questions after questions about another
+page, to show what irrelevant history costs a search.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Row = dict[str, Any]
 Ask = Callable[[MeasuredApp, str, Row], list[str]]
 NAMES = ("cast", "xquad-zh", "xquad-en")
 EARLIER = 3
-_SHORTEST = 2  # characters of a run that a question omits because the previous one has it
+_SHORTEST = 2  # characters of a shared run that a follow-up omits
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def _search_table(app: MeasuredApp, library: str, one: Set) -> str:
 
 
 def _quote_table(app: MeasuredApp, library: str, one: Set) -> str:
-    """Return whether quotes, and the first one, are in the evidence, from the passages that our search finds."""
+    """Return a table of how often any quote, and the first one, is in the evidence, from our search's passages."""
     groups, quoter = [one.group(row) for row in one.data.questions], app.quoter(library)
     scores: dict[str, list[tuple[float, float]]] = {"the question alone": [], "the previous question before it": []}
     for row in one.data.questions:
@@ -86,7 +85,7 @@ def _quote_table(app: MeasuredApp, library: str, one: Set) -> str:
 
 
 def measure(app: MeasuredApp, library: str, one: Set) -> dict[str, list[Mapping[str, float]]]:
-    """Return the scores of each question, by way of searching."""
+    """Return the scores of each question, for each way to search."""
     rewritten = REWRITTEN if all("rewrite" in row for row in one.data.questions) else {}
     ways = (WAYS | rewritten).items()
     return {name: [_score(row, ask(app, library, row)) for row in one.data.questions] for name, ask in ways}
@@ -108,7 +107,7 @@ def _history(row: Row) -> list[str]:
 
 @contextmanager
 def _half_weight() -> Iterator[None]:
-    """Give earlier words half weight, fading by .7 per turn, in the keywords alone."""
+    """Give earlier words half weight, decaying by 0.7 per turn, in the keyword search only."""
 
     def weigh(before: Sequence[str], _: int) -> list[tuple[str, float]]:
         return [(earlier, 0.5 * 0.7**turn) for turn, earlier in enumerate(reversed(before))]
@@ -141,7 +140,7 @@ REWRITTEN: dict[str, Ask] = {
 
 
 def find_talks(folder: Path, limit: int | None, names: Sequence[str] = NAMES) -> Iterator[Set]:
-    """Yield the sets that can be made of those in `folder`."""
+    """Yield the sets of follow-ups derived from those in `folder`."""
     for path in datasets.find(folder, names):
         if path.name == "cast":
             yield Set("CAsT 2021", datasets.load(path, limit), lambda row: str(row["id"]).rsplit("-", 1)[0])
@@ -159,7 +158,7 @@ def _page(row: Row) -> str:
 
 
 def _sample(rows: list[Row], limit: int | None) -> list[Row]:
-    """Return up to 250 rows, evenly spread: successive questions are much alike."""
+    """Return up to 250 rows, evenly spread, since successive questions are similar."""
     count = min(250, limit or 250)
     return rows[:: max(1, len(rows) // count)][:count]
 
@@ -185,7 +184,7 @@ def _remove_shared(question: str, earlier: str) -> str:
 
 
 def _after_another_page(questions: Sequence[Row]) -> Iterator[Row]:
-    """Yield each question after the three from half of the set earlier."""
+    """Yield each question with a history of three questions from half a set away, about other pages."""
     half = len(questions) // 2
     for place, row in enumerate(questions):
         earlier = [questions[(place + half + turn) % len(questions)] for turn in range(EARLIER)]

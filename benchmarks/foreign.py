@@ -4,7 +4,7 @@
 
 Each library gets the answerable questions of its set, and as many of the other sets that none of its pages answers.
 "Refused" means "not in your pages". A right quote is lost if an answerable question is refused although its first quote
-would contain the answer. With 95% intervals. Decision 12 chose its bound by these figures.
+would contain the answer. With 95% intervals. Decision 12 bases its threshold on these figures.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _measure(
 
 
 def _is_there(row: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """Return whether one of these pages has the evidence: some sets share pages."""
+    """Return whether one of these pages has the evidence, since some sets share pages."""
     quotes = [squash(one["quote"]) for one in row["evidence"]]
     return any(quote in text for quote in quotes for text in texts)
 

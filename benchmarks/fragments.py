@@ -4,8 +4,8 @@
 
 Real pages (wcxb: articles, documentation, forum threads, services) and Chinese ones (made of xquad-zh's paragraphs, and
 the samples) are served on loopback, extracted, and cited at random sentences. Chromium opens each link. A link is right
-if the sentence is in the window, what is marked (by its colour in a screenshot) is in the sentence, and its first and
-last lines are marked. Pages have no scripts and load nothing else; sentences that a page shows only with its scripts
+if the sentence is in the viewport, the highlight (found by its colour in a screenshot) lies within it, and its first
+and last lines are highlighted. Scripts and other hosts are blocked; sentences that a page shows only with its scripts
 are counted separately.
 """
 
@@ -39,15 +39,15 @@ from rag.text import split_sentences
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 KINDS = ("article", "documentation", "forum", "service")
 MARK = (233, 210, 253)
-# Without stylesheets, drawings cover the text next to them; pictures that load late move it.
+# Without stylesheets, drawings would cover the text next to them, and lazily loaded images would move it.
 _LAZY = re.compile(rb"loading=[\"']?lazy[\"']?")
 _HEAD = re.compile(rb"<head[^>]*>", re.IGNORECASE)
 _PLAIN = b"<style>svg { max-width: 1em !important; max-height: 1em !important }</style>"
 _DOT = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
-_COLOUR_TOLERANCE = 6  # per colour, since screenshots round
-_SPREAD = 4  # pixels around a line that a mark may take
+_COLOUR_TOLERANCE = 6  # per channel, since screenshots round
+_SPREAD = 4  # pixels by which a highlight may exceed its line
 
-# The sentence in the page as it is rendered: its lines as rectangles, found by letters and digits alone.
+# Locate the sentence in the rendered page by its letters and digits; return a rectangle per line.
 FIND = r"""([wanted, before]) => {
   const letters = text => text.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
   const seen = {visibilityProperty: true, opacityProperty: true};
@@ -125,7 +125,7 @@ class Site:
 
 
 def _charset(body: bytes) -> str:
-    """Return UTF-8 if the page is in it; other pages declare their own."""
+    """Return the charset parameter of a UTF-8 page, else an empty string: other pages declare theirs."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -186,7 +186,7 @@ def citations(pages: Sequence[tuple[str, str, bytes]], count: int, chance: rando
 def _text_of(path: str, body: bytes) -> str:
     try:
         return extract(body, "text/html", "utf-8", f"https://example.org{path}").text
-    except IngestError:  # a page without text unless its scripts run cannot be cited
+    except IngestError:  # without text unless its scripts run, so there is nothing to cite
         return ""
 
 
@@ -201,7 +201,7 @@ def letters(text: str) -> str:
 
 
 def open_page(browser: Any, address: str) -> Any:
-    """Open a page without scripts (their content is unavailable), with a dot for every image of other hosts."""
+    """Open a page with scripts disabled, and a one-pixel placeholder for every image of other hosts."""
     page = browser.new_page(viewport={"width": 1100, "height": 800}, color_scheme="light", java_script_enabled=False)
 
     def answer(route: Any) -> None:
@@ -217,7 +217,7 @@ def open_page(browser: Any, address: str) -> Any:
 
 
 def look(page: Any, address: str, cited: Citation) -> str:
-    """Open the link and return the fault of what is shown, or an empty string."""
+    """Open the link and return what is wrong with the highlight, or an empty string."""
     page.goto("about:blank")
     page.goto(text_fragment(address + cited.path, cited.text, cited.start, cited.end), wait_until="load")
     _settle(page)

@@ -187,7 +187,7 @@ def is_it_there(bench: Bench, name: str) -> Iterator[Row]:
 
 
 def _with_reader(bench: Bench, name: str, variant: str, data: Dataset, searched: Mapping[str, float]) -> Row:
-    """Return the row of the questions that the reader was not trained on, with its score of their sentences."""
+    """Return a row of the questions that the reader was not trained on: AUROC with and without its scores."""
     trained = {row["id"] for row in datasets.load(bench.folder / name).questions if datasets.is_trained_on(row)}
     rows = [row for row in data.questions if row["id"] not in trained]
     library = bench.library(name, variant).library

@@ -1,11 +1,11 @@
-"""Hostile files and answers, one at a time: the outcome, the time and the memory of each.
+"""Hostile files and HTTP responses, one at a time: the outcome, the time and the memory of each.
 
     python -m benchmarks.hostile [--only WORD] [--json]
 
 Each case is read as the app reads it, in a separate process that reads a good page before and after it. Prints the
-outcome, the seconds, the peak of memory above what that process had before the case (its file included), and the peak
-of the parsing children. The limits: a refusal within the deadline, 100 MB in the app's process, 512 MB in a child.
-Linux only, since it reads /proc.
+outcome, the seconds, the process's peak memory above its baseline (the file included), and the parsing children's
+peak. The limits: a refusal within the deadline, 100 MB in the app's process, 512 MB in a child. Linux only, since it
+reads /proc.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def run(only: str, *, quiet: bool) -> Iterator[Row]:
 
 
 def _cases(only: str) -> Iterator[tuple[str, str]]:
-    """Yield names of cases with the file or address of each, which other processes make and serve."""
+    """Yield the name of each case with its file, which another process writes, or its address."""
     from tests.support.hostile import HOSTILE
     from tests.support.page_server import PageServer
 
@@ -106,7 +106,7 @@ def _cases(only: str) -> Iterator[tuple[str, str]]:
 
 
 def measure(case: str, where: str) -> Row:
-    """Read one case in this process, after a good page, so that what is loaded once is not counted."""
+    """Read one case in this process, after a good page as warm-up."""
     from rag.reading.parser import Parser
     from rag.web.fetch import Fetcher
     from rag.web.guard import check_url
@@ -175,7 +175,7 @@ def _read_address(fetcher: object, parser: object, url: str) -> str:
 
 
 class Watch:
-    """Peaks of memory during a block: of this process above its start, and in total of its parsing children."""
+    """Peak memory during a block: the growth of this process, and the total of its largest parsing child."""
 
     def __init__(self, parser: object) -> None:
         self._parser = parser

@@ -1,7 +1,7 @@
-"""Strings that a regular expression may be slow on, made from the expression itself.
+"""Strings that a regular expression may be slow on, derived from the expression itself.
 
-A backtracking search is slow if one stretch of text matches in many ways, or is read again from each place in it:
-repeats of a part of the pattern, after a prefix that leads to that part, before something that matches nothing.
+A backtracking search is slow if a stretch of text matches in many ways, or is rescanned from every position in it. So
+each string repeats a part of the pattern, after a prefix that leads to that part and before a mismatch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Hostile:
 
 
 def hostile_strings(pattern: str | bytes, flags: int) -> list[Hostile]:
-    """Return up to `_MAX_STRINGS` strings for a pattern, the same each time."""
+    """Return up to `_MAX_STRINGS` strings for a pattern, deterministically."""
     as_bytes = isinstance(pattern, bytes)
     parsed = _parser.parse(pattern, flags & ~re.TEMPLATE if hasattr(re, "TEMPLATE") else flags)
     writer = _Writer(random.Random(7))

@@ -1,12 +1,12 @@
-"""The size and structure of the code: how much there is, its dependencies, and how far a question and a page travel.
+"""The size and structure of the code, its dependencies, and the modules that a question and a page pass through.
 
     python -m benchmarks.house [--json] [--tree rag]
 
 Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of fully typed
 functions, own packages imported inside functions, cycles at import and with those imports included, and the number of
 modules that import each external library. Profiled while the sample pages are imported and two questions asked in fast
-mode: modules that a question and a page pass, calls between modules, and the longest line, which is the number of files
-on the call stack at once.
+mode: the modules that a question and a page pass, the calls between modules, and the longest line, which is the largest
+number of files on the call stack.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Source:
         return name
 
     def imports(self, module: str, *, late: bool) -> set[str]:
-        """Return own modules that `module` imports, at import or inside its functions, except those for types only."""
+        """Return our modules that `module` imports at module level or, if `late`, in functions; not for types only."""
         tree = self.trees[module]
         late_nodes = {
             id(node) for function in ast.walk(tree) if isinstance(function, Function) for node in ast.walk(function)
@@ -185,7 +185,7 @@ def _module_of_frame(frame: FrameType | None) -> str:
 
 
 def _stack_modules(frame: FrameType | None) -> list[str]:
-    """Return our modules on the stack from the outermost in, each once if calls stay within it."""
+    """Return our modules on the stack, the outermost first; successive calls within a module count once."""
     modules: list[str] = []
     while frame:
         if module := _module_of_frame(frame):
@@ -195,12 +195,12 @@ def _stack_modules(frame: FrameType | None) -> list[str]:
 
 
 def profile_tasks() -> dict[str, Any]:
-    """Return the profiles of a page and of a question, through an App all of whose threads start under the profile."""
+    """Return the profiles of a page and of a question in an App whose threads all run under the profiler."""
     from rag.app import App, Question
     from rag.config import load_settings
 
     by_task = {"page": Profile(), "question": Profile()}
-    current = [Profile()]  # the profile that counts now; the first is for opening the app and loading the models
+    current = [Profile()]  # the active profile; the first one absorbs opening the app and loading the models
 
     def profile(frame: FrameType, event: str, argument: object) -> None:
         current[0](frame, event, argument)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.importing [SET] [--data FOLDER] [--runs N] [--no-peer]
 
-The peer is FlagEmbedding's stock encode, SemanticChunker with its defaults, langchain-qdrant over qdrant-client's local
-mode, one dense vector, one scroll per URL to find duplicates: `tutorial.py` in this folder, with the same weights. Two
+The peer is FlagEmbedding's stock encode of all-MiniLM-L6-v2, SemanticChunker with its defaults, langchain-qdrant over
+qdrant-client's local mode, one dense vector, one scroll per URL to find duplicates: `tutorial.py` in this folder. Two
 ratios of medians: from models loaded to everything stored, and of the whole command. `ratio_encoding` is the median,
 over our runs, of the first of these divided by only encoding the same chunks in the same process.
 """

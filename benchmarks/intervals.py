@@ -13,7 +13,7 @@ __all__ = ["ROUNDS", "Estimate", "Figures", "auroc", "draws", "estimate", "forma
 
 
 def mean_recall(weights: Weights, wrong: ArrayLike, flagged: ArrayLike) -> Figures:
-    """Return the mean of the share of the wrong that is flagged, and of the others that is not."""
+    """Return the balanced accuracy: the mean of recall on the wrong units and specificity on the others."""
     bad, flags = np.asarray(wrong, dtype=float), np.asarray(flagged, dtype=float)
     recall = share(weights @ (bad * flags), weights @ bad)
     specificity = share(weights @ ((1 - bad) * (1 - flags)), weights @ (1 - bad))

@@ -1,12 +1,12 @@
-"""Survival of kill -9: a site is imported by processes killed at random moments, and compared.
+"""Crash safety: a site imported by processes that get kill -9 at random moments, compared with an undisturbed import.
 
     python -m benchmarks.killing [--pages N] [--kills N] [--delay SECONDS] [--seed N] [--json]
 
 The site is a real server on loopback with faults and second addresses. It is imported once without a kill, then again
 by processes that are killed one after another at random moments, each of which resumes the previous one's work; the
-last may finish. Hashed words replace the embedding model: the test is about what is stored, not what it means. The
-pages with their texts, the chunks with their texts and spans, and the fate of each address have to be equal; none may
-be open, lost, or stored twice.
+last may finish. Hashed words replace the embedding model, since only the stored data matters. The pages with their
+texts, the chunks with their texts and spans, and the outcome of each address must be equal; none may be open, lost, or
+stored twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _kill_import(folder: Path, site: SiteServer, number: int, moment: float) -> Row:
-    """Resume the import, kill it, and return what is left. Every fifth process is killed while it starts."""
+    """Resume the import, kill it, and return the state it leaves. Every fifth process is killed while it starts."""
     starting = number % 5 == 0
     with ImportProcess(folder, site) as process:
         killed = process.kill_after(moment, starting=starting)

@@ -1,11 +1,11 @@
-"""Follow-up questions to a report: answered from its sources, compared with a search for each.
+"""Follow-up questions to a report: answered from its sources, compared with a new search.
 
     python -m benchmarks.ledger [--sets A,B] [--data FOLDER] [--limit N] [--json]
 
-Two questions about one page follow each other; the search of the first one serves as the report's ledger. all@4000 of
-the second question, with 95% intervals: by a search; by the ledger if one place in it says enough of what is asked
-(`rag.retrieval.scoped_search`), else by a search; and if the ledger more likely than not has the answer. Writes
-ledger.md and ledger.json into benchmarks/out.
+For two successive questions about a page, the search results of the first serve as the report's ledger. all@4000 of the
+second, with 95% intervals: by a search; by the ledger if one place in it covers enough of the question
+(`rag.retrieval.scoped_search`), else by a search; and by the ledger if it more likely than not has the answer, else by
+a search. Writes ledger.md and ledger.json into benchmarks/out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Question = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Result:
-    """Recall of a search and of the ledger, and the gates that let the ledger answer."""
+    """Recall of a search and of the ledger, and whether each gate lets the ledger answer."""
 
     searched: float
     held: float
@@ -47,7 +47,7 @@ class Result:
 
 
 def pairs_of(data: Dataset, limit: int | None) -> list[tuple[Question, Question]]:
-    """Return questions whose first evidence is in one page, each with the next one."""
+    """Return pairs of successive questions whose first evidence is on the same page."""
     by_page: dict[str, list[Question]] = {}
     for row in data.questions:
         if row["evidence"]:

@@ -1,11 +1,11 @@
-"""Worth of a small chat model: fast and deep answers compared with one naive prompt, and with quotes without a model.
+"""Value of a small chat model: fast and deep answers compared with one naive prompt, and with quotes without a model.
 
     python -m benchmarks.local_model http://127.0.0.1:9115/v1 [--sets xquad-en,natural] [--answerable 40] [--others 20]
 
 The naive prompt is the five best passages of the same search and one sentence of instruction, in one call; "same" is
-that prompt with all passages that fast reads, for the ratio of their tokens. The scores: whether the text contains
-people's answer, whether it cites the page with that answer, and whether a question that no page answers is declined;
-with 95% intervals, and for gold and page the paired difference to the naive prompt. Tokens, calls and seconds are
+that prompt with all passages that fast mode reads, for the ratio of their tokens. The scores: whether the text contains
+a reference answer, whether it cites the page with that answer, and whether a question that no page answers is declined;
+with 95% intervals, and for gold and page the paired difference from the naive prompt. Tokens, calls and seconds are
 means. `make model-server` starts a model. Answers go to benchmarks/out/local_model.json.
 """
 
@@ -107,7 +107,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _by_app(app: App, way: str) -> Ask:
-    """Return a function that answers fast or deep with the model, or by quotes, the fast mode without a model."""
+    """Return a function that answers in fast or deep mode, or by quotes, which is fast mode without a model."""
 
     def ask(row: dict[str, Any]) -> Score:
         began = time.perf_counter()

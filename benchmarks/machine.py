@@ -1,4 +1,4 @@
-"""Facts about the machine: published figures include them, because absolute times mean little without."""
+"""Facts about the machine, published with all figures because absolute times mean little without them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGES = (
 
 
 def describe(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Return date, commit, machine, load and versions, in words by name."""
+    """Return date, commit, machine, load and versions, by name."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),

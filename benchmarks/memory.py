@@ -3,9 +3,9 @@
     python -m benchmarks.memory [--pages N] [--real N] [--json]
 
 Synthetic pages are imported as records, through the pipeline of `import`: split, encoded, committed one at a time. The
-vectors of --pages (default 10 000) are hashed words, since the pipeline and the store may grow, not the model; --real
-repeats it with the built-in model and that many pages. Prints megabytes of resident memory at every tenth, and by how
-much the largest exceeds that at a tenth of the pages.
+vectors of --pages (default 10 000) are hashed words, since only the pipeline and the store may grow, not the model;
+--real repeats it with the built-in model and that many pages. Prints megabytes of resident memory at every tenth of the
+pages, and the growth from the first tenth to the largest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MB = 2**20
 
 
 class ForgetfulModel(HashedModel):
-    """Hashed words, as wide as the built-in model, without a list of its inputs."""
+    """A hashed model with the built-in model's dimension that does not record its inputs."""
 
     dimension = 384
 

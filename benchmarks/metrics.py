@@ -2,12 +2,12 @@
 
     python -m benchmarks.metrics [--cases 100] [--set hotpot] [--data FOLDER] [--limit N] [--publish]
 
-ragas runs in a separate environment and asks a chat model over HTTP. Here that model is a table: for each statement and
-each text whether one supports the other, drawn at random, and for each answer the questions that it answers. Ours use
-the same table, statements and vectors. The texts are sentences of the sample pages, in both languages. ir-measures
-(trec_eval) judges what a search of a set finds; grades are drawn. Rankings in which a passage covers two quotes at once
-are excluded from R@5: our unit is a quote, and trec_eval's a document. The export in RAGAS's columns is read and
-written by its own data set, and read again here.
+ragas runs in a separate environment and asks a chat model over HTTP. Here that model is a table, drawn at random: which
+texts support which statements, and which questions an answer answers. Ours use the same table, statements and vectors.
+The texts are sentences of the sample pages, in both languages. ir-measures (trec_eval) scores the search results of a
+set, with random grades. Rankings in which a passage covers two quotes at once are excluded from R@5: our unit is a
+quote, and trec_eval's a document. The export in RAGAS's columns is read and written by ragas's data set class, and read
+back here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _ROUNDED = {"factual_f1": 0.005 + 1e-9}
 
 @dataclass(frozen=True)
 class Drawn:
-    """A case with an answer, and the questions that its judge says the answer answers."""
+    """A random case with an answer, and the questions that the judge derives from the answer."""
 
     case: Case
     answer: Answer
@@ -87,7 +87,7 @@ class Table:
         return [self._verdicts[squash(claim.statement), text] for claim, text in zip(claims, texts, strict=True)]
 
     def reply(self, request: Request) -> Reply:
-        """Reply to ragas: fill the form that its prompt asks for."""
+        """Reply to ragas: fill the schema in its prompt."""
         schema, _ = json.JSONDecoder().raw_decode(request.last.partition("JSON Schema:\n")[2])
         inputs = json.loads(request.last.rpartition("\ninput: ")[2].rpartition("\nOutput:")[0])
         return Reply(json.dumps(self._fill(schema["title"], inputs)))
@@ -153,7 +153,7 @@ def _draw(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[
     while True:
         sentences = iter(chance.sample(pool, sum(sizes) + 4))
         reply, reference, *texts = (" ".join(next(sentences) for _ in range(size)) for size in sizes)
-        if all(" ".join(statements_of(text)) == text for text in (reply, reference)):  # all of it is statements
+        if all(" ".join(statements_of(text)) == text for text in (reply, reference)):  # nothing but statements
             break
     for statement in {*statements_of(reply), *statements_of(reference)}:
         for text in (reply, reference, *texts, "\n".join(texts)):
@@ -169,7 +169,7 @@ def _draw(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[
 
 
 def vector(text: str) -> list[float]:
-    """Return a separate direction for each text, not of length 1."""
+    """Return a random vector for each text, always the same, not of unit length."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
     return [float(one) for one in np.random.default_rng(seed).normal(size=16)]
 
@@ -235,7 +235,7 @@ class Ranked:
 
 
 def rank(data: Dataset) -> list[Ranked]:
-    """Return what the app finds for the questions of a set, ten passages each, with grades of 1 to 3."""
+    """Return the app's results for the questions of a set, ten passages each, with random grades from 1 to 3."""
     chance = random.Random(1)
     with measured_app() as app:
         hits = ask(app, data, import_set(app, data, "semantic", "set"), DEFAULT_STRATEGY, _K).hits
@@ -293,7 +293,7 @@ def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> No
 
 
 def _is_same(case: Case, exported: str, back: str) -> bool:
-    """Return whether ragas wrote what it read, except id and tags, and it is still the same case."""
+    """Return whether a case survives the round trip through ragas, except for id and tags."""
     columns = {name: value for name, value in json.loads(exported).items() if name not in ("id", "tags")}
     (read_back,) = read_cases(back, "back")
     restored = replace(read_back, id=case.id, language=case.language, tags=case.tags, answerable=case.answerable)
@@ -301,7 +301,7 @@ def _is_same(case: Case, exported: str, back: str) -> bool:
 
 
 def _row(name: str, pairs: Sequence[tuple[float | None, float]], within: float) -> dict[str, Any]:
-    """Compare both sides; one without a value equals only another without one."""
+    """Compare both sides; a missing value equals only a missing value."""
     both = np.array([(np.nan if one is None else one, theirs) for one, theirs in pairs], dtype=float)
     apart = np.where(np.isnan(both).all(axis=1), 0, np.nan_to_num(abs(both[:, 0] - both[:, 1]), nan=np.inf))
     means = [float(one) for one in np.nanmean(both, axis=0)]

@@ -5,10 +5,9 @@
 
 all@4000 of the passages that the answer uses, with 95% intervals, its paired gain over one search of the same question,
 and its cost. Modes run through the app, without a chat model; judge and research with a limit of searches. `gold`
-searches the sub-questions of a set's `subqueries.jsonl`, or the titles of its evidence, and combines the results: the
-most that better planning can achieve; and runs a scripted judge who knows them, and is right in `--right` of its
-verdicts, instead of the rules. `--limit` questions per set, evenly spread. Writes multihop.md and multihop.json into
-benchmarks/out.
+searches the sub-questions of a set's `subqueries.jsonl`, or the titles of its evidence, and combines the results: an
+upper bound for planning. It also runs judge mode with a scripted judge that knows them and is right in `--right` of its
+verdicts. `--limit` questions per set, evenly spread. Writes multihop.md and multihop.json into benchmarks/out.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _recall(row: Mapping[str, Any], passages: Sequence[Passage]) -> float:
 def measure(
     library: Library, data: Dataset, modes: Sequence[str], searches: Sequence[int], right: float
 ) -> dict[str, list[Result]]:
-    """Return the results of each question, by way of searching."""
+    """Return the results of each question, for each way to answer it."""
     by_way = {_ONE_SEARCH: [library.by_search(row, [str(row["question"])]) for row in data.questions]}
     for mode in get_args(RunMode):
         for limit in (searches if mode in ("judge", "research") else (0,)) if mode in modes else ():
@@ -112,10 +111,10 @@ def _gold(data: Dataset) -> dict[str, list[str]]:
 
 @contextmanager
 def judge_of(data: Dataset, gold: Mapping[str, Sequence[str]], right: float) -> Iterator[ChatReasoner]:
-    """Yield a chat model over HTTP that knows the relevance of passages, and errs except in `right` of its verdicts.
+    """Yield a chat model over HTTP that knows the relevance of passages; the share `right` of its verdicts is right.
 
-    A passage with the last piece of evidence answers any sub-question; one with an earlier piece lacks the next
-    question's answer, and so does the last piece for the whole question, as nothing leads to it yet.
+    A passage with the last piece of evidence answers any sub-question; one with an earlier piece lacks the answer to
+    the next. For the whole question even the last piece is incomplete, since nothing leads to it yet.
     """
     rows = {str(row["question"]): row for row in data.questions}
     chance = random.Random(0)

@@ -1,8 +1,8 @@
 """Questions in people's own words, which do not repeat the page's, answered by quoting: the set `natural`.
 
-Measures whether the quotes, and the first one, contain the answer; whether the evidence is in what is read; and whether
-a question that no page answers stays unanswered. The rivals are the sentences of the library whose vectors are nearest
-to the question, each encoded after its page's title.
+Measures whether the quotes, and the first one, contain the answer, and whether a question that no page answers stays
+unanswered. The rivals are the sentences of the library whose vectors are nearest to the question, each encoded after
+its page's title.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conformance of the app's web code to cases of browsers' and crawlers' own test suites.
+"""Conformance of the app's web code to the test suites of browsers and crawlers.
 
     python -m benchmarks.openweb [--json] [--wrong]
 
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Number of cases of a kind that the app reads as their suite does, the required minimum, and the wrong ones."""
+    """The score of one kind of case: how many match their suite, the required minimum, and the wrong ones."""
 
     name: str
     right: int
@@ -69,12 +69,12 @@ def scores(folder: Path = CASES) -> Iterator[Score]:
 
 
 def has_same_key(row: Row) -> bool:
-    """Return whether the address as written has the key of the address that a browser makes of it."""
+    """Return whether the address as written and as a browser normalises it have the same key."""
     return url_key(_address(row)) == url_key(row["href"])
 
 
 def is_fetched_alike(row: Row) -> bool:
-    """Return whether the fetcher asks for what a browser does, or refuses, as the guard often does."""
+    """Return whether the fetcher requests what a browser would, or the guard refuses the address."""
     parts = split_url(row["href"])
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     try:

@@ -1,4 +1,4 @@
-"""Runs a set through this project: one app, models loaded once, a library for each set and chunker."""
+"""Runs of a set through this project: one app, models loaded once, a library for each set and chunker."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from rag.models.embedding import EmbeddingModel
 
 
 class CountingModel:
-    """An embedding model that collects what it encodes, and caches queries.
+    """An embedding model that records its passages and caches queries.
 
-    A question is encoded once per run; `owed` are the seconds of cached ones since `begin`, so that each strategy pays
-    for what it asks.
+    A question is encoded once per run; `owed` has the seconds that the cache has saved since `begin`, to be added to
+    the time of a strategy.
     """
 
     def __init__(self, model: EmbeddingModel) -> None:
@@ -63,7 +63,7 @@ class CountingModel:
 
 
 class MeasuredModels(Models):
-    """The app's models with an embedding model that counts."""
+    """The app's models with a `CountingModel` for embeddings."""
 
     @cached_property
     def embedding(self) -> CountingModel:  # type: ignore[override]
@@ -71,7 +71,7 @@ class MeasuredModels(Models):
 
 
 class MeasuredApp(App):
-    """The app with models that count."""
+    """The app with `MeasuredModels`."""
 
     models: MeasuredModels
 

@@ -1,10 +1,10 @@
-"""Every regular expression of the package on strings made to slow it down.
+"""Speed of every regular expression of the package on strings made to slow it down.
 
     python -m benchmarks.patterns [--only WORD] [--json]
 
-Patterns are collected while each module is imported, and those inside functions from the source. The strings come from
-the pattern itself (`benchmarks.hostile_strings`). Prints what misses a limit: 40,000 characters in 50 ms of processor
-time, and ten times the length in up to fifteen times the time, if that is 10 ms or more; then the slowest.
+Patterns are collected from the imported modules, and those inside functions from the source. The strings are derived
+from the pattern (`benchmarks.hostile_strings`). Prints the patterns that exceed a limit: 40,000 characters in 50 ms of
+processor time, and ten times the length in up to fifteen times the time, if that is 10 ms or more; then the slowest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rag.patterns import LazyPattern
 LONG = 40_000
 SECONDS = 0.05
 GROWTH = 15.0
-# Growth below this comes from memory: n²/2 steps, the mildest disproportionate pattern, take 200 ms and more.
+# Below this, growth is a memory effect: even n²/2 steps, the mildest superlinear pattern, take 200 ms or more.
 _NOTABLE_SECONDS = 0.01
 _MAX_SECONDS = 4 * SECONDS
 _FIRST_LENGTH = 4_000  # long enough for n²/2 steps of a nanosecond to show
@@ -49,7 +49,7 @@ _ANCHORED = frozenset(["match", "fullmatch"])
 
 @dataclass(frozen=True, slots=True)
 class PatternUse:
-    """A pattern, its place, and its uses: "match", "fullmatch", else "search" throughout a text."""
+    """A pattern, its location, and its methods: "match", "fullmatch", or "search" for any unanchored use."""
 
     place: str
     pattern: str | bytes
@@ -97,7 +97,7 @@ def _print(patterns: list[PatternUse], rows: list[Slow]) -> None:
 
 
 def package_patterns(package: ModuleType = rag) -> list[PatternUse]:
-    """Return the patterns of all modules of `package`, each once, except in calls that get theirs as a parameter."""
+    """Return the distinct patterns of all modules of `package`, except those that calls get as parameters."""
     names = [one.name for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
     by_pattern: dict[tuple[str | bytes, int], PatternUse] = {}
     for name in names:
@@ -119,7 +119,7 @@ def _add(by_pattern: dict[tuple[str | bytes, int], PatternUse], item: PatternUse
 
 
 def _module_patterns(module: ModuleType, tree: ast.Module) -> Iterator[PatternUse]:
-    """Yield the compiled patterns among a module's values, with how its own source uses them."""
+    """Yield the compiled patterns among a module's values, with the methods that its source calls."""
     uses: dict[str, set[str]] = defaultdict(set)
     bases = set()
     for node in ast.walk(tree):
@@ -148,7 +148,7 @@ def _patterns_in(value: object, depth: int = 4) -> Iterator[re.Pattern[Any] | La
 
 
 def _call_patterns(module: ModuleType, tree: ast.Module) -> Iterator[PatternUse]:
-    """Yield the patterns written in calls of `re`, as far as the module's own names resolve them."""
+    """Yield the patterns in calls of `re` that the module's names can resolve."""
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and ast.unparse(node.func) in _CALLS and node.args):
             continue
@@ -157,7 +157,7 @@ def _call_patterns(module: ModuleType, tree: ast.Module) -> Iterator[PatternUse]
         try:
             pattern = re.compile(_value(node.args[0], module), _value(flags[0], module) if flags else 0)
         except (NameError, AttributeError, TypeError):
-            continue  # made from a parameter; escaped there, or in a registry and found there
+            continue  # built from a parameter: escaped, or from a registry whose patterns are found there
         uses = () if method == "compile" else (method if method in _ANCHORED else "search",)
         yield PatternUse(f"{module.__name__}:{node.lineno}", pattern.pattern, pattern.flags, uses)
 
@@ -204,7 +204,7 @@ def _searcher(pattern: re.Pattern[Any], method: str) -> Callable[[Any], None]:
 
 
 def _best(search: Callable[[Any], None], text: Any) -> float:
-    """Return the least seconds of up to three tries: other work on the machine only adds to them."""
+    """Return the minimum of up to three timings, since other work on the machine only adds to them."""
     tries = [_seconds(search, text, _MAX_SECONDS)]
     while len(tries) < 3 and tries[-1] < _MAX_SECONDS:
         tries.append(_seconds(search, text, _MAX_SECONDS))
@@ -212,7 +212,7 @@ def _best(search: Callable[[Any], None], text: Any) -> float:
 
 
 def _seconds(search: Callable[[Any], None], text: Any, limit: float) -> float:
-    """Return processor seconds, interrupted soon after `limit`."""
+    """Return the processor seconds of a search, which is interrupted soon after `limit`."""
     began = time.thread_time()
     try:
         with _time_limit(limit * 1.5):

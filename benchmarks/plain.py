@@ -1,7 +1,7 @@
 """The simplest possible search: sentences up to a length, ranked by BM25, or by BM25 and vectors fused.
 
 The app's own search has to beat it. A piece is indexed with its page's title. BM25 as in Robertson and Zaragoza 2009,
-with k1 = 1.2 and b = 0.75, over words without their endings; reciprocal rank fusion with k = 60 (Cormack et al. 2009).
+with k1 = 1.2 and b = 0.75, over stemmed words; reciprocal rank fusion with k = 60 (Cormack et al. 2009).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class PlainSearch:
         return sorted(scores, key=lambda place: -scores[place])
 
     def _bm25(self) -> dict[str, list[tuple[int, float]]]:
-        """Return the places of each term, with its weight in each."""
+        """Return the postings of each term: indices of pieces, with its weight in each."""
         counts = [Counter(words_of(text)[0]) for text in self._texts]
         average = sum(map(Counter.total, counts)) / max(1, len(counts))
         document_counts = Counter(term for count in counts for term in count)

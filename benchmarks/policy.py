@@ -1,4 +1,4 @@
-"""A small model that decides when research without a chat model has searched enough, fitted and tested on other sets.
+"""A small model that decides when research without a chat model has searched enough, tested on unseen sets.
 
     python -m benchmarks.policy [--sets hotpot,musique] [--limit N] [--data FOLDER]
 
@@ -6,7 +6,7 @@ Searching is deterministic, so each question is rolled out once to the end that 
 the result of any earlier stop follows exactly. After each search a logistic regression predicts whether continuing
 brings unread evidence; below a threshold it stops. The threshold is the one that searches least without losing all@4000
 on the training set. Compared with the rules, a fixed number of searches, and the best stop in hindsight. Intervals are
-of paired differences to the rules.
+of paired differences from the rules.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moment:
-    """The facts known after a search, and whether all the evidence is among what would be read."""
+    """The features known after a search, and whether the results so far contain all the evidence."""
 
     features: tuple[float, ...]
     holds: float
@@ -52,7 +52,7 @@ Stop = Callable[[Rollout], int]
 
 
 class Roller:
-    """A search of a set's library as research by rules does it."""
+    """Rollouts of rule-based research over a set's library."""
 
     def __init__(self, app: MeasuredApp, library: str) -> None:
         self._app, self._library = app, library
@@ -99,7 +99,7 @@ class Roller:
 
 
 def fit_stop(rollouts: Sequence[Rollout]) -> Stop:
-    """Return a rule that stops where a logistic regression on these predicts no gain."""
+    """Fit a logistic regression to the rollouts; return a rule that stops where it predicts no gain."""
     moments = [(moment, rollout[n:]) for rollout in rollouts for n, moment in enumerate(rollout, 1)]
     features = np.array([moment.features for moment, _ in moments])
     gains = [max((later.holds for later in rest), default=0.0) > moment.holds for moment, rest in moments]
@@ -124,7 +124,7 @@ def _with_intercept(rows: Rows) -> Rows:
 
 
 def _fit(rows: Rows, gains: Rows) -> Rows:
-    """Fit by Newton's steps; the ridge keeps weak features near zero."""
+    """Fit by Newton's method; the ridge penalty keeps weak features near zero."""
     weights, ridge = np.zeros(rows.shape[1]), _RIDGE * np.eye(rows.shape[1])
     for _ in range(30):
         chances = 1 / (1 + np.exp(-rows @ weights))

@@ -2,10 +2,10 @@
 
     python -m benchmarks.quote_weights [SET …] [--data FOLDER] [--limit N]
 
-A softmax regression over the sentences of the passages that each question is answered from: the likelihood of drawing
-one in the evidence. The sets have equal weight. The figures of a set are predicted by a fit on the others, compared
-with the sentence nearest to the question by the model alone, among the same sentences: how often the first one is in
-the evidence, and the share of the first two. The last line is the fit on all of them.
+A softmax regression over the candidate sentences of each question maximises the likelihood of drawing one in the
+evidence. The sets have equal weight. Each set is ranked by a fit on the others, compared with the similarity of the
+same sentences by the embedding model alone: how often the first one is in the evidence, and the share of the first two.
+The last line is the fit on all of them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def sample_questions(app: MeasuredApp, library: str, data: Dataset, limit: int) -> Iterator[Sample]:
-    """Yield up to `limit` questions, evenly spread, of those with evidence among the results."""
+    """Yield samples of up to `limit` questions, evenly spread, that have evidence among the results."""
     reasoner = app.quoter(library)
     for row in spread([row for row in data.questions if row["evidence"]], limit):
         passages = app.search(row["question"], library=library).passages

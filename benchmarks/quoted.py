@@ -1,4 +1,4 @@
-"""Answers quoted from the pages, without a chat model: whether they answer, and how much else they quote.
+"""Answers quoted from the pages without a chat model: correctness, and how much else they quote.
 
 The rival is the two sentences of the library that BM25 ranks first.
 """
@@ -21,8 +21,7 @@ _SHORT_ANSWER = 40  # characters; a longer answer is never quoted verbatim
 
 @dataclass(frozen=True)
 class Quoted:
-    """The answer to one question: its sentences, which of them are in the evidence, and whether one of them contains
-    people's answer; None if that is a longer text."""
+    """A quoted answer: `holds` says whether a sentence contains a reference answer, None if those are long texts."""
 
     sentences: int
     in_evidence: Sequence[bool]

@@ -3,9 +3,9 @@
     python -m benchmarks.rechecking [--pages N] [--delay SECONDS] [--changed SHARE]
 
 The site is a real server on loopback, read through the fetcher, the parsing process and the pipeline of imports: once
-to import it, and again after one sentence of some pages was replaced. A model without weights encodes the chunks, since
-only their number counts. Prints the share of chunks encoded again, the bytes sent again, duplicates, versions, and
-whether each difference is exactly the replaced sentence.
+to import it, and again after replacing one sentence of some pages. A model without weights encodes the chunks, since
+only their number matters. Prints the shares of chunks and bytes that are encoded and sent again, duplicates, versions,
+and whether each difference is exactly the replaced sentence.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _ingestor(site: SiteServer, model: HashedModel) -> Iterator[Ingestor]:
 
 
 def _read_all(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tuple[list[IngestResult], float]:
-    """Read all paths, existing pages as such, and store them in order."""
+    """Read all paths, conditionally for stored pages, and store them in order."""
     began = time.perf_counter()
     with ThreadPoolExecutor(_READERS) as pool:
         reads = pool.map(lambda path: _read(ingestor, site.url(path)), paths)

@@ -68,7 +68,7 @@ def save(name: str, known: Mapping[str, str], rows: Sequence[Mapping[str, object
 
 
 def publish(page: Path, command: str, known: Mapping[str, str] | None = None, markdown: str = "") -> None:
-    """Replace the text between the page's two marks; without `known`, only check that they exist.
+    """Replace the text between the page's two markers; without `known`, only check that they exist.
 
     Raises ValueError if they don't.
     """

@@ -1,4 +1,4 @@
-"""Any set with any chunkers and strategies, compared with common alternatives.
+"""Retrieval from any set with any chunkers and strategies, compared with common alternatives.
 
     python -m benchmarks.retrieval [SET …] [--data FOLDER] [--limit N]
         [--chunkers semantic,recursive] [--strategies mmr,hybrid] [--peers tutorial,bm25retriever,llamaindex]
@@ -119,7 +119,7 @@ def _names_of(family: Iterable[str]) -> _Names:
 
 
 class _Names:
-    """A parser of `a,b` as names of a family, and of `all` as all of them."""
+    """An argument type that parses `a,b` as names of a family, and `all` as all of them."""
 
     def __init__(self, family: tuple[str, ...]) -> None:
         self._family = family

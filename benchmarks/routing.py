@@ -1,14 +1,12 @@
-"""Routes of messages: the share that is right, compared with simpler classifiers, and the plain questions that are
-lost.
+"""Routing of messages: macro-F1 compared with simpler classifiers, and the number of misrouted questions.
 
     python -m benchmarks.routing [FILE …] [--fit] [--data FOLDER] [--limit N]
 
 FILE has rows of {"question", "route"}; the default is the sets of tests/routing, which nothing was fitted to: two
-that somebody wrote before the rules without seeing them, and titles and headings of wcxb as people type them into a
-search. Macro-F1 with a 95% interval over the messages (bootstrap), for the router, its classifier alone, n-grams
-alone and fields alone (refitted on the same rows), and the most costly errors. Then the questions of the sets in
---data, which their authors asked about pages: the share that doesn't start immediately. --fit first writes
-`weights.npz` from `training.jsonl`.
+written before the rules, and titles and headings of wcxb as people type them into a search. Macro-F1 with a 95%
+interval over the messages (bootstrap), for the router, its classifier alone, n-grams alone and fields alone (refitted
+on the training rows), and the most costly errors. Then, for the sets in --data, whose questions are all about pages,
+the number of those that are misrouted. --fit first writes `weights.npz` from `training.jsonl`.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from rag.routing.router import Router
 _TESTS = Path(__file__).resolve().parent.parent / "tests" / "routing"
 _SETS = ("utterances.jsonl", "kept_back.jsonl", "keywords.jsonl")
 _COSTLY = ("save", "save_then_ask", "web", "unknown", "small_talk")
-_STRENGTH = 3.0  # of the likelihood against the penalty; 1 to 10 give the same within a hundredth
+_STRENGTH = 3.0  # inverse of the regularisation; 1 to 10 give the same within a hundredth
 
 Row = tuple[str, str]
 

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _baseline_line(row: str) -> str:
-    """Return what the gate needs of a row, and nothing for the figures that follow the rows."""
+    """Return the fields of a row that the gate needs; empty for the summary figures that follow the rows."""
     result = json.loads(row)
     if "scores" not in result:
         return ""

@@ -1,13 +1,13 @@
-"""Growth of a library on one machine to a million chunks, as a table and a drawing.
+"""Scaling of a library on one machine to a million chunks, as a table and a chart.
 
     python -m benchmarks.scale [--sizes 10000,30000,100000,300000,1000000] [--folder FOLDER] [--json]
 
-One library is filled further at each size and its index built; then a new process opens it (so that memory is its own),
-sweeps, searches, looks up 10 000 addresses, and commits pages. Pages are written in batches between the sizes; the
-import rate is that of `Library.commit_all` alone, with given vectors, at the size reached. Texts and vectors are
-synthetic (`benchmarks.synthetic`). Writes scale.md, scale.json and scale.svg into benchmarks/out; with the default
-sizes also the table into docs/performance.md and the drawing into docs/images. On 2 cores it takes 2 minutes to 100 000
-chunks and a quarter of an hour to a million, with 12 GB of memory and 15 GB of disk while the largest index is built.
+One library grows to each size, and its index is built; then a new process, whose memory is measured alone, opens it,
+searches, looks up 10 000 addresses, and commits pages. Pages are written in batches between the sizes; the commit rate
+is that of single pages with precomputed vectors, at the size reached. Texts and vectors are synthetic
+(`benchmarks.synthetic`). Writes scale.md, scale.json and scale.svg into benchmarks/out; with the default sizes also the
+table into docs/performance.md and the chart into docs/images. On 2 cores it takes 2 minutes to 100 000 chunks and a
+quarter of an hour to a million, with 12 GB of memory and 15 GB of disk while the largest index is built.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def report_rows(rows: Sequence[Mapping[str, Any]], known: Mapping[str, str], *, publish: bool) -> None:
-    """Print a table, a row per figure, a column per size; save it and the drawing; publish them if wanted."""
+    """Print a table with a row per figure and a column per size; save and, with `publish`, publish it and the chart."""
     figures = {key: name for key, name in COLUMNS.items() if key != "chunks"}
     head = ["", *(f"{row['chunks']:,}" for row in rows)]
     markdown = report.table(head, [[name, *(f"{row[key]:,}" for row in rows)] for key, name in figures.items()])
@@ -123,7 +123,7 @@ def _serve(folder: Path, pages: int) -> dict[str, float]:
     dedupe, _ = resolve_seconds(library, ADDRESSES, pages)
     memory, heap = _memory()
     disk = sum(disk_use(path) for path in folder.iterdir() if path.is_dir())
-    # Existing pages: they are written again in full, and the library keeps its size.
+    # Existing pages are rewritten in full, and the library keeps its size.
     drafts = [world.page(number) for number in range(0, pages, max(1, pages // COMMITS))][:COMMITS]
     started = time.perf_counter()
     for draft in drafts:
@@ -143,7 +143,7 @@ def _serve(folder: Path, pages: int) -> dict[str, float]:
 
 
 def _memory() -> tuple[int, int]:
-    """Return megabytes that the process occupies, and those of them that no file backs."""
+    """Return the process's resident megabytes, and those of them that no file backs."""
     status = Path("/proc/self/status").read_text("utf-8")
     values = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if "Rss" in line or "VmRSS" in line}
     return int(values["VmRSS"]) // 1024, int(values["RssAnon"]) // 1024

@@ -1,10 +1,10 @@
-"""Two processes that change one page of a server, in every possible order of their calls.
+"""Two processes that change one page on a server, in every possible order of their calls.
 
     python -m benchmarks.schedules [--only CHANGE …] [--most N]
 
-The store's tests run some of these orders, this all of them, or N of each pair drawn at random: through the real code,
-over the client's in-memory engine. After each the page has to be whole, and have one of the given texts. Exits with 1
-and prints the order if it is not. Pairs of texts take minutes each; --only selects pairs of these changes.
+The store's tests run some of these orders; this runs all of them, or N random ones of each pair, through the real code
+over the client's in-memory engine. After each, the page must be intact and have one of the allowed texts; otherwise it
+prints the order and exits with 1. Pairs of texts take minutes each; --only selects pairs of these changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.store.support import Draft
 from tests.store.test_interleavings import CHANGES, Change, Place, shared
 from tests.support.stepping import Writer
 
-_CASES_A_PLACE = 100  # the in-memory engine scans all of it for each call
+_CASES_A_PLACE = 100  # the in-memory engine scans all pages for each call
 _STORED = ((), (0,))
 
 Order = list[bool]
@@ -27,7 +27,7 @@ Order = list[bool]
 
 
 def run(place: Place, texts: list[Draft], one: Change, other: Change, whose: Callable[[], bool]) -> Order:
-    """Let both make their calls as `whose` says until both end; return the resulting order."""
+    """Let both make their calls, as `whose` chooses, until both end; return the resulting order."""
     left = Writer(shared(place.first), lambda: one(place.first, texts))
     right = Writer(shared(place.second), lambda: other(place.second, texts))
     order = Order()
@@ -40,7 +40,7 @@ def run(place: Place, texts: list[Draft], one: Change, other: Change, whose: Cal
 
 
 def next_start(order: Order) -> Order | None:
-    """Return the start of the next order; None after the last."""
+    """Return the prefix of the next order; None after the last."""
     while order and not order[-1]:
         order.pop()
     return [*order[:-1], False] if order else None
@@ -55,9 +55,9 @@ def allowed_texts(names: tuple[str, str], is_stored: bool) -> set[int | None]:
 
 
 def run_orders(names: tuple[str, str], stored: Sequence[int], chance: random.Random | None) -> Iterator[Order]:
-    """Yield the orders of two changes, each after it ran; endlessly drawn with `chance`.
+    """Run and yield the orders of two changes, with `chance` an endless random sample.
 
-    Raises AssertionError, with the order, if the page is not whole after it.
+    Raises AssertionError with the order if the page is not intact after it.
     """
     begin: Order | None = []
     while begin is not None:

@@ -1,15 +1,15 @@
-"""Waiting times on the screens, measured in the browser: the answer, its sources, another page.
+"""Latencies of the UI, measured in the browser: the answer, its sources, another page.
 
     python -m benchmarks.screens [--runs N] [--json]
 
 The app is served as `make run` serves it, over the sample pages and without a chat model, so that answers are quoted.
-Each run asks one of the sample questions in a new conversation: milliseconds from the key to the question on the
-screen, to the one that the app draws, to the first text of the answer, and to the answer with its sources; from a click
-on a mark to the source next to the answer; from a click in the navigation to the library's list, and back to the
-conversation. Meanwhile the layout shifts that no key or click caused are summed up (Cumulative Layout Shift, the
-largest session window). Before that, the bytes that a browser fetches on its first visit. Server and browser share the
-machine's processors. The browser is the Chromium in CHROMIUM or on the path, driven by Playwright. Many people at once:
-benchmarks.streaming.
+Each run asks one of the sample questions in a new conversation: milliseconds from the key press to the immediate echo
+of the question, to the question as the app draws it, to the first text of the answer, and to the answer with its
+sources; from a click on a citation to the source next to the answer; from a click in the navigation to the library's
+list, and back to the conversation. Layout shifts that no key or click caused are summed up (Cumulative Layout Shift,
+the largest session window). Before that, the bytes that a browser fetches on its first visit. Server and browser share
+the machine's processors. The browser is the Chromium in CHROMIUM or on the path, driven by Playwright. For many users
+at once see benchmarks.streaming.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _UNTIL = """selector => new Promise(resolve => {
     const watch = new MutationObserver(look);
     watch.observe(document.body, {subtree: true, childList: true, attributes: true});
 })"""
-# https://web.dev/articles/cls: windows of shifts less than a second apart, five seconds long at most.
+# https://web.dev/articles/cls: windows of shifts less than a second apart, up to five seconds long.
 _SHIFTS = """() => {
     window.cls = 0;
     let window_ = 0, first = 0, last = 0;
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
             page = browser.new_page(locale="en-US", viewport={"width": 1280, "height": 900})
             page.set_default_timeout(60_000)
             timings = [_time_ask(page, served.address, questions[n % len(questions)]) for n in range(options.runs + 1)]
-    # The first one includes late loading.
+    # The first run includes lazy loading.
     print(json.dumps({"runs": options.runs, "first_load_bytes": first, **_medians(timings[1:])}))
     return 0
 
@@ -138,7 +138,7 @@ def _first_load_bytes(browser: Browser, address: str) -> int:
     network = page.context.new_cdp_session(page)
     network.send("Network.enable")
     network.on("Network.loadingFinished", lambda event: sizes.append(int(event["encodedDataLength"])))
-    # A binary frame comes as base64: four characters for three bytes.
+    # CDP encodes a binary frame as base64: four characters for three bytes.
     network.on(
         "Network.webSocketFrameReceived", lambda event: sizes.append(len(event["response"]["payloadData"]) * 3 // 4)
     )

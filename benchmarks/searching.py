@@ -1,13 +1,12 @@
-"""Time of a search without the query's encoding: hybrid, filtered, MMR; compared with qdrant-client's local mode.
+"""Latency of a search without the query's encoding: hybrid, filtered, MMR; compared with qdrant-client's local mode.
 
     python -m benchmarks.searching [--sizes 10000,100000] [--peer-sizes 10000,20000] [--questions 200] [--json]
 
 The library is synthetic (`benchmarks.synthetic`), with an index. A search is `Retriever.search` as the app calls it:
-both legs, ten passages of twenty candidates, context, and whether the pages answer; `mmr_found` is the part of it that
-ends with the passages. `stages` are the processor milliseconds of its parts, for other questions of the same kind.
-Every other question is limited to a site, the others to a language. The peer is what langchain-qdrant asks of local
-mode for hybrid retrieval, with the same vectors and filters, ten hits with payload; it neither diversifies nor judges.
-Both alternate.
+both legs, ten passages of twenty candidates, context, and answerability; `mmr_found` is the part of it that ends with
+the passages. `stages` are the processor milliseconds of its parts, for other questions of the same kind. Every other
+question is limited to a site, the others to a language. The peer is langchain-qdrant's hybrid query in local mode, with
+the same vectors and filters, ten hits with payload; it neither diversifies nor estimates answerability. Both alternate.
 """
 
 from __future__ import annotations
@@ -107,10 +106,10 @@ def searches_of(library: Library, questions: Sequence[Question]) -> dict[str, Ca
 def time_searches(
     ways: dict[str, Callable[[str, Filters], object]], questions: Sequence[Question], *, warm_up: int = WARM_UP
 ) -> dict[str, dict[str, float]]:
-    """Return milliseconds of each way; the ways alternate for every question.
+    """Return quantiles of the milliseconds of each way; the ways alternate for every question.
 
     For a way that returns a `Retrieval`, `<way>_found` is its part that ends with the passages: both legs, fusion,
-    filter, MMR; the rest judges whether they have the answer.
+    filter, MMR; the rest estimates whether they have the answer.
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number, (question, _) in enumerate(questions):

@@ -2,9 +2,9 @@
 
     python -m benchmarks.server [--url URL] [--only WORD …] [--json]
 
-Without a URL it starts the tests' substitute for a server (tests/support/qdrant_server.py), which has the semantics of
-a real one and not its speed. On a server at URL it creates libraries whose names begin with "bench-", deletes them at
-the end, and skips what requires killing the server. The embedded engine alternates on the same pages. Exits with 1 if a
+Without a URL it starts the tests' stand-in for a server (tests/support/qdrant_server.py), which has the semantics of a
+real one but not its speed. On a server at URL it creates libraries whose names begin with "bench-", deletes them at the
+end, and skips what requires killing the server. The embedded engine alternates on the same pages. Exits with 1 if a
 goal is missed. Takes several minutes.
 """
 
@@ -114,7 +114,7 @@ class Setup:
 
 @contextmanager
 def count_calls(client: QdrantClient) -> Iterator[list[tuple[str, float, float]]]:
-    """Collect the calls of the block: each with its start and end, in seconds of one clock."""
+    """Collect the client's calls during the block: method and path, start and end (seconds, time.monotonic)."""
     calls: list[tuple[str, float, float]] = []
     is_active = True
 
@@ -152,7 +152,7 @@ def race(bed: Setup) -> Iterator[Row]:
 
 
 def outage(bed: Setup) -> Iterator[Row]:
-    """Measure a job of plain pages whose server is killed for a while in the middle."""
+    """Measure an import of plain pages during which the server is down for OUTAGE seconds."""
     client, model = bed.connect(), HashedModel()
     library = bed.library("import", client, model.dimension)
     with ExitStack() as stack:

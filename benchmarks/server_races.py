@@ -1,4 +1,4 @@
-"""Several processes that use one library of a server at the same time."""
+"""Races between processes that use one library on a server at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.store.support import DIMENSION, MODEL, draft
 
 PAGES, LIBRARIES, OPENERS = 200, 8, 3
 RESTORED = 40  # pages
-_DELAY = 0.05  # seconds; the second process starts later by this with each library
+_DELAY = 0.05  # seconds by which the second process starts later with each library
 _UNEXPECTED = "unexpected: "
 _TIMEOUT = 120.0
 

@@ -1,12 +1,12 @@
-"""Models by URL and traces: whether a URL finds the same passages as a folder, and the cost of either.
+"""Models by URL, and traces: whether a model by URL finds the same passages as a local one, and the cost of both.
 
     python -m benchmarks.services [--set xquad-en] [--questions 100] [--data FOLDER]
 
-The same weights encode here and behind a service on loopback (the tests' server, in TEI's shape), both in float32: in
-bfloat16 a vector depends on which texts are encoded together, which may swap two passages of equal score. Compared are
-the first ten passages of each question, and the time of a question's vector minus the service's own. Answers are
-quoted, by two alternating apps, one of which sends its traces: to a collector, and to an address where nobody listens.
-Exits with 1 unless all are the same, a vector costs up to 10 ms, and traces cost an answer up to 5.
+The same weights encode here and behind a service on loopback (the tests' server, with TEI's API), both in float32: in
+bfloat16 a vector depends on which texts are encoded together, which may swap two passages of equal score. It compares
+the first ten passages of each question, and the time of a question's vector minus the service's own. Two alternating
+apps quote answers, one of which sends its traces: to a collector, and to a closed port. Exits with 1 unless all
+passages match, a vector takes up to 10 ms longer, and an answer up to 5 ms with traces.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def app_of(data: Dataset, **settings: Any) -> Iterator[MeasuredApp]:
 
 
 def compare_by_url(data: Dataset) -> tuple[list[str], bool]:
-    """Return the number of questions with the same first passages, and the milliseconds a vector costs more."""
+    """Return cells (questions with the same passages, extra milliseconds per vector), and whether limits are met."""
     service = Service()
     with ModelServer("tei", encode=service.encode, most=32) as server, app_of(data) as local:
         served = {"embedding_base_url": server.url, "embedding_model": _MODEL, "embedding_timeout": 60.0}
@@ -99,7 +99,7 @@ def _top(app: MeasuredApp, data: Dataset, question: str) -> list[tuple[str, int,
 
 
 def compare_traces(data: Dataset, name: str, url: str) -> tuple[list[str], bool]:
-    """Return the milliseconds of an answer, and the cost of sending its trace."""
+    """Return cells (milliseconds of an answer, those that its trace adds), and whether the limit is met."""
     with app_of(data) as untraced, app_of(data, trace_url=url) as tracing:
         apps = (untraced, tracing)
         for app in apps:

@@ -1,4 +1,4 @@
-"""The app as `make run` serves it, in a separate process, for benchmarks of all of it."""
+"""The app as `make run` serves it, in a separate process, for end-to-end benchmarks."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ _TIMEOUT = 120.0
 
 @dataclass(frozen=True)
 class ServedApp:
-    """A server: its address, the start of its process (time.perf_counter), its process id, and the file into which it
-    writes the parts of its work, if it counts them."""
+    """A running server; `began` is the start of its process (time.perf_counter), `counted` the file for `stages`."""
 
     address: str
     began: float
@@ -37,7 +36,7 @@ class ServedApp:
     counted: Path | None = None
 
     def wait(self, path: str = "/") -> float:
-        """Return seconds from the start of the process to the first answer with status 200. Raises TimeoutError."""
+        """Return seconds from the start of the process to the first response with status 200. Raises TimeoutError."""
         while (elapsed := time.perf_counter() - self.began) < _TIMEOUT:
             try:
                 with urllib.request.urlopen(self.address + path, timeout=5):
@@ -74,7 +73,7 @@ class ServedApp:
 def serving(data: Path, settings: Mapping[str, str] | None = None, stages: Path | None = None) -> Iterator[ServedApp]:
     """Serve the app over the data folder with only these settings, until the block ends.
 
-    With `stages` it writes the parts of its work into that file when `ServedApp.stages` asks for them.
+    With `stages` it writes the time of each part of its work into that file when `ServedApp.stages` asks for it.
     """
     with tempfile.TemporaryDirectory() as elsewhere, (Path(elsewhere) / "log").open("wb") as log:
         port = free_port()
@@ -83,7 +82,7 @@ def serving(data: Path, settings: Mapping[str, str] | None = None, stages: Path 
         environment = {**os.environ, **_NO_SETTINGS, **(settings or {}), "RAG_DATA_DIR": str(data)}
         environment |= {"PYTHONPATH": str(ROOT)} if stages else {}
         began = time.perf_counter()
-        # Not the project's folder, so that a developer's .env is not read; Streamlit's settings are.
+        # Not in the project's folder, whose .env must not be read; Streamlit's settings are copied.
         shutil.copytree(ROOT / ".streamlit", Path(elsewhere) / ".streamlit", ignore=shutil.ignore_patterns("secrets*"))
         process = subprocess.Popen(command, cwd=elsewhere, env=environment, stdout=log, stderr=log)
         try:

@@ -1,4 +1,4 @@
-"""Processor time of a program by part: functions, each without the parts inside it, and the rest of each thread.
+"""Processor time of a program by part: groups of functions, without nested parts, and the rest of each thread.
 
     python -m benchmarks.stages FILE run main.py …
 
@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any, Final
 
 Parts = Mapping[str, Sequence[tuple[Any, str]]]
-"""The functions of each part: their owner, and their name as its attribute."""
+"""The functions of each part, as (owner, name of its attribute)."""
 
 REST_OF: Final = {"MainThread": "sockets and messages", "runs": "graph", "query": "models", "encode": "models"}
-"""The work of a thread outside the parts, by the beginning of its name."""
+"""Name for the work of a thread outside the parts, by the prefix of the thread's name."""
 
 
 class Stages:
-    """A counter of calls and processor seconds of parts, from `patch` on. Safe in several threads."""
+    """A thread-safe counter of the calls and processor seconds of parts, from `patch` on."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()

@@ -2,12 +2,12 @@
 
     python -m benchmarks.startup [--runs N] [--chunks N] [--imports N] [--json]
 
-Each run starts the app as `make run` does after installation, over a library of the sample pages, with an open browser.
-Rows are seconds from the start of the process to the end of each phase: first HTTP answer, skeleton (the browser's
-first paint), Streamlit's frame, a page that accepts typing, models loaded; `cpu` has the server's processor seconds up
-to there. --chunks also opens a synthetic library of that many chunks, each time in a new process; --imports lists the N
-packages that take longest to import before the first page. The browser is the Chromium in CHROMIUM or on the path,
-driven by Playwright.
+Each run starts the app as `make run` does after installation, over a library of the sample pages, with a browser
+already open. Rows are seconds from the start of the process to the end of each phase: first HTTP response, skeleton
+(the browser's first paint), Streamlit's frame, a page that accepts typing, models loaded; `cpu` has the server's
+processor seconds until then. --chunks also opens a synthetic library of that many chunks, each time in a new process;
+--imports lists the N packages that take longest to import before the first page. The browser is the Chromium in
+CHROMIUM or on the path, driven by Playwright.
 """
 
 from __future__ import annotations

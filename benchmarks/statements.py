@@ -1,14 +1,14 @@
-"""Detection of statements that their passages do not support, on people's labels.
+"""Detection of statements that their passages do not support, on human labels.
 
     python -m benchmarks.statements [SET …] [--data FOLDER] [--limit N] [--judge 0.95]
 
-A set is a file of cases, {"id", "passages", "text", "bad", "spans"}: `spans` are the wrong parts of `text`, and its
-sentences are judged; if they are null, the text as a whole is. The sets dragon-* are made here of questions with known
-evidence: people's answer with its own pages, and with another page of the set. Compared are the rules, a small rule
-(words in the best three sentences, numbers anywhere), the local model in VERIFIER_MODEL, and a judge that knows the
-labels and is right in a given share of its verdicts, instead of the connected model: alone, and overruled by code. For
-each overrule the table has the verdicts of the judge that it makes right, and wrong; for that of verbatim quotes, which
-is active, the effect of removing it.
+A set is a file of cases, {"id", "passages", "text", "bad", "spans"}: `spans` are the wrong parts of `text`, which is
+judged sentence by sentence, or as a whole if they are null. The dragon-* sets are built here from questions with known
+evidence: the reference answer with its own pages, and with another page of the set. The checkers are the rules, a small
+rule (words in the best three sentences, numbers anywhere), the local model in VERIFIER_MODEL, and, for the connected
+model, a simulated judge that is right in a given share of its verdicts: alone, and overruled by code. For each overrule
+the table counts the judge's verdicts that it makes right, and wrong; for that of verbatim quotes, which is active, the
+effect of removing it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Overrule = Callable[[ParsedClaim, Sequence[Evidence]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of a case: whether people call it wrong, its worth to the checker (verdict first), and if flagged."""
+    """A unit of a case: its label, the checker's score (by verdict, then confidence), and whether it is flagged."""
 
     case: str
     wrong: bool
@@ -118,7 +118,7 @@ def rules(case: Case) -> list[Row]:
 
 
 def judge(case: Case, right: float = 0.95, overrule: Overrule | None = None, of_all: bool = False) -> list[Row]:
-    """Return the app's findings with a model that is right in a share of its verdicts; `of_all`: also of quotes."""
+    """Return the app's findings with a simulated model; with `of_all` it also judges verbatim quotes."""
     check = _make_check(case)
     for entry in check.scored_statements if of_all else ():
         entry.finding = replace(entry.finding, reason="")
@@ -134,7 +134,7 @@ def by_verifier(verifier: Verifier, case: Case) -> list[Row]:
 
 
 def measure(cases: Iterable[Case], checker: Checker) -> list[Unit]:
-    """Return a checker's verdict on each unit that people judged."""
+    """Return a checker's verdict on each labelled unit."""
     return [one for case in cases for one in _judge_units(case, checker(case))]
 
 
@@ -158,7 +158,7 @@ def _table(cases: Sequence[Case], right: float) -> str:
 
 
 def _measure_time(cases: Sequence[Case], checker: Checker) -> tuple[list[Unit], float]:
-    """Measure, and return the processor's milliseconds per statement."""
+    """Return the judged units, and processor milliseconds per statement."""
     began, units, statements = time.process_time(), list[Unit](), 0
     for case in cases:
         rows = checker(case)

@@ -1,10 +1,10 @@
-"""Many people whose answers stream at once over the app's WebSocket, compared with one person.
+"""Many users whose answers stream at once over the app's WebSocket, compared with one user.
 
     python -m benchmarks.streaming [--people N …] [--rounds N] [--pause SECONDS] [--json]
 
 The app is served as `make run` serves it, over the sample pages; the chat model is the tests' scripted server, which
-pauses between the pieces of its answers. Each person is a client that speaks Streamlit's protocol as the browser does
-(tab.py). All ask at the same moment, and finish when the answer is drawn with its sources. Server, chat model and
+pauses between the pieces of its answers. Each user is a client that speaks Streamlit's protocol as the browser does
+(tab.py). All ask at the same time, and finish when the answer is drawn with its sources. Server, chat model and
 clients share the machine's processors; `server_cpu_s` is the processor time per answer of the server's process, from
 asking to the last finish, and is more reliable than seconds if others use the machine. `server_ms` divides it by part
 (stages.py), and `calls` counts the calls of each part per answer.
@@ -70,7 +70,7 @@ async def _measure(served: ServedApp, people: list[int], rounds: int) -> dict[st
 
 
 def row_of(rounds: Sequence[Round], base: float) -> dict[str, Any]:
-    """Return the figures of rounds of equal size; `base` are the seconds of a single person."""
+    """Return the figures of rounds of equal size; `base` are the seconds of a single user."""
     finishes = sorted(seconds for part in rounds for seconds in part.finishes)
     late = finishes[min(len(finishes) - 1, int(0.95 * len(finishes)))] if finishes else float("inf")
     return {
@@ -103,7 +103,7 @@ def cpu_of_answers(rounds: Sequence[Round]) -> float | None:
 
 
 async def _warm_up(served: ServedApp, questions: list[str]) -> None:
-    """Ask until an answer is as fast as the one before: models and modules are loaded."""
+    """Ask until answers stop getting faster: then models and modules are loaded."""
     before, end = float("inf"), time.perf_counter() + _WARM_UP_LIMIT
     while time.perf_counter() < end:
         finished = (await _ask_together(served, questions, 1)).finishes

@@ -1,12 +1,12 @@
-"""Share of people's questions about a page that its summary without a model answers.
+"""Share of the questions about a page that its summary without a model answers.
 
     python -m benchmarks.summaries [SET …] [--data FOLDER] [--limit N]
 
-The app summarises each section by its first sentence. Compared with a choice of the sentences that together have most
-of the page's words for their length (Lin and Bilmes, “A Class of Submodular Functions for Document Summarization”, ACL
-2011), the page's beginning, and random sentences, all with as many characters. A question's score is the share of its
+The app summarises each section by its first sentence. Compared with the sentences that together cover most of the
+page's words for their length (Lin and Bilmes, “A Class of Submodular Functions for Document Summarization”, ACL 2011),
+the page's beginning, and random sentences, all with as many characters. A question's score is the share of its
 evidence's sentences that were chosen; a figure is the mean over pages of a choice's lead over the app's, with its 95%
-interval, for pages with even and with odd places: development used the even ones.
+interval, separately for even and odd pages: development used the even ones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class PageSentences:
-    """A page's sentences in order, and the places of those in the app's summary."""
+    """A page's sentences in order, and the indices of those in the app's summary."""
 
     sentences: list[Sentence]
     ours: list[int]

@@ -1,8 +1,8 @@
 """Libraries of any size without a model: synthetic vectors, payloads of real size, texts whose words follow Zipf's law.
 
 Dense vectors cluster around topics in a space of fewer dimensions, with noise in all of them, like those of embedding
-models; evenly drawn ones would be nearly equally far from each other, which no index can search. Keyword weights are
-BM25's for the words of the text, with the encoder's terms.
+models; uniformly drawn ones would be nearly equidistant, which no index can search. Keyword weights are BM25's for the
+words of the text, with the encoder's terms.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Draft:
 
 
 class World:
-    """A maker of page number n, the same one each time, and of questions that pages answer."""
+    """A deterministic generator of numbered pages, and of questions that they answer."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(11)
@@ -117,7 +117,7 @@ class World:
 
 
 def fill(library: Library, world: World, first: int, last: int) -> None:
-    """Write pages `first` to `last` - 1 as commits leave them, in batches, which is faster."""
+    """Write pages `first` to `last` - 1 in the state that commits leave, but in batches, which is faster."""
     chunks: list[models.PointStruct] = []
     pages: list[models.PointStruct] = []
     for number in range(first, last):

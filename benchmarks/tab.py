@@ -1,7 +1,7 @@
 """One browser tab as the server sees it: Streamlit's protocol over its WebSocket, without a browser.
 
-A tab sends a person's actions (reruns with the values of widgets), reruns fragments at the intervals that the page
-requests, and receives elements. This client keeps only what it needs to ask a question and to see the answer end.
+A tab sends a user's actions (reruns with the values of widgets), reruns fragments at the intervals that the page
+requests, and receives elements. This client implements only what it needs to ask a question and to see the answer end.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Tab:
                     return
 
     def _resolve(self, message: ForwardMsg) -> ForwardMsg:
-        """Resolve a message that the server sent before and now sends as a reference."""
+        """Resolve a reference to a message that the server sent before."""
         if message.WhichOneof("type") != "ref_hash":
             if message.metadata.cacheable:
                 self._cached[message.hash] = message

@@ -1,4 +1,4 @@
-"""The tests' scripted chat model, made as talkative as models are: it repeats its answers.
+"""The tests' scripted chat model with answers as long as a real model's: it repeats them.
 
 python -m benchmarks.talking [--port N] [--pause SECONDS] [--times N]
 """

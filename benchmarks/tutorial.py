@@ -1,6 +1,6 @@
 """The pipeline of tutorials: PAGES.jsonl FOLDER [QUESTIONS.jsonl RUN.jsonl].
 
-Prints the seconds from models loaded to stored. With questions it answers them by MMR, ten passages of twenty, as the
+Prints the seconds from models loaded to stored. With questions it answers them by MMR, ten passages of twenty, as
 tutorials do, and writes the run (see `benchmarks/peers`).
 """
 

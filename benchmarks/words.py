@@ -1,4 +1,4 @@
-"""Words for the simple rivals: without function words and endings, Chinese in pairs of characters."""
+"""Words for the simple rivals: stemmed, without function words, Chinese as character bigrams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDINGS = ("ing", "ed", "ies", "es", "s", "ly")
 
 
 def words_of(text: str) -> tuple[set[str], set[str]]:
-    """Return the words without their endings, Chinese in pairs of characters, and those that are numbers in digits."""
+    """Return the stemmed words with Chinese as character bigrams, and the numbers in digits among them."""
     words: set[str] = set()
     numbers: set[str] = set()
     for token in _TOKEN.findall(text):

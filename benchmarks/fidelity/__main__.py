@@ -1,4 +1,4 @@
-"""Fidelity from a file to its text: constructed files, with facts that must and must not be readable.
+"""Fidelity of extracted text: constructed files, with facts that must and must not appear in it.
 
     python -m benchmarks.fidelity [SET ...] [--only WORD] [--faults] [--json]
 
@@ -48,7 +48,7 @@ def wrong(results: Sequence[Result]) -> dict[str, list[str]]:
 
 
 def by_construct(results: Sequence[Result]) -> str:
-    """Return a table: spellings, and those read correctly, of each construct and of all."""
+    """Return a table with the number of spellings, and of those read correctly, per construct and in total."""
     rights: dict[str, list[bool]] = defaultdict(list)
     for case, messages in results:
         rights[case.construct].append(not messages)

@@ -1,4 +1,4 @@
-"""A file with the facts that its text must and must not contain, and the faults of what was read."""
+"""A file with the facts that its text must and must not contain, and the faults of the extracted text."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Fact = str | tuple[str, ...]
 class Case:
     """One spelling of a construct, as a file.
 
-    Facts are searched for as written, and with each run of blanks as one space. `error` is the code of the expected
-    refusal, `notice` that of the expected reason for review.
+    Facts are searched for as written, and with each run of blanks as one space. `error` is the expected error code,
+    `notice` the code of the expected reason for review.
     """
 
     construct: str

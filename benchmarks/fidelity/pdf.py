@@ -1,4 +1,4 @@
-"""PDF files: each spelling of a construct as programs draw it."""
+"""PDF files: constructs in the ways that programs draw them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Alternatives that people use, each a module to run as a command: PAGES QUESTIONS RUN [K].
+"""Common alternatives, each a module that runs as a command: PAGES QUESTIONS RUN [K].
 
-It writes one JSON line per question, {"id", "hits": [{"url", "text"}]}, to RUN, and prints one with
+It writes one JSON line per question, {"id", "hits": [{"url", "text"}]}, to RUN, and prints a JSON line with
 `stored_s`, `chunks`, `ms` (per question) and `encoded` (tokens through the model).
 """
 
@@ -13,7 +13,7 @@ __all__ = ["PEERS", "Peer"]
 
 @dataclass(frozen=True)
 class Peer:
-    """`module` runs as a command; with `own_packages` in the environment of `environment.py`."""
+    """An alternative; `module` runs as a command, with `own_packages` in the environment of `environment.py`."""
 
     name: str
     module: str

@@ -1,4 +1,4 @@
-"""LangChain's BM25Retriever with its defaults: PAGES QUESTIONS RUN K. Its words are what spaces divide."""
+"""LangChain's BM25Retriever with its defaults, which splits words at spaces: PAGES QUESTIONS RUN K."""
 
 from __future__ import annotations
 

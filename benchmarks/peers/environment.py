@@ -1,9 +1,9 @@
 """Separate environments for peers and other packages, so that the project's pins stay unchanged.
 
-    python -m benchmarks.peers.environment      make the peers' now; a benchmark that needs one makes it, too
+    python -m benchmarks.peers.environment      create the peers' environment; benchmarks create theirs on demand
 
-The peers' is benchmarks/out/peers, with the packages of benchmarks/requirements.txt; everything else (torch, the
-weights) comes from the project's Python. That of METRICS shares nothing.
+The peers' environment is benchmarks/out/peers, with the packages of benchmarks/requirements.txt; everything else
+(torch, the weights) comes from the project's Python. METRICS shares nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REQUIREMENTS = HERE / "requirements.txt"
 
 @dataclass(frozen=True)
 class Environment:
-    """Its requirements and folder, and whether it sees the project's packages, too."""
+    """A virtual environment; with `shares` it also sees the project's packages."""
 
     requirements: Path
     folder: Path
@@ -33,15 +33,15 @@ METRICS = Environment(HERE / "requirements-metrics.txt", HERE / "out" / "metrics
 
 
 def pinned(requirements: Path = REQUIREMENTS) -> dict[str, str]:
-    """The packages with their versions."""
+    """Return the pinned version of each package."""
     lines = requirements.read_text(encoding="utf-8").splitlines()
     return dict(line.split("#")[0].strip().split("==") for line in lines if "==" in line)
 
 
 def python(wanted: Environment = PEERS) -> Path:
-    """The environment's Python, made when it is missing or its requirements changed.
+    """Return the environment's Python; create the environment if it is missing or its requirements changed.
 
-    Raises RuntimeError, with pip's last line, when the packages cannot be installed.
+    Raises RuntimeError with pip's last line if the packages cannot be installed.
     """
     program = wanted.folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     stamp = wanted.folder / "installed"

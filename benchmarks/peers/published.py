@@ -1,8 +1,8 @@
-"""Scores of cases and rankings by ragas and ir-measures themselves: FOLDER URL.
+"""Scores of cases and rankings by ragas and ir-measures: FOLDER URL.
 
 FOLDER has cases.jsonl (question, answer, reference, passages), exported.jsonl (RAGAS's columns, as this project writes
-them), rankings.json and vectors.json; URL is that of a chat server. Writes scores.json, and exported.jsonl as
-ragas's data set writes it (back.jsonl). Runs in the environment METRICS, without this project's packages.
+them), rankings.json and vectors.json; URL is a chat server's. Writes scores.json, and back.jsonl, which is
+exported.jsonl as ragas's data set class writes it. Runs in the environment METRICS, without this project's packages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RANKING = ("Success@1", "Success@5", "RR@10", "P@5", "nDCG@10", "R@5")
 
 
 async def of_answers(cases: list[dict[str, Any]], url: str, vectors: Mapping[str, list[float]]) -> dict[str, Any]:
-    """ragas's metrics of each case, by its id."""
+    """Return ragas's metrics of each case, by its id."""
     from openai import AsyncOpenAI
     from ragas.llms import llm_factory
 
@@ -44,7 +44,7 @@ def _metrics(model: Any, vectors: Any) -> dict[str, Any]:
 
 
 async def _score(metric: Any, case: Mapping[str, Any]) -> float:
-    """Given what it takes of the case."""
+    """Score a case with those of its fields that the metric accepts."""
     wanted = metric.ascore.__annotations__
     return float((await metric.ascore(**{name: case[name] for name in wanted if name in case})).value)
 
@@ -63,7 +63,7 @@ def _make_embedding(vectors: Mapping[str, list[float]]) -> Any:
 
 
 def of_rankings(qrels: list[Any], run: list[Any]) -> dict[str, dict[str, float]]:
-    """trec_eval's measures by their names, of each question."""
+    """Return trec_eval's measures by name, for each question."""
     import ir_measures
 
     found: dict[str, dict[str, float]] = {name: {} for name in _RANKING}

@@ -1,4 +1,4 @@
-"""Reading what a peer is given, and writing what it found."""
+"""Input and output of peers: rows of pages and questions, and the hits of a run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 Hit = tuple[str, str]
-"""The address and the text of what was found."""
+"""The URL and the text of a result."""
 
 
 def quiet() -> None:
-    """No hub, no progress bars, whatever the library would like."""
+    """Disable the hub, progress bars and parallel tokenisers, unless the environment sets them."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -26,7 +26,7 @@ def read(path: str) -> list[dict[str, Any]]:
 
 
 def answer(questions: list[dict[str, Any]], run: str, find: Callable[[str], Iterable[Hit]]) -> float:
-    """Ask all questions, write the run; milliseconds a question."""
+    """Ask all questions and write the run; return milliseconds per question."""
     find("warm up")
     began = time.perf_counter()
     found = [(question["id"], list(find(question["question"]))) for question in questions]

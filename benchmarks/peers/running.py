@@ -1,4 +1,4 @@
-"""Running a peer over a set, in a separate process."""
+"""Runs of a peer over a set, in a separate process."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KEPT = ROOT / "benchmarks" / "out" / "runs"
 
 
 def run_peer(peer: Peer, data: Dataset, k: int, *, reuse: bool = False) -> Run:
-    """The peer's run over the set; it is kept, and with `reuse` taken from there if it was of the same set.
+    """Run the peer over the set, or with `reuse` return the cached run of the same set.
 
-    Raises RuntimeError, with the last line that the peer said, when it fails.
+    Raises RuntimeError with the last line of the peer's stderr if it fails.
     """
     identity = _identity(data, k)
     kept = KEPT / "-".join([*data.name.split(), peer.name, f"{identity}.json"])

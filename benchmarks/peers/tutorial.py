@@ -1,4 +1,4 @@
-"""The pipeline of `benchmarks/tutorial.py`, asked questions: PAGES QUESTIONS RUN. It takes ten passages, as shown."""
+"""The pipeline of `benchmarks/tutorial.py` with questions, ten passages for each: PAGES QUESTIONS RUN."""
 
 from __future__ import annotations
 
