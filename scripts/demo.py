@@ -38,7 +38,7 @@ def show(line: str = "") -> None:
 
 
 def open_app(folder: str) -> App:
-    """Open the app with its defaults, whatever .env and the environment say."""
+    """Open the app with its defaults, regardless of .env and the environment."""
     return App(
         load_settings(
             None,

@@ -43,7 +43,7 @@ POINTER: Final = """([x, y]) => {
 
 
 class Film:
-    """Pictures of a tab, each with its milliseconds; a repeated picture extends the last one."""
+    """Screenshots of a tab, each with its milliseconds; an unchanged one extends the last."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -56,7 +56,7 @@ class Film:
         self.pictures.append((picture, milliseconds))
 
     def until(self, target: Locator, limit: int = 12) -> None:
-        """Film until `target` appears, in up to `limit` pictures; raises TimeoutError after a minute."""
+        """Film until `target` appears, with up to `limit` screenshots; raises TimeoutError after a minute."""
         for attempt in range(120):
             if target.count():
                 return settled(self.page)
@@ -66,7 +66,7 @@ class Film:
         raise TimeoutError(f"{target} did not appear")
 
     def click(self, target: Locator) -> None:
-        """Click with a pointer, so that the place is visible."""
+        """Show a pointer on the target, then click it."""
         target.scroll_into_view_if_needed()
         box = target.bounding_box()
         assert box is not None

@@ -1,4 +1,4 @@
-"""Make the font of the icons on the screens, a twentieth of the one that Streamlit ships (Material Symbols).
+"""Build the font of the app's icons, a twentieth of the one that Streamlit ships (Material Symbols).
 
     python3 -m venv /tmp/fonts && /tmp/fonts/bin/pip install fonttools brotli
     /tmp/fonts/bin/python scripts/icons.py

@@ -1,10 +1,10 @@
-"""Make .venv and install the packages in locks/, each file checked by its SHA-256; a second call returns immediately.
+"""Create .venv and install the packages in locks/, each file checked by its SHA-256; a second call returns immediately.
 
     python3 scripts/install.py [--office] [--ocr] [--postgres] [--bulk] [--dev] [--venv DIR]
 
 Runs on the system's Python with nothing installed, and says in one sentence what is missing. Without an NVIDIA GPU, or
-with TORCH_BUILD=cpu, it installs the CPU build of torch: one short try, then PyPI's. Only that build is not checked: it
-comes from PyTorch's own index, or a mirror or folder in pip's settings, and these publish other files than PyPI.
+with TORCH_BUILD=cpu, it tries once to install the CPU build of torch, then PyPI's. Only that build is not checked: its
+files, from PyTorch's index or from a mirror or folder in pip's settings, are not those of PyPI.
 """
 
 from __future__ import annotations

