@@ -1,4 +1,4 @@
-"""A reasoner that follows a script, a retriever over a handful of passages, and how to ask them."""
+"""A scripted reasoner, a fake retriever over a few passages, and a helper to ask them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Found:
 
 @dataclass
 class FakeRetriever:
-    """Returns `by_query[query]`, or `default`; raises `error`; remembers what it was asked."""
+    """A retriever that returns `by_query[query]` or `default`, raises `error` if set, and records its calls."""
 
     default: list[Passage] = field(default_factory=lambda: [passage(1), passage(2, BRIDGE)])
     by_query: dict[str, list[Passage]] = field(default_factory=dict)
@@ -86,10 +86,10 @@ class FakeRetriever:
 
 @dataclass
 class ScriptedReasoner:
-    """Takes its next decision, verdicts, rewrite and answer from queues; the last of a queue stays.
+    """A reasoner that takes its next decision, verdicts, rewrite and answer from queues; the last item is reused.
 
-    An entry that is an exception is raised. An answer is a list of pieces, where a number is a pause
-    in seconds and an exception ends the stream.
+    An exception in a queue is raised. An answer is a list of pieces, in which a number is a pause in seconds and an
+    exception ends the stream.
     """
 
     decisions: list[Any] = field(default_factory=list)

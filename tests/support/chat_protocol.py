@@ -1,4 +1,4 @@
-"""Requests and replies of OpenAI's chat completions protocol, as a test writes and reads them."""
+"""Requests and replies of OpenAI's chat completions protocol, for tests to read and write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Feature = Literal[
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call; arguments given as a string are sent as they are, well formed or not."""
+    """A tool call; arguments given as a string are sent verbatim, well-formed or not."""
 
     name: str
     arguments: dict[str, Any] | str = field(default_factory=dict)
@@ -30,16 +30,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer.
+    """One reply, with its faults and oddities.
 
-    `status` other than 200 sends an error with `text` as its message. Faults: `hang` sends nothing (in a
-    stream: nothing after half of the pieces) until the server closes, `cut` closes the connection after
-    half of the answer, `garbled` sends JSON that does not parse, `nested` JSON deeper than
-    a parser goes. Instead of an answer, `html` is a web page, `drip`
-    headers that never end, `flood` a body that never ends. `pause` is seconds between pieces.
-    Oddities, of streams alone: `no_reason` and `empty_reason` never say why it finished, the one without
-    `[DONE]` ends without a word; `whole` sends no stream at all, `message` names each piece so. `parts`
-    are the pieces to send, if not the words of the text.
+    A `status` other than 200 sends an error with `text` as its message. Faults: `hang` sends nothing (in a stream:
+    nothing after half of the pieces) until the server closes, `cut` closes the connection after half of the reply,
+    `garbled` sends invalid JSON, `nested` JSON too deep for a parser, `html` a web page, `drip` endless headers,
+    `flood` an endless body. Oddities of streams: `no_reason` and `empty_reason` lack the finish reason,
+    `no_reason_no_done` also lacks `[DONE]`, `whole` sends no stream at all, `message` sends each piece as "message"
+    instead of "delta". `pause` is the seconds between pieces. `parts` are the pieces to send instead of the words of
+    the text.
     """
 
     text: str = ""
@@ -62,7 +61,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent."""
+    """A client's request."""
 
     path: str
     headers: dict[str, str]
@@ -92,13 +91,13 @@ class Request:
 
     @property
     def last(self) -> str:
-        """The text of the last message by a person."""
+        """The text of the last user message."""
         texts = [message.get("content") or "" for message in self.messages if message.get("role") == "user"]
         return str(texts[-1]) if texts else ""
 
     @property
     def rules(self) -> str:
-        """The rules of its job, wherever they stand: all that it says beside the passages."""
+        """The instructions: the text of all messages without the passages."""
         said = "\n".join(str(message.get("content") or "") for message in self.messages)
         return re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", said, flags=re.DOTALL)
 
@@ -111,7 +110,7 @@ class Request:
 
 
 def encoded(body: dict[str, Any]) -> bytes:
-    """The body as JSON; with escapes where half of a character is in it, which no encoding takes."""
+    """Encode a body as JSON, with escapes if it has lone surrogates, which UTF-8 cannot encode."""
     try:
         return json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -119,7 +118,7 @@ def encoded(body: dict[str, Any]) -> bytes:
 
 
 def choice_of(delta: dict[str, Any], reply: Reply, *, last: bool = False) -> dict[str, Any]:
-    """A piece of a stream, with the reason if it is the last one."""
+    """Return a piece of a stream, with the finish reason if it is the last one."""
     choice: dict[str, Any] = {"index": 0, "message" if reply.oddity == "message" else "delta": delta}
     if last and reply.oddity in ("no_reason", "no_reason_no_done"):
         return choice
@@ -128,7 +127,7 @@ def choice_of(delta: dict[str, Any], reply: Reply, *, last: bool = False) -> dic
 
 
 def deltas_of(reply: Reply) -> list[dict[str, Any]]:
-    """The reply in the pieces of a stream: text by words, a tool call's arguments in three parts."""
+    """Return the reply as pieces of a stream: text by words, a tool call's arguments in up to three parts."""
     found: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     found += [{"content": piece} for piece in reply.pieces()]
     for place, call in enumerate(reply.tool_calls):

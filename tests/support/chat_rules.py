@@ -1,7 +1,7 @@
-"""A plausible model by rules: it searches for questions, greets back, grades by shared words, and quotes.
+"""A rule-based chat model: it searches for questions, returns greetings, grades by shared words, and quotes.
 
-It reads requests as any model would: the tools offered, the form asked for, and passages of the shape
-`[1] title`, text, each between tags. Nothing of the answers is written here.
+It reads requests as a model would: the offered tools, the requested schema, and passages as `[1] title` and text
+between tags. No answers are hard-coded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMMON = frozenset(
 
 
 def rules(request: Request) -> Reply:
-    """Answer as a well-behaved model would."""
+    """Reply as a well-behaved model would."""
     schema = _schema(request)
     question = _question(request.last)
     if schema is not None and (planned := _research(schema, question, request)):
@@ -59,7 +59,7 @@ def _in_form(request: Request, filled: Any) -> Reply:
 
 
 def _research(schema: dict[str, Any], question: str, request: Request) -> dict[str, Any]:
-    """A step for each clause of the question, searched as it stands; enough is found when all is read."""
+    """Plan a step for each clause of the question, search it verbatim, and finish once everything is read."""
     form = frozenset(schema.get("properties", {}))
     if form == {"aspects", "steps", "unclear"}:
         clauses = [part.strip(" ?？,，") for part in re.split(r"\band\b|[，,；;]|以及", question) if len(part) > 3]
@@ -77,7 +77,7 @@ def _research(schema: dict[str, Any], question: str, request: Request) -> dict[s
 
 
 def _about_the_conversation(request: Request) -> str:
-    """Complete a follow-up with the question before it, sum up, or propose what to ask next."""
+    """Complete a follow-up with the previous question, summarise, take notes, or suggest follow-ups."""
     system = request.rules
     last = re.search(r"(?:Last question: |最后一个问题：)(.+)", request.last)
     if last:
@@ -108,7 +108,7 @@ def _about_the_conversation(request: Request) -> str:
 
 
 def _decide(request: Request) -> Reply:
-    """Search for a question with the offered tool's first argument; greet back; then say what was found."""
+    """Return a greeting, repeat a tool's result, or call the first tool with the question as its first argument."""
     if _GREETING.match(request.last.strip()):
         return Reply(_greeting(request.last))
     if request.messages[-1].get("role") == "tool":
@@ -126,7 +126,7 @@ def _greeting(text: str) -> str:
 
 
 def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]) -> Reply:
-    """The sentence of the passages that shares most words with the question; a rewrite gets its terms."""
+    """Reply with the sentence that shares most words with the question, or to a rewrite with its terms."""
     system = request.rules
     if "search queries" in system or "检索词" in system:
         return Reply(
@@ -150,14 +150,14 @@ def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]
 
 
 def _first_sentences(passages: Sequence[tuple[int, str]]) -> str:
-    """The first sentence of each passage that is no heading."""
+    """Return the first sentence of each passage that is not a heading, with citations."""
     found = ((number, [one.strip() for one in _SENTENCE.findall(text)]) for number, text in passages)
     said = ((number, [one for one in sentences if len(one) > 12 and one[0] != "#"]) for number, sentences in found)
     return "\n".join(f"{sentences[0]} [{number}]" for number, sentences in said if sentences)
 
 
 def _report(request: Request, passages: Sequence[tuple[int, str]]) -> str:
-    """Under each heading the sentence that shares most words with it."""
+    """Return under each heading the sentence that shares most words with it."""
     listed = re.search(r"(?:Headings|标题):\n((?:- .+\n)+)", request.last)
     headings = [line.removeprefix("- ") for line in listed[1].splitlines()] if listed else []
     parts = []
@@ -176,7 +176,7 @@ def _report(request: Request, passages: Sequence[tuple[int, str]]) -> str:
 
 
 def _schema(request: Request) -> dict[str, Any] | None:
-    """The schema that the reply must fit, from wherever the client put it."""
+    """Return the schema that the reply must fit, wherever in the request the client put it."""
     if request.forced_tool:
         functions = [tool["function"] for tool in request.body["tools"]]
         return next(dict(f["parameters"]) for f in functions if f["name"] == request.forced_tool)
@@ -190,7 +190,7 @@ def _schema(request: Request) -> dict[str, Any] | None:
 
 
 def _fill(form: dict[str, Any], root: dict[str, Any], passages: Sequence[tuple[int, str]], question: str) -> Any:
-    """A value of the schema: for each passage one entry of a list, true where it shares a word."""
+    """Return a value of the schema: a list has an item per passage, a flag is true if one shares a word."""
     if "$ref" in form:
         form = root["$defs"][form["$ref"].rsplit("/", 1)[-1]]
     kind = form.get("type")
@@ -215,14 +215,14 @@ def _question(text: str) -> str:
 
 
 def _terms(text: str) -> set[str]:
-    """Words without the common ones, and pairs of Chinese characters."""
+    """Return the words except common ones, and Chinese bigrams."""
     words = {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in _COMMON}
     runs = re.findall(r"[\u4e00-\u9fff]+", text)
     return words | {run[i : i + 2] for run in runs for i in range(len(run) - 1)}
 
 
 def quote_each(request: Request) -> Reply:
-    """A model that, where `rules` quotes the best sentence, quotes the first one of each of three passages."""
+    """Reply like `rules`, but quote the last sentence of each of the first three passages."""
     reply = rules(request)
     passages = _passages(request.last)
     if reply.tool_calls or request.body.get("response_format") or not passages:

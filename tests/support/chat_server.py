@@ -1,4 +1,4 @@
-"""A real chat server on loopback that speaks OpenAI's chat completions protocol from a script.
+"""A chat server on loopback that speaks OpenAI's chat completions protocol and follows a script.
 
     with ChatServer(["Hello.", Reply(tool_calls=[Call("retrieve", {"query": "x"})])]) as server:
         model = build_chat_model(settings_with(llm_base_url=server.base_url, llm_model="test"))
@@ -7,7 +7,7 @@
 
 A script is a list of replies, used in turn, or a function of the request, such as `rules`,
 which behaves like a plausible model. A reply is a Reply or its text.
-`python -m tests.support.chat_server --port 8099` serves the rules for trying things in a browser.
+`python -m tests.support.chat_server --port 8099` serves the rules, to try the app in a browser.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ Script = Sequence[Reply | str] | Callable[[Request], Reply | str]
 
 
 class ChatServer:
-    """Serves a script until closed. `refuse` answers requests that use these features with 400.
+    """A server that follows a script until closed.
 
-    The refusal has another status with `refuse_with`, and other words with `refusal`.
-    With `key` every request needs it as a bearer token (else 401); with `models` others get 404. `lists` are the
-    names that it lists, None for a server without a list.
+    Requests that use a feature in `refuse` get the status `refuse_with`, with `refusal` as the message. With `key`
+    every request needs it as a bearer token (else 401); with `models` others get 404. `lists` are the model names that
+    it lists, None for a server without a list.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ChatServer:
         self._thread.join()
 
     def listing(self, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-        """Status and body of the list of models."""
+        """Return the status and the body of the list of models."""
         if self._key and headers.get("authorization") != f"Bearer {self._key}":
             return 401, {"error": {"message": "Incorrect API key provided."}}
         if self._lists is None:
@@ -103,7 +103,7 @@ class ChatServer:
         return 200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self._lists]}
 
     def reply_to(self, request: Request) -> Reply:
-        """The script's reply, unless the request is refused before that."""
+        """Return the script's reply, or an error if the request is refused."""
         with self._lock:
             self.requests.append(request)
             if self._key and request.headers.get("authorization") != f"Bearer {self._key}":
@@ -122,7 +122,7 @@ def _from_queue(replies: Sequence[Reply | str]) -> Callable[[Request], Reply | s
     waiting = list(replies)
 
     def respond(_: Request) -> Reply | str:
-        # 418 so that no client tries again, and the test that ran out of replies fails at once.
+        # 418, so that no client retries and a test that runs out of replies fails immediately.
         return waiting.pop(0) if waiting else Reply("The script has no reply left.", status=418)
 
     return respond
@@ -133,7 +133,7 @@ class _Server(ThreadingHTTPServer):
     chat: ChatServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away are part of what is tested."""
+        """Ignore clients that disconnect: some tests do so."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
     _ids = itertools.count(1)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the parent's name
-        """Quiet."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self._send(*self.server.chat.listing({name.lower(): value for name, value in self.headers.items()}))
@@ -179,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(200, body, reply.headers, fault=reply.fault)
 
     def _misbehave(self, fault: Fault) -> None:
-        """What no chat server sends."""
+        """Send a response that no chat server would send."""
         self.close_connection = True
         if fault == "html":
             page = b"<!doctype html><title>Welcome</title>"
@@ -250,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._drop()
 
     def _drop(self) -> None:
-        """End the connection as a crashed server does, in the middle of a message."""
+        """Drop the connection in the middle of a message, as a crashed server does."""
         self.wfile.flush()
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)

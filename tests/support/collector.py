@@ -1,4 +1,4 @@
-"""A collector of traces on loopback, which parses the protobuf that it gets."""
+"""A trace collector on loopback that parses the protobuf that it receives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Collector:
                 collector.headers.append({name.lower(): value for name, value in self.headers.items()})
                 collector.bodies.append(self.rfile.read(int(self.headers["content-length"])))
                 time.sleep(silence)
-                with suppress(OSError):  # nobody waits any more
+                with suppress(OSError):  # the client may have timed out
                     self.send_response(status)
                     self.end_headers()
                     self.wfile.write(ExportTraceServiceResponse().SerializeToString())

@@ -1,7 +1,7 @@
-"""An app that answers by rule, for runs of questions, and a run in a process that can be killed.
+"""An app that answers by rule, for evaluation runs, and such a run in a process that can be killed.
 
-`python -m tests.support.evaluating FOLDER CASES` is that process: it begins the run, or goes on with the one that it
-finds, asks a question each twentieth of a second, and notes in FOLDER/asked which.
+`python -m tests.support.evaluating FOLDER CASES` is that process: it starts a run or resumes the existing one, asks a
+question every 20 ms, and appends the number of questions so far to FOLDER/asked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SETTINGS = [Setting("fast"), Setting("deep")]
 
 @dataclass
 class AnsweringByRule:
-    """Implements App: each answer is that to the question's words, given at once, or what `says` makes of it."""
+    """A fake App that answers immediately with what `says` returns, by default the question and "!"."""
 
     says: Callable[[Question], Answer] = lambda asked: Answer(asked.text, asked.mode, "answered", f"{asked.text}!")
     asked: list[tuple[str, str]] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""A stand-in for `rag.app.App` for tests of pages: everything in memory, nothing waits, nothing is fetched.
+"""A fake `rag.app.App` for tests of pages, without waiting or fetching.
 
-An import moves one stage with each look at it; a run shows as many of its events as `released` allows.
+An import advances by one stage each time it is polled; a run shows its first `released` events.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class FakeLibrary:
 
 
 class FakeJobs:
-    """Every source ends as `ends` says, by default as added. `decided` records what a person chose."""
+    """Imports whose sources end as `ends` says, by default as added; `decided` records the user's decisions."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, FakeJob] = {}
@@ -293,7 +293,7 @@ class FakeSchedules:
 
 
 class FakeImports:
-    """What a page asked for stands in `jobs.by_id`, and the settings of a site's import in its options."""
+    """Imports that are recorded in `jobs.by_id`, with the settings of a site's import as the job's options."""
 
     def __init__(self) -> None:
         self.jobs = FakeJobs()
@@ -323,7 +323,7 @@ class FakeImports:
 
 
 class FakeOverviews:
-    """Every page is about its first line, and answers `questions`."""
+    """Overviews that describe each page by its title, and suggest `questions`."""
 
     def __init__(self) -> None:
         self.questions: tuple[str, ...] = ()
@@ -338,7 +338,7 @@ class FakeOverviews:
 
 
 class FakeRemovals:
-    """Restores at once what was deleted last."""
+    """Removals of which the latest can be undone immediately."""
 
     def __init__(self) -> None:
         self.open: Callable[[str], FakeLibrary] = lambda name: FakeLibrary()
@@ -356,7 +356,7 @@ class FakeRemovals:
 
 
 class FakeMaps:
-    """`found` is every library's map, and made at once."""
+    """Maps that are ready immediately: `found` for every library."""
 
     def __init__(self) -> None:
         self.found: PageMap | None = None
@@ -371,7 +371,7 @@ class FakeMaps:
 
 
 class FakeTransfers:
-    """A library's file is ready with the second look at it."""
+    """Transfers that complete after two polls."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -402,7 +402,7 @@ class FakeTransfers:
 
 
 class FakeMoves:
-    """A library has moved with the third look at it."""
+    """Moves that complete after three polls."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[str, str]] = []
@@ -444,7 +444,7 @@ class FakeModels:
 
 
 class FakeChats(ChatModels):
-    """The real thing but for the network: the key `wrong` and the model `none-such` are refused, two are listed."""
+    """Chat models without a network: the key `wrong` and the model `none-such` are refused, two models are listed."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -464,7 +464,7 @@ class FakeChats(ChatModels):
 
 
 class FakeRuns:
-    """A run ends with the first look that shows its last event: then its conversation keeps the answer."""
+    """Runs that end when their last event is first shown, which saves the answer in the conversation."""
 
     def __init__(self, answer_for: Callable[[str, Any], Answer]) -> None:
         self.answers: dict[str, Answer] = {}
@@ -499,14 +499,14 @@ class FakeRuns:
 
 class _Forgetful:
     def forget(self, conversation_id: str) -> None:
-        """Nothing is remembered beside the conversations themselves."""
+        """Do nothing: only the conversations themselves are stored."""
 
 
 @dataclass
 class FakeApp:
-    """`asked`, `searched` and `cancelled` record what a page asked for; conversations are real ones, in a file.
+    """A fake app; `asked`, `searched` and `cancelled` record its calls; conversations are real ones, in a file.
 
-    An answer follows up with `standalone`, and with `suggests` as what to ask next.
+    Answers have `standalone` as the rewritten question, and `suggests` as follow-ups.
     """
 
     settings: Settings = field(default_factory=lambda: Settings(_env_file=None, rag_data_dir=Path("/tmp/data")))
@@ -532,7 +532,7 @@ class FakeApp:
     transfers: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
 
     def filled(self) -> FakeApp:
-        """This stand-in with one English and one Chinese page."""
+        """Add an English and a Chinese page; return the app."""
         self.library("main").stored[:] = [
             make_page(1, "Keeping a lighthouse", ENGLISH, "en"),
             make_page(2, "灯塔的看守", CHINESE, "zh", "灯塔.example"),
@@ -562,7 +562,7 @@ class FakeApp:
         return SimpleNamespace(name="extractive")
 
     def ask(self, question: Question, **how: Any) -> str:
-        """Keep what would be the summary of the page, and begin a run."""
+        """Start a run, and save its answer as the page's summary."""
         self.asked.append({"question": question.text, "library": question.library, "mode": question.mode})
         run_id = self.runs.start(question, hooks=Hooks())
         answer = self.runs.answers[run_id]
@@ -631,7 +631,7 @@ class FakeApp:
         self.notes.append(turn_id)
 
     def turns(self, owner: str = "") -> list[TurnView]:
-        """The turns of the latest conversation."""
+        """Return the turns of the latest conversation."""
         latest = self.conversations.conversations("main", owner)[0]
         return self.conversations.turns(latest.id, owner)
 

@@ -1,4 +1,4 @@
-"""A chat model with a queue of replies: no network, every request kept."""
+"""A chat model with a queue of replies, without a network; it records every request."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pydantic import Field
 
 
 class QueueModel(BaseChatModel):
-    """Each call takes the next reply: a message, an exception to raise, or for a stream a list of pieces.
+    """A model whose calls take the next reply: a message, an exception to raise, or for a stream a list of pieces.
 
-    Among the pieces an exception breaks the stream off. A stream ends with `reason`, if there is one.
+    An exception among the pieces ends the stream. Otherwise it ends with `reason` as the finish reason, if set.
     """
 
     replies: list[Any] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""An embedding model that needs no weights: hashed words. It reads Latin script and cannot read Chinese."""
+"""An embedding model without weights: hashed words. It can read Latin script but not Chinese."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HashedModel:
 
 
 class HashedBuiltin(HashedModel):
-    """Stands in where the built-in model is expected by its name."""
+    """A hashed model with the built-in model's name and dimension."""
 
     name = e5.NAME
     dimension = 384

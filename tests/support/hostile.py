@@ -1,6 +1,6 @@
-"""Files made to hang or fill whoever reads them, by name: `HOSTILE[name]()` is (file name, bytes).
+"""Files made to hang their reader or to exhaust its memory: `HOSTILE[name](scale)` returns (file name, bytes).
 
-`scale` shrinks the slow ones for tests; 1.0 is what the benchmark measures.
+`scale` shrinks the slow ones for tests; the benchmark uses 1.0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
 def packed(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip archive of `entries`."""
+    """Return a zip archive of `entries`."""
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", method, compresslevel=9) as archive:
         for name, content in entries.items():
@@ -41,14 +41,14 @@ def packed(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
 
 
 def word(document: bytes) -> bytes:
-    """A Word package around the XML of a document."""
+    """Return a Word package around the XML of a document."""
     return packed(
         {"[Content_Types].xml": _TYPES.encode(), "_rels/.rels": _RELATIONS.encode(), "word/document.xml": document}
     )
 
 
 def pdf(objects: list[bytes], trailer: bytes = b"/Root 1 0 R", *, with_table: bool = True) -> bytes:
-    """A PDF file of `objects`, numbered from 1."""
+    """Return a PDF file of `objects`, numbered from 1."""
     body, places = bytearray(b"%PDF-1.7\n"), []
     for number, content in enumerate(objects, 1):
         places.append(len(body))
@@ -66,7 +66,7 @@ def stream(data: bytes, words: bytes = b"") -> bytes:
 
 
 def page_of(contents: bytes, resources: bytes = b"<</Font<</F1 5 0 R>>>>", *more: bytes) -> list[bytes]:
-    """The objects of a PDF with one page that is drawn by the stream object `contents`."""
+    """Return the objects of a PDF with one page that is drawn by the stream object `contents`."""
     return [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
@@ -78,7 +78,7 @@ def page_of(contents: bytes, resources: bytes = b"<</Font<</F1 5 0 R>>>>", *more
 
 
 def zeros(size: int) -> bytes:
-    """`size` zero bytes in zlib's format, without ever holding them."""
+    """Return `size` zero bytes in zlib's format, without holding them in memory."""
     packer = zlib.compressobj(9)
     piece = bytes(MEGABYTE)
     parts = [packer.compress(piece) for _ in range(size // MEGABYTE)]
@@ -95,7 +95,7 @@ def _zip_of_modest_ratio(scale: float) -> Made:
 
 
 def _zip_that_lies(scale: float) -> Made:
-    """Both headers say 1 000 bytes where there are 50 MB."""
+    """Return an archive whose headers both claim 1 000 bytes for a file of 50 MB."""
     size = int(50 * scale * MEGABYTE)
     data = packed({"a.txt": bytes(size)})
     return "lies.zip", data.replace(struct.pack("<I", size), struct.pack("<I", 1000))
@@ -139,7 +139,7 @@ def _pdf_circle(scale: float) -> Made:
 
 
 def _pdf_forms(scale: float) -> Made:
-    """Ten forms, each of which draws the next ten times."""
+    """Return a PDF of ten forms, each of which draws the next one ten times."""
     resources = b"<</XObject<</X0 6 0 R>>/Font<</F1 5 0 R>>>>"
     forms = []
     for n in range(10):
@@ -197,7 +197,7 @@ def _docx_depth(scale: float) -> Made:
 
 
 def _docx_tables(scale: float) -> Made:
-    """Tables in the cells of tables, sixty deep, each of which says that it spans everything."""
+    """Return tables nested sixty deep, whose cells all claim to span 99 999 columns."""
     body = "<w:p/>"
     for _ in range(60):
         cell = f"<w:tc><w:tcPr><w:gridSpan w:val='99999'/></w:tcPr>{body}</w:tc>"
@@ -206,7 +206,7 @@ def _docx_tables(scale: float) -> Made:
 
 
 def _docx_numbers(scale: float) -> Made:
-    """Styles and lists that are based on each other in a circle, and a number of 99 999 signs."""
+    """Return styles that are based on each other in a circle, and list numbers of 10 000 letters."""
     style = "<w:style w:type='paragraph' w:styleId='{}'><w:name w:val='x'/><w:basedOn w:val='{}'/></w:style>"
     levels = (
         "<w:lvl w:ilvl='0'><w:start w:val='99999'/><w:numFmt w:val='lowerLetter'/><w:lvlText w:val='%1%1%1'/></w:lvl>"
@@ -263,7 +263,7 @@ def _xlsx_merged(scale: float) -> Made:
 
 
 def _odt_repeated(scale: float) -> Made:
-    """Tables in tables, each of whose cells and rows says that it stands there 99 999 times."""
+    """Return nested tables whose cells and rows all claim to repeat 99 999 times."""
     body = "<text:p>x</text:p>"
     for _ in range(6):
         cell = f"<table:table-cell table:number-columns-repeated='99999'>{body}</table:table-cell>"

@@ -1,4 +1,4 @@
-"""An identity provider on loopback that lets everybody in as one person, by the code flow of OpenID Connect."""
+"""An identity provider on loopback that signs everyone in as the same user, by OpenID Connect's code flow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLIENT, SECRET = "pagelight", "of the client"
 
 
 class IdentityProvider:
-    """Says of everybody who signs in that they are `claims`."""
+    """A provider that issues `claims` to everyone who signs in."""
 
     def __init__(self, claims: Mapping[str, Any]) -> None:
         self._claims = dict(claims)
@@ -38,7 +38,7 @@ class IdentityProvider:
         self._server.server_close()
 
     def secrets(self, redirect: str, cookie_secret: str) -> str:
-        """The text of .streamlit/secrets.toml for an app that people reach at `redirect`."""
+        """Return the text of .streamlit/secrets.toml for an app that users reach at `redirect`."""
         rows = {
             "redirect_uri": f"{redirect}/oauth2callback",
             "cookie_secret": cookie_secret,
@@ -98,6 +98,6 @@ class IdentityProvider:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         return Handler

@@ -1,4 +1,4 @@
-"""A model that judges by a table, over HTTP: what it says of a passage that holds a text, asked for a question."""
+"""A script for ChatServer that judges passages by a table of verdicts, by question and text of the passage."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def by_table(question: str, _: str, text: str) -> Any:
 
 @dataclass
 class JudgeModel:
-    """`judged` gives (score, missing, quote) for a question, the whole that it is a part of, and a passage's text.
+    """A script; `judged` returns (score, missing, quote) for a question, the question that it is part of, and a text.
 
-    `reply` is sent in its place.
+    If set, `reply` is sent instead of the verdicts.
     """
 
     judged: Judged = by_table

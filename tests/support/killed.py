@@ -1,4 +1,4 @@
-"""Processes that are killed: forked from one that has imported what they need, so that they begin at once."""
+"""Processes to be killed, forked from a server that has imported what they need, so that they start quickly."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _PATIENCE = 120.0
 
 
 def begun(work: Callable[..., Any], *given: Any) -> tuple[BaseProcess, Connection]:
-    """A process in which `work`, a function of a module, is called with what is given and with where it tells.
+    """Start a process that calls `work`, a module-level function, with `given` and a connection to send through.
 
-    The second is where it is heard. Tests of pages leave a main module behind that is gone by now: none is imported.
+    Return the process and the other end. The main module is hidden: tests of pages leave one whose file is deleted.
     """
     heard, tells = _PROCESSES.Pipe(duplex=False)
     process = _PROCESSES.Process(target=work, args=(*given, tells))
@@ -49,7 +49,7 @@ def begun(work: Callable[..., Any], *given: Any) -> tuple[BaseProcess, Connectio
 
 
 def killed(work: Callable[..., list[str]], *given: Any) -> list[str]:
-    """What `work`, a function of a module, returned in a process that was killed at that very moment."""
+    """Run `work`, a module-level function, in a process that is killed right after it; return its result."""
     process, heard = begun(_run, work, given)
     assert heard.poll(_PATIENCE), "it did not come so far"
     told: list[str] = heard.recv()

@@ -1,4 +1,4 @@
-"""An import in a process of its own that can be killed, and what to compare afterwards.
+"""An import in a separate process that can be killed, and the data to compare afterwards.
 
     with SiteServer(40) as site:
         with ImportProcess(folder, site) as process:
@@ -7,8 +7,8 @@
             process.wait()
         assert stored(folder) == stored(other_folder)
 
-The process crawls the site once, or goes on with the crawl that it finds in the folder. It tells "begun", "working"
-once it has taken in a page, and "done".
+The process crawls the site once, or resumes the crawl that it finds in the folder. It sends "begun", "working" once it
+has processed a page, and "done".
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _DEADLINE = 2.0
 
 
 class ImportProcess:
-    """The process, from its start to the end of the `with` block."""
+    """An import process that lives until the end of the `with` block."""
 
     def __init__(
         self, folder: Path, site: SiteServer, url: str = "", place: Path | str = "", lease: float = 30.0
     ) -> None:
-        """`url` is that of a server for the library, `place` where the jobs are; both are in `folder` without them.
+        """Start it; `url` is a server for the library, `place` a database for the jobs, by default both in `folder`.
 
-        `lease` is the time in seconds after which others take its jobs.
+        `lease` is the number of seconds after which others may take its jobs.
         """
         where = place or folder / "app.sqlite3"
         self._process, self._heard = begun(_run, folder, *site.pair, 10 * len(site.expected), url, where, lease)
@@ -66,7 +66,7 @@ class ImportProcess:
         self._process.join()
 
     def kill_after(self, seconds: float, *, starting: bool = False) -> bool:
-        """kill -9 so long after it took in its first page, or began to open what is stored; False if it was done."""
+        """Kill it (SIGKILL) so long after its first page, or after it began to open the store; False if it was done."""
         if not starting:
             self._says("working", "done")
         self._process.join(seconds)
@@ -76,7 +76,7 @@ class ImportProcess:
         return True
 
     def stop(self) -> None:
-        """Let it do nothing until `go_on`."""
+        """Suspend it (SIGSTOP) until `go_on`."""
         if self._process.pid is not None and self._process.exitcode is None:
             os.kill(self._process.pid, signal.SIGSTOP)
 
@@ -85,18 +85,18 @@ class ImportProcess:
             os.kill(self._process.pid, signal.SIGCONT)
 
     def wait(self) -> float:
-        """Until it is done by itself; returns the seconds since it took in its first page."""
+        """Wait until it is done; return the seconds since its first page."""
         self.begins()
         began = time.perf_counter()
         self.ends()
         return time.perf_counter() - began
 
     def begins(self) -> None:
-        """Wait until it has taken in its first page."""
+        """Wait until it has processed its first page."""
         self._says("working", "done")
 
     def ends(self) -> None:
-        """Wait until it is done by itself, after `begins`."""
+        """Wait until it is done, after `begins`."""
         self._says("done", "")
         self._process.join(60)
         assert self._process.exitcode == 0
@@ -110,10 +110,10 @@ class ImportProcess:
 
 @dataclass(frozen=True)
 class Stored:
-    """What an import left behind, apart from which of a page's addresses came first: that is a matter of luck.
+    """The result of an import, except which of a page's addresses came first, which is random.
 
-    `pages` holds title, text and version by the text's hash, `chunks` the text, span and section of each in
-    order. `loose` counts chunks that no page owns, that are not shown, or that stand in twice.
+    `pages` has title, text and version by the text's hash, `chunks` the text, span and section of each in order.
+    `loose` counts chunks that no page owns, that are inactive, or that are stored twice.
     """
 
     pages: dict[str, tuple[str, str, int]]
@@ -124,7 +124,7 @@ class Stored:
 
 
 def stored(folder: Path, url: str = "") -> Stored:
-    """Open the library in `folder`, or at `url`, as the program does after a restart, and read all of it."""
+    """Open the library in `folder`, or at `url`, as the app does after a restart, and read all of it."""
     model = HashedModel()
     client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
     try:
@@ -149,7 +149,7 @@ def stored(folder: Path, url: str = "") -> Stored:
 
 
 def items(folder: Path, place: Path | str = "") -> list[JobItem]:
-    """The items of the one job in `folder`, or at `place`."""
+    """Return the items of the only job in `folder`, or at `place`."""
     database = Database(place or folder / "app.sqlite3")
     try:
         jobs = database.jobs.jobs("main")
@@ -159,7 +159,7 @@ def items(folder: Path, place: Path | str = "") -> list[JobItem]:
 
 
 def fates(found: list[JobItem], site: SiteServer) -> dict[str, str]:
-    """What became of each path, in the words of the site; those of one page alike, whichever came first."""
+    """Return the outcome of each path as in `expected`: "read" for pages and duplicates, as either may come first."""
     root = site.url("/").removesuffix("/")
     return {item.url.removeprefix(root): _fate(item) for item in found}
 
@@ -176,7 +176,7 @@ def _fate(item: JobItem) -> str:
 
 
 def kill_named(name: str) -> list[int]:
-    """kill -9 one of the processes whose command line says `name`; returns its number, or nothing if there is none."""
+    """Kill (SIGKILL) one process with `name` in its command line; return its id, or an empty list."""
     for place in Path("/proc").glob("[0-9]*"):
         try:
             words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
@@ -189,7 +189,7 @@ def kill_named(name: str) -> list[int]:
 
 
 def digest(one: Stored) -> str:
-    """A short name for what was stored: equal for equal libraries."""
+    """Return a short digest of the stored data, equal for equal libraries."""
     return hashlib.sha256(repr((sorted(one.pages.items()), sorted(one.chunks.items()))).encode()).hexdigest()[:16]
 
 
@@ -240,6 +240,6 @@ def _run(
 
 
 def timed_run(folder: Path, site: SiteServer) -> float:
-    """Import without a kill; returns the seconds from the first page to the last."""
+    """Import without a kill; return the seconds from the first page to the last."""
     with ImportProcess(folder, site) as process:
         return process.wait()

@@ -1,4 +1,4 @@
-"""A page in English and one in Chinese about keeping a lighthouse, with what a search and a run make of them."""
+"""A page in English and one in Chinese about keeping a lighthouse, with the results of a search and the steps of a run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHINESE_QUOTES = ("灯每四个小时上一次发条，昼夜不停。", "大雾
 
 
 def make_page(number: int, title: str, text: str, language: str, site: str = "lighthouse.example") -> Page:
-    """A page of the stand-in's library."""
+    """Return a page of the fake app's library."""
     return Page(
         url=f"https://{site}/{number}",
         url_hash=f"{number:032x}",
@@ -57,7 +57,7 @@ def make_page(number: int, title: str, text: str, language: str, site: str = "li
 
 
 def make_passage(page: Page, quote: str) -> Passage:
-    """The paragraph of `page` that holds `quote`."""
+    """Return the paragraph of `page` that contains `quote`."""
     place = page.text.index(quote)
     start = page.text.rfind("\n", 0, place) + 1
     end = page.text.find("\n", place)
@@ -70,14 +70,14 @@ def make_passage(page: Page, quote: str) -> Passage:
 
 
 def make_citation(page: Page, quote: str, number: int = 1) -> Citation:
-    """A citation of `quote` in `page`."""
+    """Return a citation of `quote` in `page`."""
     start = page.text.index(quote)
     section = ("The lamp",) if page.language == "en" else ("灯",)
     return Citation(number, page.url, page.url_hash, page.title, quote, start, start + len(quote), section)
 
 
 def make_search(question: str, page: Page) -> Retrieval:
-    """A search that handed on one passage and left another out, which repeats it; meaning did not read Chinese."""
+    """Return a search that used one passage and dropped a similar one; for Chinese it has no dense leg."""
     quotes = CHINESE_QUOTES if page.language == "zh" else ENGLISH_QUOTES
     legs = ("sparse",) if page.language == "zh" else ("dense", "sparse")
     found = [

@@ -1,4 +1,4 @@
-"""One page that says "Eleven families", locked by other programs: packed, as text."""
+"""PDF files of a page that says "Eleven families", encrypted by other programs; compressed, in base64."""
 
 from __future__ import annotations
 

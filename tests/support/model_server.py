@@ -1,4 +1,4 @@
-"""A real model service on loopback: embeddings and rerankers in the shapes of several services, with their faults.
+"""A model service on loopback: embeddings and rerankers with the APIs of several services, and their faults.
 
     with ModelServer("tei") as server:
         settings = load_settings(None, embedding_base_url=server.url, embedding_model="m")
@@ -40,7 +40,7 @@ def logits(question: str, texts: Sequence[str]) -> list[float]:
 
 
 class ModelServer:
-    """`faults` are statuses for the next requests, one each, with a Retry-After where it is (status, seconds)."""
+    """A model service; `faults` are the statuses of the next requests, or (status, Retry-After in seconds)."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ModelServer:
                     self.send_header("retry-after", after)
                 with suppress(OSError):
                     self.end_headers()
-                with suppress(OSError):  # nobody waits any more
+                with suppress(OSError):  # the client may have timed out
                     self.wfile.write(content)
 
             def log_message(self, *_: Any) -> None:
@@ -132,5 +132,5 @@ class ModelServer:
         self._http.shutdown()
         self._http.server_close()
         for connection in self.connections:
-            with suppress(OSError):  # it is closed
+            with suppress(OSError):  # already closed
                 connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Addresses that a store may hold, whoever wrote them there: none of them may make drawing or exporting fail."""
+"""Malformed addresses that a store may contain: none of them may make rendering or exporting fail."""
 
 from __future__ import annotations
 

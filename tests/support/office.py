@@ -1,4 +1,4 @@
-"""Office files, books and mail written part by part, so that each construct can be spelled as programs spell it."""
+"""Office files, e-books and mail built part by part, to write each construct as programs do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ODF_NAMESPACES = " ".join(
 
 
 def zipped(parts: Mapping[str, str | bytes], mimetype: str = "") -> bytes:
-    """A zip package; one that says its own type does so first, and unpacked."""
+    """Return a zip package; its `mimetype`, if any, comes first and uncompressed."""
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as package:
         if mimetype:
@@ -52,7 +52,7 @@ def zipped(parts: Mapping[str, str | bytes], mimetype: str = "") -> bytes:
 
 
 def docx(body: str, **parts: str) -> bytes:
-    """A Word file around the XML of a body; `parts` is that in its styles, numbering, footnotes, endnotes, comments."""
+    """Return a Word file with the XML of its body and of `parts`: styles, numbering, footnotes, endnotes, comments."""
     kinds = f"{_OOXML}/package/2006/content-types"
     word = "application/vnd.openxmlformats-officedocument.wordprocessingml"
     overrides = "".join(
@@ -81,7 +81,7 @@ def _relations(inside: str) -> str:
 
 
 def strict(package: bytes) -> bytes:
-    """Office Open XML in its Strict dialect: other namespaces for the same names."""
+    """Convert a package to Strict Office Open XML: other namespaces for the same names."""
     source = zipfile.ZipFile(BytesIO(package))
     pattern = re.compile(rb"http://schemas\.openxmlformats\.org/(?!package)(\w+)/2006/")
     return zipped(
@@ -90,7 +90,7 @@ def strict(package: bytes) -> bytes:
 
 
 def with_part(package: bytes, name: str, content: bytes) -> bytes:
-    """A package with another content in one of its parts."""
+    """Return the package with one of its parts replaced."""
     source = zipfile.ZipFile(BytesIO(package))
     return zipped({**{one: source.read(one) for one in source.namelist()}, name: content})
 
@@ -100,7 +100,7 @@ def part(package: bytes, name: str) -> bytes:
 
 
 def pptx(*slides: str, notes: str = "") -> bytes:
-    """Slides around the XML of their shapes; `notes` are those of the last."""
+    """Return slides with the XML of their shapes; `notes` are those of the last slide."""
     import pptx as library
     from pptx.oxml import parse_xml
 
@@ -116,7 +116,7 @@ def pptx(*slides: str, notes: str = "") -> bytes:
 
 
 def shape(paragraphs: str, role: str = "") -> str:
-    """A shape of a slide around the XML of its paragraphs; `role` is that of a placeholder."""
+    """Return a slide's shape with the XML of its paragraphs; `role` is the type of a placeholder."""
     place = f'<p:nvPr><p:ph type="{role}"/></p:nvPr>' if role else "<p:nvPr/>"
     return (
         f'<p:sp><p:nvSpPr><p:cNvPr id="9" name="x"/><p:cNvSpPr/>{place}</p:nvSpPr><p:spPr/>'
@@ -125,7 +125,7 @@ def shape(paragraphs: str, role: str = "") -> str:
 
 
 def xlsx(rows: Sequence[Sequence[object]]) -> bytes:
-    """A workbook with one sheet, `Lamps`."""
+    """Return a workbook with one sheet, `Lamps`."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -138,7 +138,7 @@ def xlsx(rows: Sequence[Sequence[object]]) -> bytes:
 
 
 def odt(body: str, styles: str = "", **parts: str) -> bytes:
-    """An OpenDocument text around the XML of its body and of its automatic styles; `parts` are other files in it."""
+    """Return an OpenDocument text with the XML of its body and automatic styles; `parts` are other files in it."""
     content = (
         f"<office:document-content {_ODF_NAMESPACES}><office:automatic-styles>{styles}</office:automatic-styles>"
         f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
@@ -154,7 +154,7 @@ def odt_properties(inside: str) -> str:
 
 
 def epub(chapters: Mapping[str, str], spine: Sequence[str] = (), about: str = "", **parts: str) -> bytes:
-    """A book of XHTML files by name, in the order of `spine`; `about` is XML of its metadata."""
+    """Return an EPUB of XHTML files by name, in the order of `spine`; `about` is the XML of its metadata."""
     items = "".join(
         f'<item id="{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(chapters)
     )
@@ -174,10 +174,10 @@ def epub(chapters: Mapping[str, str], spine: Sequence[str] = (), about: str = ""
 
 
 def compound(streams: Mapping[str, bytes]) -> bytes:
-    """A compound file, as old office programs and Outlook write them, of streams in its root."""
+    """Return a compound file, as old Office programs and Outlook write them, with streams in its root."""
     sector = 512
-    streams = dict(sorted(streams.items(), key=lambda item: (len(item[0]), item[0])))  # as they are searched
-    sizes = {name: max(len(data), 4096) for name, data in streams.items()}  # smaller ones would need a second table
+    streams = dict(sorted(streams.items(), key=lambda item: (len(item[0]), item[0])))  # the directory's order
+    sizes = {name: max(len(data), 4096) for name, data in streams.items()}  # smaller ones would need a mini FAT
     counts = [-(-size // sector) for size in sizes.values()]
     tables = -(-(sum(counts) + 2 + len(streams)) // 128) + 1
     fat = [0xFFFFFFFD] * tables
@@ -206,7 +206,7 @@ def compound(streams: Mapping[str, bytes]) -> bytes:
 
 
 def xls(*rows: Sequence[str | float]) -> bytes:
-    """A workbook of Excel 5 with one sheet, `Fees`."""
+    """Return a workbook of Excel 5 with one sheet, `Fees`."""
 
     def record(kind: int, data: bytes) -> bytes:
         return struct.pack("<HH", kind, len(data)) + data
@@ -227,7 +227,7 @@ def xls(*rows: Sequence[str | float]) -> bytes:
 
 
 def msg(subject: str, sender: str, text: str) -> bytes:
-    """A message of Outlook."""
+    """Return an Outlook message."""
     wide = {"0037": subject, "0C1A": sender, "1000": text}
     streams = {f"__substg1.0_{name}001F": value.encode("utf-16-le") for name, value in wide.items()}
     rows = b"".join(

@@ -1,4 +1,4 @@
-"""A real web server on loopback with well-behaved and hostile pages, for every test that fetches.
+"""A web server on loopback with well-behaved and hostile pages, for every test that fetches.
 
     with PageServer() as server:
         server.add("/mine", "<p>…</p>")
@@ -6,7 +6,7 @@
         fetcher.fetch(server.url("/mine"))
         assert server.count("/mine") == 1
 
-Built-in paths are the keys of `_ROUTES`, and `/page/N`, `/redirect/N`, `/status/N`, whose N is any number.
+Built-in paths are the keys of `_ROUTES`, and `/page/N`, `/redirect/N`, `/status/N` for any number N.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CHINESE = """<!doctype html><html><head>{meta}<title>长江大桥的历史</titl
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer; `drip` sends the body in pieces of that many bytes, `pause` seconds apart."""
+    """One response; `drip` sends the body in pieces of that many bytes, `pause` seconds apart."""
 
     body: bytes = b""
     content_type: str | None = HTML
@@ -60,7 +60,7 @@ class Reply:
 
 
 def generated_page(number: int) -> str:
-    """A page of its own for every number, with text that names the number."""
+    """Return a unique page for every number, with text that names the number."""
     return (
         f"<!doctype html><html lang='en'><head><title>Report {number}</title></head><body><article>"
         f"<h1>Report {number}</h1><p>This is report number {number} of the station. On that day the "
@@ -152,7 +152,7 @@ _ROUTES: dict[str, Callable[[], Reply]] = {
 
 
 class PageServer:
-    """Serves until the `with` block ends; counts every request by its path and query."""
+    """A server that runs until the `with` block ends and counts requests by path and query."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.host = host
@@ -178,7 +178,7 @@ class PageServer:
 
     @property
     def pair(self) -> tuple[str, int]:
-        """What an allow-list needs for this server."""
+        """The entry of an allow-list for this server."""
         return self.host, self.port
 
     def url(self, path: str = "/article") -> str:
@@ -194,18 +194,18 @@ class PageServer:
         headers: Mapping[str, str] | None = None,
         pause: float = 0.0,
     ) -> str:
-        """Serve `body` at `path` from now on, waiting `pause` seconds before it; returns its URL."""
+        """Serve `body` at `path` from now on, `pause` seconds after the headers; return its URL."""
         data = body.encode() if isinstance(body, str) else body
         self._added[path] = Reply(data, content_type, status, headers or {}, len(data) or 1, pause)
         return self.url(path)
 
     def add_reply(self, path: str, make: Callable[[], Reply]) -> str:
-        """Serve what `make` returns, called for each request; returns the URL."""
+        """Serve what `make` returns, called for each request; return the URL."""
         self._added[path] = make
         return self.url(path)
 
     def count(self, path: str | None = None) -> int:
-        """Requests for one path with its query, or all of them."""
+        """Return the number of requests for a path with its query, or of all requests."""
         return self.counts[path] if path is not None else len(self.requests)
 
     @property
@@ -218,7 +218,7 @@ class PageServer:
             self.requests.append((path, headers))
 
     def reply(self, target: str) -> Reply:
-        """The answer to a request for `target`, a path with its query."""
+        """Return the response to a request for `target`, a path with its query."""
         path = urlsplit(target).path
         chosen = self._added.get(target) or self._added.get(path)
         if chosen is not None:
@@ -246,7 +246,7 @@ class _Server(ThreadingHTTPServer):
     pages: PageServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are part of the tests."""
+        """Ignore clients that hang up: some tests do so."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -254,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_POST(self) -> None:
-        """As a search service is asked: the body goes unread, the answer is the path's."""
+        """Respond as to GET, since some search services are asked by POST; ignore the body."""
         self.rfile.read(int(self.headers.get("content-length") or 0))
         self.do_GET()
 
@@ -283,11 +283,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Quiet."""
+        """Log nothing."""
 
 
 class Listener:
-    """A bare listening socket that notes whether anybody ever connected."""
+    """A bare listening socket that counts connections."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self._socket = socket.create_server((host, 0))
@@ -304,7 +304,7 @@ class Listener:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        time.sleep(0.1)  # lets a connection that is under way be seen
+        time.sleep(0.1)  # so that a pending connection is counted
         self._stop.set()
         self._thread.join()
         self._socket.close()

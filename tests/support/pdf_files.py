@@ -1,4 +1,4 @@
-"""PDF files as programs write them, each of a few drawn lines."""
+"""PDF files as programs write them, with a few lines of text each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PICTURE = stream(
     bytes([200] * 12), b"/Type/XObject/Subtype/Image/Width 2/Height 2/ColorSpace/DeviceRGB/BitsPerComponent 8"
 )
 OBJECTS = 4
-"""The number of the first object that is handed in; the objects before it are the catalog, the pages and the font."""
+"""The number of the first object in `objects`; those before it are the catalog, the pages and the font."""
 
 
 def drawn(
@@ -23,7 +23,7 @@ def drawn(
     resources: str = "",
     info: str = "",
 ) -> bytes:
-    """A PDF file whose pages are drawn by operators, in the font /F1; the texts are entries of its objects."""
+    """Return a PDF file whose pages are drawn by operators, in the font /F1; the options are dictionary entries."""
     first = OBJECTS + len(objects)
     kids = " ".join(f"{first + 2 * n} 0 R" for n in range(len(pages)))
     everything = [
@@ -43,7 +43,7 @@ def drawn(
 
 
 def text(x: float, y: float, words: str, size: float = 10, turn: str = "1 0 0 1") -> str:
-    """A line of text; parentheses are escaped, hexadecimal strings in <> are taken as they are."""
+    """Return a line of text; parentheses are escaped, hexadecimal strings in <> are used verbatim."""
     shown = words if words.startswith("<") else "({})".format(words.replace("(", "\\(").replace(")", "\\)"))
     return f"BT /F1 {size} Tf {turn} {x} {y} Tm {shown} Tj ET\n"
 
@@ -53,20 +53,20 @@ def lines(x: float, y: float, *words: str, size: float = 10, pitch: float = 12) 
 
 
 def rows(y: float, places: Sequence[float], *cells: Sequence[str], pitch: float = 14) -> str:
-    """Rows of cells, drawn one after the other; an empty cell draws nothing."""
+    """Return rows of cells, drawn one after the other; an empty cell draws nothing."""
     return "".join(
         text(x, y - pitch * n, cell) for n, row in enumerate(cells) for x, cell in zip(places, row, strict=True) if cell
     )
 
 
 def rules(xs: Sequence[float], ys: Sequence[float]) -> str:
-    """Thin level and upright lines from the first to the last of these places."""
+    """Return thin horizontal and vertical lines from the first to the last of these coordinates."""
     level = "".join(f"{xs[0]} {y} m {xs[-1]} {y} l S\n" for y in ys)
     return "0.5 w\n" + level + "".join(f"{x} {ys[0]} m {x} {ys[-1]} l S\n" for x in xs)
 
 
 def unicode_map(codes: dict[str, str]) -> bytes:
-    """A ToUnicode map: what the letters of a simple font stand for."""
+    """Return a ToUnicode map: the characters that the codes of a simple font stand for."""
     pairs = " ".join(f"<{ord(code):02X}> <{meant.encode('utf-16-be').hex()}>" for code, meant in codes.items())
     return stream(
         b"/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "

@@ -1,4 +1,4 @@
-"""A throw-away Postgres: the server of TEST_POSTGRES_URL, or a cluster of the binaries that are installed."""
+"""A disposable Postgres: the server at TEST_POSTGRES_URL, or a temporary cluster of the installed binaries."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _OPTIONS = "-F -c listen_addresses='' -c shared_buffers=32MB -c max_connections=
 
 
 class NoPostgresError(Exception):
-    """There is no server, and none can be started."""
+    """No server is available, and none can be started."""
 
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The URL of a server on which databases may be made."""
+    """Yield the URL of a server on which databases may be created."""
     if given := os.environ.get("TEST_POSTGRES_URL"):
         yield given
         return
@@ -55,7 +55,7 @@ def server() -> Iterator[str]:
 
 @contextmanager
 def empty_database(at: str, template: str = "template0") -> Iterator[str]:
-    """The URL of a database on the server `at`, a copy of `template`; it is dropped in the end."""
+    """Yield the URL of a database on the server `at`, a copy of `template` that is dropped at the end."""
     name = f"t{uuid4().hex}"
     with psycopg.connect(at, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
@@ -67,7 +67,7 @@ def empty_database(at: str, template: str = "template0") -> Iterator[str]:
 
 @contextmanager
 def template(at: str) -> Iterator[str]:
-    """The name of a database with the app's tables, to be copied."""
+    """Yield the name of a database with the app's tables, to be copied."""
     with empty_database(at) as url:
         Database(url).close()
         yield urlsplit(url).path[1:]
@@ -97,7 +97,7 @@ def _open(places: Sequence[Path | str], together: Barrier) -> None:
 
 
 def _tools() -> Path:
-    """The folder of the newest server's programs."""
+    """Return the folder of the newest server's binaries. Raises NoPostgresError."""
     if (found := shutil.which("initdb")) is not None:
         return Path(found).resolve().parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
@@ -107,7 +107,7 @@ def _tools() -> Path:
 
 
 def _run(user: str | None, *command: str | Path) -> None:
-    quiet = subprocess.DEVNULL  # what pg_ctl starts would keep a pipe open
+    quiet = subprocess.DEVNULL  # the server that pg_ctl starts would keep a pipe open
     done = subprocess.run([*map(str, command)], user=user, cwd="/", stdout=quiet, stderr=quiet, check=False)
     if done.returncode:
         raise NoPostgresError(f"{Path(command[0]).name} failed with status {done.returncode}.")

@@ -1,15 +1,15 @@
-"""A stand-in for a Qdrant server: the embedded engine behind the calls of its REST interface, in a process of its own.
+"""A stand-in for a Qdrant server: the embedded engine behind a server's REST API, in a separate process.
 
     with QdrantServer(tmp_path) as server:
         client = connect(load_settings(None, qdrant_url=server.url))
         server.rule("PUT .*/points", times=2, status=503)     # the next two writes are refused
-        server.rule("PUT .*/points", times=1, drop=True)      # the next one is applied, its answer lost
+        server.rule("PUT .*/points", times=1, drop=True)      # the next one is applied, its response lost
         server.leader_dies()                                  # of three nodes, the one that orders the writes
-        server.kill(), server.start()                         # its data are still there
+        server.kill(), server.start()                         # its data survives
 
 `python -m tests.support.qdrant_server --folder F [--port N] [--key K] [--strict]` is that process. As on a server, one
-operation is applied at a time, conditions are evaluated by the shard, `wait` is taken for given, and a compressed
-answer is late. It knows no replicas: what was asked for at a collection's creation is told again, and that is all.
+operation is applied at a time, conditions are evaluated by the shard, and a compressed response is late; `wait` is
+always assumed. It has no replicas: it only returns the options that a collection was created with.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from rag.store.qdrant.edge.queries import to_filter
 VERSION = "1.19.0"
 _ROOT = Path(__file__).resolve().parents[2]
 _CONTROL = "/control"
-_NAGLE = 0.04  # seconds for which a compressed answer lies in small packets
+_NAGLE = 0.04  # seconds by which Nagle's algorithm delays a compressed response
 _MAX_BODY = 32 << 20  # bytes, `max_request_size_mb` of the server
-_OPTIONS = "created with"  # key of a collection's metadata for what only a server knows
+_OPTIONS = "created with"  # metadata key for the options of a collection that only a server has
 _ERRORS = {
     409: "Wrong input: Collection `{name}` already exists!",
     429: "Rate limiting exceeded: Write rate limit exceeded: Operation requires 1 tokens but only 0 were available.",
@@ -68,7 +68,7 @@ _SAID = {
 
 
 class _RefusedError(Exception):
-    """What is answered in the place of a result."""
+    """An error to respond with instead of a result."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -76,7 +76,7 @@ class _RefusedError(Exception):
 
 
 class Calls:
-    """What a server does with a request of a method, a path and a body."""
+    """The operations of a server, by method, path and body of a request."""
 
     def __init__(self, folder: Path, *, strict: bool = False) -> None:
         self.backend = EdgeBackend(folder)
@@ -93,7 +93,7 @@ class Calls:
         raise _RefusedError(404, "")
 
     def _check_indexes(self, name: str, body: Any) -> None:
-        """Strict mode: every key of a filter has an index; conditions of upserts are not looked at."""
+        """Require an index for every key of a filter, as strict mode does; conditions of upserts are exempt."""
         wanted = set(_filtered(body))
         missing = wanted and wanted - set(self.backend.get_collection(name).payload_schema)
         for key in sorted(missing or ()):
@@ -144,7 +144,7 @@ class Calls:
         return self.backend.set_payload(name, body["payload"], _selected(body), body.get("key"))
 
     def batch(self, name: str, body: Any) -> Any:
-        """Every operation by itself, in order; the first that fails ends it, and those before stay."""
+        """Apply the operations in order; the first that fails ends the batch, without a rollback."""
         calls = {"upsert": self.upsert, "delete": self.delete, "set_payload": self.set_payload}
         pairs = [next(iter(one.items())) for one in body["operations"]]
         return [calls[kind](name, given) for kind, given in pairs]
@@ -154,7 +154,7 @@ class Calls:
 
     def query_batch(self, name: str, body: Any) -> Any:
         requests = [models.QueryRequest.model_validate(one) for one in body["searches"]]
-        for request in requests:  # the client says what it wants, a bare request gets ids and scores
+        for request in requests:  # without `with_payload`, a request gets ids and scores only
             request.with_payload = request.with_payload or False
         return [{"points": _plain(answer.points)} for answer in self.backend.query_batch_points(name, requests)]
 
@@ -206,7 +206,7 @@ _ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
 
 
 def _point(given: dict[str, Any]) -> Any:
-    """Built bare: the engine checks vectors itself, and 384 numbers of each take longer to check than to store."""
+    """Build a point without validation: the engine checks vectors, and pydantic takes longer than storing them."""
     vector = given.get("vector", {})
     named = {name: _vector(one) for name, one in vector.items()} if isinstance(vector, dict) else vector
     return models.PointStruct.model_construct(id=given["id"], vector=named, payload=given.get("payload"))
@@ -219,7 +219,7 @@ def _vector(given: Any) -> Any:
 
 
 def _selected(body: Any) -> Any:
-    """The ids where there are any, for then a server does not look at the filter."""
+    """Return the ids if there are any, since a server then ignores the filter, else the filter."""
     return body["points"] if body.get("points") is not None else models.Filter.model_validate(body["filter"])
 
 
@@ -228,7 +228,7 @@ def _plain(points: Any) -> list[Any]:
 
 
 def _filtered(node: Any, *, inside: bool = False) -> Iterator[str]:
-    """The payload keys that the filters of a request ask for."""
+    """Yield the payload keys in the filters of a request."""
     if isinstance(node, list):
         for one in node:
             yield from _filtered(one, inside=inside)
@@ -241,7 +241,7 @@ def _filtered(node: Any, *, inside: bool = False) -> Iterator[str]:
 
 
 class _Rules:
-    """What the next calls meet, by regular expressions over method and path, and what was called when."""
+    """The rules for the next calls, by regular expressions over method and path, and a log of past calls."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -257,7 +257,7 @@ class _Rules:
             return {"calls": list(self._called), "rules": list(self._rules)}
 
     def of(self, call: str, query: str) -> dict[str, Any]:
-        """The first rule for the call, which has happened once more by then; empty for none."""
+        """Return the first rule for the call, and count its use; empty if there is none."""
         with self._lock:
             for rule in self._rules:
                 fits = re.search(rule["match"], call) and rule.get("query", "") in query
@@ -273,7 +273,7 @@ class _Rules:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # an answer leaves as one piece
+    wbufsize = -1  # send a response in one piece
     disable_nagle_algorithm = True
     timeout = 60
     calls: Calls
@@ -357,7 +357,7 @@ def _status(error: StoreError) -> tuple[int, bytes]:
 
 
 class QdrantServer:
-    """The process, from `start` to `kill`, on one port and one folder."""
+    """The server process, from `start` to `kill`, with one port and one folder."""
 
     def __init__(self, folder: Path, *, key: str = "", strict: bool = False) -> None:
         self._folder = folder
@@ -383,14 +383,14 @@ class QdrantServer:
         assert self._process.stdout.readline().strip() == "ready", "the stand-in did not start"
 
     def kill(self) -> None:
-        """SIGKILL; what was answered is kept."""
+        """Kill it (SIGKILL); acknowledged writes survive."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
             self._process = None
 
     def stop(self) -> None:
-        """SIGSTOP: connections are taken and nothing is answered, until `go_on`."""
+        """Suspend it (SIGSTOP): it accepts connections but answers nothing until `go_on`."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
 
@@ -399,24 +399,25 @@ class QdrantServer:
         os.kill(self._process.pid, signal.SIGCONT)
 
     def rule(self, match: str, *, times: int = 1, **does: Any) -> None:
-        """What the next `times` calls that match meet (-1: all): `delay` in seconds, `status` with `body` and
-        `headers` in the place of an answer, `drop` for none; `apply` says whether it is done all the same. Only calls
-        whose query string has `query` in it.
+        """Set a rule for the next `times` calls that match (-1: all).
+
+        It has a `delay` in seconds, `status`, `body` and `headers` to respond with, or `drop` for no response; `apply`
+        says whether the call is executed all the same. With `query` only calls match that have it in their query.
         """
         self._control("POST", {"match": match, "times": times, **does})
 
     def leader_dies(self) -> None:
-        """Writes of medium order fail once, until another node orders them; those of strong order until `forget`."""
+        """Fail the next write with medium ordering (then another node leads), and with strong ordering all of them."""
         for order, times in (("Medium", 1), ("Strong", -1)):
             body = json.dumps(_error(_LEADER_GONE.format(order)))
             self.rule("", times=times, query=f"ordering={order.lower()}", status=500, body=body)
 
     def forget(self) -> None:
-        """End all rules, and count from 0."""
+        """Remove all rules, and clear the log of calls."""
         self._control("DELETE")
 
     def calls(self) -> list[tuple[str, float, float]]:
-        """Method and path of what was called so far, and from when until when, in seconds of one clock."""
+        """Return method and path, start and end (seconds, time.monotonic) of each call so far."""
         return [(call, began, ended) for call, began, ended in self._control("GET")["calls"]]
 
     def _control(self, method: str, body: Any = None) -> Any:
@@ -426,7 +427,7 @@ class QdrantServer:
 
 
 def in_a_row(calls: list[tuple[str, float, float]]) -> int:
-    """How many calls waited for another one to end, and the first."""
+    """Return the number of calls that waited for another one to end, plus the first."""
     rounds, until = 0, float("-inf")
     for _, began, ended in sorted(calls, key=lambda call: call[1]):
         if began >= until:

@@ -1,4 +1,4 @@
-"""The quoter of the tests: real words and meaning, every term as rare as any other."""
+"""A quoter for tests: real terms and embeddings, the same IDF for every term."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that plans, words, reads, decides and writes by rules, over HTTP; each kind of reply can be overridden."""
+"""A script for ChatServer that plans, queries, reads, decides and writes by rules; each reply can be overridden."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def passages_of(request: Request) -> list[tuple[int, str]]:
 
 
 def form_of(request: Request) -> str:
-    """The name of the form that the reply must have; empty for the report."""
+    """Return the name of the schema that the reply must have; empty for the report."""
     form = request.body.get("response_format") or {}
     return str(form.get("json_schema", {}).get("name", ""))
 
@@ -31,7 +31,7 @@ def step(question: str, **more: Any) -> dict[str, Any]:
 
 @dataclass
 class ResearchModel:
-    """Replies by form: `replies[form]` is a value, or a function of the request; `report` is the text."""
+    """A script; `replies[form]` is a value, or a function of the request; `report` is the report's text."""
 
     steps: Sequence[Mapping[str, Any]] = (step("When did Mount Aso erupt?"), step("When was the bridge opened?"))
     replies: dict[str, Any] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class ResearchModel:
         return {"sentences": []}
 
     def _judged(self, request: Request) -> Any:
-        """Supported where every number of the statement stands in a passage."""
+        """Return the verdicts: a statement is supported if its numbers are in the passages."""
         block = " ".join(text for _, text in passages_of(request))
         stated = re.findall(r"^(\d+)\. (.+)$", _PASSAGE.sub("", request.last), re.MULTILINE)
         years = set(re.findall(r"\d{3,}", block))

@@ -1,4 +1,4 @@
-"""The keys of rag/locales that the program names, read from its source."""
+"""The keys of rag/locales that the app uses, read from its source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAYING = ERRORS | {"Notice", "because", "label_count", "label", "say"}
 
 @dataclass(frozen=True)
 class Use:
-    """A call that names `key`, with the names of its values, or None where they are not written out."""
+    """A call with the literal `key`, and the names of its values, or None if they are not literal."""
 
     where: str
     key: str
@@ -33,7 +33,7 @@ def trees() -> Mapping[Path, ast.Module]:
 
 
 def uses() -> Iterator[Use]:
-    """Yield the calls whose first argument is written out as a key."""
+    """Yield the calls whose first argument is a literal key."""
     for file, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _name(node.func) in SAYING:
@@ -109,7 +109,7 @@ def patterns() -> tuple[re.Pattern[str], ...]:
 
 @functools.cache
 def is_used(key: str) -> bool:
-    """Whether `key` is written in the source: whole, put together by an f-string, or by an addition of two strings."""
+    """Return whether `key` is in the source: whole, built by an f-string, or by the addition of two strings."""
     if key in words():
         return True
     halves = ((key[:at], key[at:]) for at in range(2, len(key) - 1) if "_" in (key[at - 1], key[at]))

@@ -1,4 +1,4 @@
-"""A network in memory: DNS answers and redirects from a table, behind the fetcher's own two seams."""
+"""An in-memory network: DNS answers and redirects from tables, through the fetcher's two hooks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PAGE = b"<!doctype html><title>Fine</title><p>A page of the simulated network.<
 
 
 class SimulatedNetwork:
-    """`resolve` and `connect` for a Fetcher. A host that the table lacks is at a public address.
+    """`resolve` and `connect` for a Fetcher; hosts that the table lacks have a public address.
 
-    `connected` notes every address that a connection was opened to.
+    `connected` records the address of every connection.
     """
 
     def __init__(self, dns: Mapping[str, Sequence[str] | None], redirects: Mapping[str, str]) -> None:
@@ -36,7 +36,7 @@ class SimulatedNetwork:
         return _Stream(self)
 
     def answer(self, url: str) -> bytes:
-        """The bytes of an HTTP answer; a line break within a header is folded, as it would be on the wire."""
+        """Return the bytes of an HTTP response; a line break within a header is folded, as on the wire."""
         if url in self.redirects:
             location = self.redirects[url].replace("\r\n", "\r\n ")
             field = f"Location: {location}\r\n" if location else ""
@@ -66,7 +66,7 @@ class _Stream(httpcore.NetworkStream):
         return data
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None

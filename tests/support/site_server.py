@@ -1,4 +1,4 @@
-"""A whole site on loopback, slow, with faults and duplicates, that knows what should become of each address.
+"""A slow site on loopback with faults and duplicates, and the expected outcome of each address.
 
     with SiteServer(pages=300, delay=0.15) as site:
         fetcher = Fetcher([site.pair], deadline=2.0)
@@ -6,10 +6,10 @@
         assert fates == site.expected          # path with its query -> Fate
         assert site.most_open <= 2
 
-The home page links to sections, a section to its articles and to the next section. Some articles answer with
-status 500, some never, some redirect in a circle. Some pages have a second address: one that redirects,
-one with another query, one with another path; the page's canonical link tells the first. `change` gives
-articles a new text. Everything has an ETag, and is "not modified" for who knows it.
+The home page links to sections, a section to its articles and to the next section. Some articles return
+status 500, some never respond, some redirect in a loop. Some pages have a second address: one that redirects,
+one with another query, one with another path; the page's canonical link is its first address. `change` gives
+articles a new text. Every response has an ETag, and If-None-Match gets 304.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PARAGRAPHS = 6
 
 @dataclass(frozen=True)
 class Answer:
-    """What a path answers with, apart from the delay."""
+    """The response of a path, without the delay."""
 
     body: bytes = b""
     content_type: str = _HTML
@@ -49,11 +49,10 @@ class Answer:
 
 
 class SiteServer:
-    """Serves until the `with` block ends; notes every request, and how many were open at once.
+    """A server that runs until the `with` block ends and records every request, and how many were open at once.
 
-    A request is open from when its head was read until its answer begins to be sent. `share` is that of
-    the pages that answer with 500, as large again that of those that never do, that redirect in a circle,
-    and that have each kind of second address.
+    A request is open from when its headers were read until the response begins. `share` is the share of pages that
+    return 500; the same share never responds, redirects in a loop, and has each kind of second address.
     """
 
     def __init__(self, pages: int = 300, *, delay: float = 0.15, share: float = 0.01, robots: str = "") -> None:
@@ -89,7 +88,7 @@ class SiteServer:
 
     @property
     def pair(self) -> tuple[str, int]:
-        """What an allow-list needs for this site."""
+        """The entry of an allow-list for this site."""
         return "127.0.0.1", self.port
 
     def url(self, path: str = "/") -> str:
@@ -97,16 +96,16 @@ class SiteServer:
 
     @property
     def counts(self) -> Counter[str]:
-        """Requests by path with its query."""
+        """The number of requests by path and query."""
         with self._lock:
             return Counter(path for path, _ in self.requests)
 
     def paths(self, *fates: Fate) -> list[str]:
-        """The paths with one of `fates`, in the order of the site."""
+        """Return the paths with one of `fates`, in the order of the site."""
         return [path for path, fate in self.expected.items() if fate in fates]
 
     def forget(self) -> None:
-        """Begin all counting anew."""
+        """Reset all counters."""
         with self._lock:
             self.requests.clear()
             self.connections = self.most_open = self.not_modified = self.bytes_sent = 0
@@ -124,7 +123,7 @@ class SiteServer:
         paths = [f"{self._sections[number % sections]}a{number}.html" for number in range(articles)]
         self._numbers = {path: number for number, path in enumerate(paths)}
         self.expected = dict.fromkeys(["/", *self._sections, *paths], "page")
-        # Faults stand apart from each other and from the pages that have second addresses.
+        # Each fault and each second address gets a different page.
         chosen = iter(paths[3 :: max(1, (articles - 3) // (6 * each))])
         self._faults: dict[str, Fate] = {
             next(chosen): fate for fate in ("error", "timeout", "loop") for _ in range(each)
@@ -140,7 +139,7 @@ class SiteServer:
         self.expected.update(dict.fromkeys([*self._redirects, *self._copies], "duplicate"))
 
     def links(self, path: str) -> list[str]:
-        """What the page at `path` links to, the noise aside."""
+        """Return the links of the page at `path`, without the noise."""
         if path == "/":
             return [*self._sections, *self._redirects, *self._copies]
         if path in self._sections:
@@ -148,10 +147,10 @@ class SiteServer:
             return [*self._sections[place + 1 : place + 2], *(p for p in self._numbers if p.startswith(path)), "/"]
         return ["/", path.rpartition("/")[0] + "/"]
 
-    # What is answered
+    # Responses
 
     def answer(self, target: str) -> Answer:
-        """The answer to a request for `target`, a path with its query."""
+        """Return the response to a request for `target`, a path with its query."""
         fault = self._faults.get(target)
         if fault == "error":
             return Answer(b"<h1>Error</h1>", status=500)
@@ -197,7 +196,7 @@ class SiteServer:
         )
 
     def _text(self, number: int) -> str:
-        """Paragraphs that no other article has; one of them with another end for each version."""
+        """Return paragraphs that no other article has; the last sentence of one differs by version."""
         generator = random.Random(number)
         paragraphs = []
         for place in range(_PARAGRAPHS):
@@ -223,7 +222,7 @@ class SiteServer:
                 self._open -= 1
 
     def hang(self, connection: socket.socket) -> None:
-        """Say nothing until the client has left."""
+        """Send nothing until the client has disconnected."""
         with self._lock:
             self._hanging.append(connection)
         while not self.closing.is_set() and not select.select([connection], [], [], 0.5)[0]:
@@ -241,7 +240,7 @@ def _sentence(generator: random.Random) -> str:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Whether the client of a waiting connection has closed it."""
+    """Return whether the client of a waiting connection has closed it."""
     return bool(select.select([connection], [], [], 0)[0])
 
 
@@ -256,7 +255,7 @@ class _Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are part of it."""
+        """Ignore clients that hang up: timeouts are tested."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -295,4 +294,4 @@ class _Handler(BaseHTTPRequestHandler):
         site.bytes_sent += len(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Quiet."""
+        """Log nothing."""

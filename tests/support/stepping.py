@@ -15,20 +15,20 @@ _SECONDS = 30.0
 
 
 class Stopped(BaseException):
-    """The end of a process, in the midst of a call that never happens."""
+    """The simulated end of a process before a call, which never happens."""
 
 
 class Shared:
-    """A client of a database that others write too: `before` is called ahead of each call, with its name.
+    """A client of a database that others also write; `before` gets the name of each call beforehand.
 
-    `log` has the writes that were made, to be made once more: a network may deliver one late, and twice.
+    `log` has the writes so far, to be repeated: a network may deliver one late, or twice.
     """
 
     def __init__(self, client: QdrantClient, before: Callable[[str], None] = lambda name: None) -> None:
         self.real = client
         self.before = before
         self.log: list[Callable[[], Any]] = []
-        self._client = self  # no local client: there may be others
+        self._client = self  # so that `is_shared` is true of it
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.real, name)
@@ -50,7 +50,7 @@ class Shared:
 
 
 class Writer:
-    """Runs `work` in a thread that waits before each call of `client` until it is told to go on."""
+    """A thread that runs `work` and waits before each call of `client` for `step` or `finish`."""
 
     def __init__(self, client: Shared, work: Callable[[], Any]) -> None:
         client.before = self._wait
@@ -65,7 +65,7 @@ class Writer:
         self._there.acquire(timeout=_SECONDS)
 
     def step(self, count: int = 1) -> int:
-        """Let it make so many calls; how many it made."""
+        """Let it make `count` calls; return how many it made."""
         for made in range(count):
             if self.done:
                 return made
@@ -74,7 +74,7 @@ class Writer:
         return count
 
     def finish(self) -> int:
-        """Let it end; how many calls it still made. Raises what it raised."""
+        """Let it end; return the number of its remaining calls. Raises its error."""
         made = 0
         while not self.done:
             made += self.step()

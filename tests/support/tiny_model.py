@@ -1,6 +1,6 @@
 """A small BERT with random weights in Hugging Face's layout: the real loading path, in milliseconds.
 
-Its vocabulary spells any English word and holds every character of `CHINESE`, so it reads both.
+Its vocabulary covers any English word and every character of `CHINESE`, so it reads both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def build_tiny_model(
         intermediate_size=dimension * 2,
         max_position_embeddings=64,
         pad_token_id=0,
-        # Larger than usual, so that texts differ clearly although nothing was learned.
+        # Larger than usual, so that texts differ clearly although the model is untrained.
         initializer_range=0.5,
     )
     with torch.random.fork_rng():
@@ -80,8 +80,8 @@ def build_tiny_verifier(
 ) -> Path:
     """Save a classifier of texts or of tokens with these labels in `folder` and return it.
 
-    `family` is transformers' name for its architecture. A classifier of texts learns its `lessons` by heart: a text, a
-    statement, and the number of the label.
+    `family` is transformers' name for its architecture. A classifier of texts is overfitted to its `lessons`: a text,
+    a statement, and the number of the label.
     """
     named = {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
     return _classifier(folder, kind, 7, lessons, family=family, max_position_embeddings=positions, **named)
@@ -103,7 +103,7 @@ def _classifier(
     shape |= {"max_position_embeddings": 64, "pad_token_id": 0}
     tokenizer = _tokenizer()
     tokenizer.model_max_length = options.get("max_position_embeddings", 64)
-    if family != "Bert":  # the only one of these that tells the two texts apart
+    if family != "Bert":  # the only one of these with token types
         tokenizer.model_input_names = ["input_ids", "attention_mask"]
         shape |= {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
     build = getattr(transformers, f"{family}Config")
@@ -124,9 +124,9 @@ def _teach(model: Any, tokenizer: Any, lessons: Sequence[tuple[str, str, int]]) 
     texts, statements, labels = zip(*lessons, strict=True)
     coded = tokenizer(list(texts), list(statements), padding=True, return_tensors="pt")
     steps = torch.optim.Adam(model.parameters(), lr=3e-3)
-    model.eval()  # without dropout it learns them in fewer steps
+    model.eval()  # without dropout it needs fewer steps
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so little work is done sooner by one
+    torch.set_num_threads(1)  # faster for so little work
     for _ in range(40):
         steps.zero_grad()
         model(**coded, labels=torch.tensor(labels)).loss.backward()
@@ -148,7 +148,7 @@ def _tokenizer():  # type: ignore[no-untyped-def]  # transformers has no usable 
     backend = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.decoder = decoders.WordPiece()  # FlagEmbedding takes pairs of texts apart and puts them together again
+    backend.decoder = decoders.WordPiece()  # FlagEmbedding decodes pairs of texts and encodes them again
     backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     names = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL}
     return PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=64, **names)

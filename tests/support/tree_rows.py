@@ -9,7 +9,7 @@ HOSTILE = '<script>alert("1")</script> & ](#x) 《龙井》\u202e\x07'
 
 
 def row(number: int, parent: int = 0, *, depth: int = 0, status: str = "done", **more: Any) -> dict[str, Any]:
-    """A row of node `number`, of its passage `p{number}`, or with `passage=""` of the node alone."""
+    """Return a row of node `number` for its passage `p{number}`, or with `passage=""` for the node alone."""
     return {
         "run": "r",
         "node": f"n{number}",
@@ -41,7 +41,7 @@ def row(number: int, parent: int = 0, *, depth: int = 0, status: str = "done", *
 
 
 def five() -> list[dict[str, Any]]:
-    """A root with two passages, a child to each of which the second is linked to a grandchild; and one refused."""
+    """Return a root with a child for each of two passages, one linked to a grandchild, and a refused node."""
     return [
         row(1, answered=True),
         row(1, passage="q", score=0),
@@ -53,7 +53,7 @@ def five() -> list[dict[str, Any]]:
 
 
 def twelve() -> Sequence[dict[str, Any]]:
-    """Three below the root, two below each of them, and two at the bottom, which were cut off and failed."""
+    """Return a root with three children, two below each, and two at the bottom, one cut off and one failed."""
     below = [row(at, 1, depth=1) for at in (2, 3, 4)]
     deeper = [row(5 + at, 2 + at // 2, depth=2) for at in range(6)]
     last = [row(11, 5, depth=3, status="cut", passage=""), row(12, 5, depth=3, status="failed", passage="")]

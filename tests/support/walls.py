@@ -1,7 +1,7 @@
-"""What stands before pages on real sites, in several wordings and both languages, and pages that only speak of it.
+"""Walls of real sites (bot checks, logins, consent …) in many wordings and both languages, and pages about such things.
 
-`WALLS` and `MORE_WALLS`, worded less usually, hold (code, title, body), `CONTENT` (title, body); each body is
-the inside of an HTML body.
+`WALLS`, and `MORE_WALLS` with rarer wordings, have (code, title, body), `CONTENT` has (title, body); a body is the
+inside of an HTML body.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ WALLS: list[tuple[str, str, str]] = [
         "<p>正在验证您是否是真人。这可能需要几秒钟时间。</p><p>继续之前需要检查您的连接的安全性。</p>",
     ),
     ("gate_captcha", "人機驗證", "<p>請完成安全驗證以繼續瀏覽</p><p>確認您是真人</p>"),
-    # Missing pages that answer 200
+    # Missing pages with status 200
     (
         "gate_not_found",
         "Page not found - Example Store",
@@ -278,7 +278,7 @@ WALLS: list[tuple[str, str, str]] = [
     ),
     ("gate_login", "会员中心", "<p>您需要登录后才能查看该内容</p><p>微信登录</p><p>QQ登录</p><p>手机号登录</p>"),
     ("gate_login", "登入", "<p>請先登入您的帳號</p><p>忘記密碼？</p><p>註冊新帳號</p>"),
-    # Pages that scripts make
+    # Pages that need scripts
     (
         "gate_scripts",
         "Example app",
@@ -301,7 +301,7 @@ WALLS: list[tuple[str, str, str]] = [
     ("gate_scripts", "Dashboard", "<div id='root'><p>Loading...</p></div><script src='/main.js'></script>"),
     ("gate_scripts", "某某平台", "<p>很抱歉，当前浏览器禁用了 JavaScript，请启用后刷新页面。</p><script>1</script>"),
     ("gate_scripts", "某某系统", "<div id='app'><p>正在加载中，请稍候…</p></div><script src='/app.js'></script>"),
-    # A menu and a foot
+    # Only a menu and a footer
     (
         "gate_boilerplate",
         "Example Inc.",

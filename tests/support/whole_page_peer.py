@@ -1,4 +1,4 @@
-"""A peer of the benchmarks that finds every page for every question: PAGES QUESTIONS RUN K."""
+"""A benchmark peer that returns every page for every question: PAGES QUESTIONS RUN K."""
 
 from __future__ import annotations
 

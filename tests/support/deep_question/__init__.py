@@ -1,9 +1,8 @@
-"""One question over two sources: a filing in the library, and news that only the web has. Its pages are stand-ins.
+"""One question about two sources: a filing in the library, and news that only the web has. Its pages are substitutes.
 
-The web search is a real HTTP server that speaks SearXNG's protocol and finds the same three pages whatever it is asked,
-one of them beside the point. The model is one, too, that speaks OpenAI's. Its plan is written down, as a planner of
-the question would make it; its writer says each fact whose quotes all stand in the passages that it was given, and
-nothing else, in every mode alike. So an answer tells what a way of searching brought, not how a model writes.
+The web search is an HTTP server with SearXNG's API that always finds the same three pages, one of them irrelevant; the
+model is one with OpenAI's API. Its plan is fixed; its writer states each fact whose quotes are all in the passages that
+it gets, and nothing else, in every mode. So an answer shows what a way of searching found, not how a model writes.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ _STATED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 
 
 def case() -> Case:
-    """The question with its evidence, and the facts as its answer."""
+    """Return the question with its evidence, and the facts as its reference answer."""
     evidence = [{"quote": quote} for quote in TOLD["quotes"]]
     reference = " ".join(fact["says"] for fact in TOLD["facts"])
     return case_of({"id": "deep", "question": QUESTION, "answers": [reference], "evidence": evidence})
 
 
 class DeepModel(ResearchModel):
-    """Plans as it is written down, and says what the passages that it is given bear out."""
+    """A model with a fixed plan that states what its passages support."""
 
     def __init__(self) -> None:
         super().__init__(steps=TOLD["plan"], report=said, replies={"QueryReply": worded, "Judgements": judged})
@@ -56,7 +55,7 @@ class DeepModel(ResearchModel):
 
 
 def said(request: Request) -> str:
-    """Each fact that the passages bear out, with their numbers."""
+    """Return each fact that the passages support, with citations."""
     places = _places(request)
     facts = [(fact["says"], [places.get(n) for n in fact["quotes"]]) for fact in TOLD["facts"]]
     lines = [_marked(says, [n for n in at if n]) for says, at in facts if all(at)]
@@ -64,14 +63,14 @@ def said(request: Request) -> str:
 
 
 def worded(request: Request) -> dict[str, Any]:
-    """The sub-question with its keywords, under the heading that the plan names."""
+    """Return the sub-question as the query, under the heading that the plan names."""
     wanted = re.findall(r"^Sub-question: (.+)$", request.last, re.MULTILINE)[-1]
     step = next(one for one in TOLD["plan"] if wanted.startswith(one["question"]))
     return {"query": wanted, "search": "hybrid", "reason": "names and terms", "section": step.get("section", "")}
 
 
 def judged(request: Request) -> dict[str, Any]:
-    """A statement is supported where it is one of the facts, and the passages bear it out."""
+    """Return the verdicts: a statement is supported if it is one of the facts and the passages support it."""
     borne = {_bare(line) for line in re.split(r"(?<=\.) ", said(request))}
     stated = _STATED.findall(re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", request.last, flags=re.DOTALL))
     verdicts = [
@@ -82,7 +81,7 @@ def judged(request: Request) -> dict[str, Any]:
 
 
 def _places(request: Request) -> dict[int, int]:
-    """By quote, the first passage that it stands in, whole."""
+    """Return for each quote the number of the first passage that contains all of it."""
     bodies = [(number, squash(text)) for number, text in reversed(passages_of(request))]
     return {at: number for at, quote in enumerate(TOLD["quotes"]) for number, body in bodies if squash(quote) in body}
 
@@ -98,7 +97,7 @@ def _bare(sentence: str) -> str:
 
 @contextmanager
 def deep_app(folder: Path, *, with_model: bool, **settings: Any) -> Iterator[tuple[App, PageServer]]:
-    """The app with the filing in its library, a web search that finds the news, and the scripted model or none."""
+    """Yield an app with the filing in its library, the scripted model or none, and the server that finds the news."""
     with PageServer() as server, ChatServer(DeepModel()) as chat:
         for path in _FOLDER.glob("*.html"):
             server.add(f"/{path.stem}", path.read_bytes())
