@@ -1,4 +1,4 @@
-"""What several rooms' tests share: a library without weights or network, and the parser's child."""
+"""Shared fixtures: a library without weights or network, the parser's child process, test servers, Postgres."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.support.page_server import PageServer
 from tests.support.quoting import builtin_model
 from tests.support.site_server import SiteServer
 
-# How long one example takes says more about the machine than about what it examines.
+# The time of one example depends more on the machine than on the tested code.
 hypothesis.settings.register_profile("suite", deadline=None)
 hypothesis.settings.load_profile("suite")
 
@@ -44,13 +44,13 @@ _ENOUGH = 8 << 30  # bytes
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Keep the tests' folders in memory where there is room: each library waits for the disk dozens of times."""
+    """Put the tests' folders in memory if there is enough space: each library syncs to disk dozens of times."""
     if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
 
 class _KeptParser(Parser):
-    """Who closes it leaves its children to the next; they begin in half a second of the processor's time."""
+    """A parser whose children survive `close`, since starting them takes half a second of processor time."""
 
     def close(self) -> None:
         pass
@@ -78,8 +78,7 @@ _TOGETHER = {
     "tests/test_app_postgres.py": "postgres",
     "tests/test_app_roles.py": "postgres",
 }
-"""Files that go to one worker: each that had one would serve an app, import all that killed processes need, or start a
-Postgres."""
+"""Files that share one xdist worker: otherwise each would serve an app, preload killed processes, or start Postgres."""
 
 
 class Together(LoadFileScheduling):
@@ -94,7 +93,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 @pytest.fixture(scope="session", autouse=True)
 def shared() -> Iterator[Parser]:
-    """All apps and commands of a process share the built-in model and the parser: each would start them anew."""
+    """Share the built-in model and the parser among all apps and commands of a process."""
     load, parser = models.load_embedding_model, _KeptParser()
 
     def load_once(name: str) -> EmbeddingModel:
@@ -111,14 +110,14 @@ def shared() -> Iterator[Parser]:
 
 @pytest.fixture(autouse=True)
 def unknown_servers() -> None:
-    """Forget what chat servers accept: the system gives the port of one that has ended to the next."""
+    """Forget the capabilities of chat servers, since the system reuses their ports."""
     for memory in (openai_chat._refused, servers._paces, structured._begin):
         memory.clear()
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """The URL of a Postgres server; without one the test is skipped, and fails in CI."""
+    """Yield the URL of a Postgres server; without one, skip the test, or fail in CI."""
     with ExitStack() as stack:
         try:
             url = stack.enter_context(postgres.server())
@@ -137,14 +136,14 @@ def postgres_template(postgres_server: str) -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
-    """A database of its own with the app's tables."""
+    """Yield the URL of a separate database with the app's tables."""
     with postgres.empty_database(postgres_server, postgres_template) as url:
         yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
-    """Where a database for `Database` is: every test that asks runs with both."""
+    """Return the location of a database for `Database`: tests that use it run with SQLite and with Postgres."""
     return tmp_path / "app.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
@@ -173,7 +172,7 @@ def page_server() -> Iterator[PageServer]:
 
 @pytest.fixture
 def site() -> Iterator[SiteServer]:
-    """A small site without delay."""
+    """Yield a small site without delay."""
     with SiteServer(30, delay=0.0) as one:
         yield one
 
@@ -186,7 +185,7 @@ def ingestor(small_library: Library, model: HashedModel, parser: Parser, page_se
 
 @pytest.fixture
 def runs() -> Iterator[Runs]:
-    """Runs of their own for each test, stopped after it."""
+    """Yield separate runs for each test, stopped after it."""
     all_runs = Runs(MODES)
     yield all_runs
     all_runs.close()

@@ -1,4 +1,4 @@
-"""The kinds of database that everything must be the same over: embedded engine, in-memory mode, a server."""
+"""The kinds of database that must behave alike: the embedded engine, in-memory mode, a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ["edge", "memory", "stand-in", *(["server"] if os.environ.get("QDRANT_UR
 
 @dataclass
 class Store:
-    """A client of one kind, with the name of a collection that is its own."""
+    """A client of one kind, with a unique collection name."""
 
     client: QdrantClient
     name: str

@@ -1,4 +1,4 @@
-"""The app as it is served, driven by a real browser."""
+"""The served app, driven by a real browser."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--disable-smooth-scrolling",  # what is scrolled to is there at once
+    "--disable-smooth-scrolling",  # scrolling takes effect immediately
 ]
 LOCALES = {"en": "en-US", "zh": "zh-CN"}
 
 OpenTab = Callable[..., Page]
 
-# What is waited for is seldom late; a machine that runs the whole suite at once is slow.
+# Generous, since a machine that runs the whole suite at once is slow.
 expect.set_options(timeout=60_000)
 
 
@@ -44,14 +44,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            # A click on what is just being drawn again is lost; a person clicks again, and so does the test.
+            # A click on an element that is being redrawn is lost; a user clicks again, and so does the test.
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def browser_path() -> str:
-    """Debian's Chromium, without its own windows where that is installed; the test that asks is skipped without one.
+    """Return the path of Debian's Chromium, headless-shell if installed; skip the test without one.
 
-    A whole Chromium draws its own pages beside ours, headless too: it takes twice the processor's time.
+    Full Chromium takes twice the processor time even when headless, since it also renders its own pages.
     """
     path = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not path:
@@ -61,7 +61,7 @@ def browser_path() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """An open browser."""
+    """Yield an open browser."""
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=browser_path(), args=FLAGS)
         yield opened
@@ -70,20 +70,20 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for each module: while it is open, its event loop stands in the way of tests that run their own."""
+    """Yield a browser per module: while it is open, its event loop blocks tests that run their own."""
     with chromium() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all that the served app writes: `data` and `log`."""
+    """Return the folder to which the served app writes `data` and `log`."""
     return tmp_path_factory.mktemp("served")
 
 
 @pytest.fixture(scope="session")
 def address(served: Path) -> Iterator[str]:
-    """The app, served with an empty data folder and no settings; its address."""
+    """Serve the app with an empty data folder and no settings; yield its address."""
     browser_path()
     with serve(served) as opened:
         yield opened
@@ -91,14 +91,14 @@ def address(served: Path) -> Iterator[str]:
 
 @contextmanager
 def serve(folder: Path, **settings: str) -> Iterator[str]:
-    """The app in a process of its own, with these settings and no others; its address."""
+    """Serve the app in a separate process with only these settings; yield its address."""
     with served_by(folder, **settings) as (address, _):
         yield address
 
 
 @contextmanager
 def served_by(folder: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The same, with its process."""
+    """Serve the app like `serve`; yield its address and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -106,7 +106,7 @@ def served_by(folder: Path, **settings: str) -> Iterator[tuple[str, subprocess.P
     environment = {**os.environ, **unset, **settings, "RAG_DATA_DIR": str(folder / "data")}
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "main.py"), "--server.port", str(port)]
     with (folder / "log").open("wb") as log:
-        # The folder of the test is not the project's, so that no .env of a developer is read.
+        # Not in the project's folder, so that a developer's .env is not read.
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         _wait(f"http://127.0.0.1:{port}", process, folder / "log")
@@ -129,7 +129,7 @@ def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 @pytest.fixture
 def open_tab(browser: Browser, address: str) -> Iterator[OpenTab]:
-    """Open a tab in a language; `requests` of the page holds every address it asked for."""
+    """Yield a function that opens a tab in a language; the page's `requests` collects the URLs of its requests."""
     contexts = []
 
     def open_(language: str = "en", path: str = "/", width: int = 1280) -> Page:
@@ -151,13 +151,13 @@ def open_tab(browser: Browser, address: str) -> Iterator[OpenTab]:
 
 @pytest.fixture(scope="session")
 def samples(address: str) -> None:
-    """The sample pages, loaded as a newcomer does it: with the button of the empty state."""
+    """Load the sample pages as a new user does: with the button of the empty state."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(_load_samples, address).result()
 
 
 def _load_samples(address: str) -> None:
-    """In a thread of its own, since the browser of a module may already be open in the caller's."""
+    """Load the sample pages; runs in a separate thread, since a browser may already be open in the caller's."""
     with chromium() as opened:
         page = opened.new_page(locale="en-US")
         page.set_default_timeout(120_000)
@@ -168,7 +168,7 @@ def _load_samples(address: str) -> None:
 
 
 def click_until(wanted: Locator, seen: Locator) -> None:
-    """Click as a person does: again, where what was just being drawn took no notice of it."""
+    """Click until `seen` is visible: clicks on an element that is being redrawn are lost."""
     for _ in range(5):
         wanted.click()
         with suppress(AssertionError):
@@ -177,7 +177,7 @@ def click_until(wanted: Locator, seen: Locator) -> None:
 
 
 def unfold(details: Locator, seen: Locator) -> None:
-    """Open an expander, and once more where it was just being drawn anew."""
+    """Open an expander, again if it was being redrawn."""
     for _ in range(5):
         if details.get_attribute("open") is None:
             details.locator("summary").first.click()
@@ -187,7 +187,7 @@ def unfold(details: Locator, seen: Locator) -> None:
 
 
 def settled(page: Page) -> None:
-    """Wait until the script of the page has run to its end."""
+    """Wait until the page's script has finished."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
 
@@ -202,7 +202,7 @@ def ask(page: Page, question: str) -> None:
 
 
 def choose_mode(page: Page, mode: RunMode, language: Language = "en") -> None:
-    """Choose a mode in the menu beside the box."""
+    """Choose a mode in the menu next to the box."""
     page.locator(".st-key-mode-menu button").click()
     name = page.get_by_text(label(f"mode_{mode}", language), exact=True)
     page.get_by_role("menuitem").filter(has=name).first.click()

@@ -1,4 +1,4 @@
-"""The shared vectors of hostile and harmless URLs, where the folder with them lies beside the repository."""
+"""Shared test vectors of hostile and harmless URLs, if their folder is next to the repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MISSING = "no ../shared/security beside the repository"
 
 
 def load(name: str) -> list[dict[str, Any]]:
-    """The rows of a file of vectors; none when the folder is not there."""
+    """Return the rows of a file of vectors; empty if it is missing."""
     path = FOLDER / name
     if not path.exists():
         return []

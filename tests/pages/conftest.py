@@ -1,4 +1,4 @@
-"""Pages under Streamlit's own test runner, over an application that is all in memory."""
+"""Pages under Streamlit's test runner, over a fake app."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.support.fake_app import FakeApp
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {"chat": "chat", "search": "search", "add": "add_pages", "library": "library", "settings": "settings"}
-# Beside main.py lies a folder pages/, which the test runner takes for the older kind of navigation and
-# opens the pages in it without the frame. What main.py draws stands here without such a folder.
+# The test runner takes the folder pages/ next to main.py for Streamlit's older navigation and opens its pages
+# without the frame. So this script draws what main.py draws, from a folder without pages/.
 SCRIPT = "from rag.ui.shell import draw_shell\n\ndraw_shell()\n"
 
 Open = Callable[..., AppTest]
@@ -25,7 +25,7 @@ Open = Callable[..., AppTest]
 
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApp]:
-    """The application that the pages are given."""
+    """Yield the fake app that the pages use."""
     fake = FakeApp()
     monkeypatch.setattr(session, "build_app", lambda: fake)
     monkeypatch.setattr(session, "browser_id", str)  # the test runner has no cookies
@@ -36,13 +36,13 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApp]:
 
 @pytest.fixture
 def language() -> str:
-    """Of a test that may be in either: the others are in English."""
+    """Return the language of tests that run in either language; the others are in English."""
     return "zh"
 
 
 @pytest.fixture
 def open_page(app: FakeApp, tmp_path: Path) -> Open:
-    """Open a page of the app in a language, with the address's parameters, and run it once."""
+    """Return a function that opens a page in a language, with query parameters, and runs it once."""
     script = tmp_path / "main.py"
     script.write_text(SCRIPT)
 
@@ -60,12 +60,12 @@ def open_page(app: FakeApp, tmp_path: Path) -> Open:
 
 
 def page_file(name: str) -> str:
-    """The file of a page, for `AppTest.switch_page`."""
+    """Return the file of a page, for `AppTest.switch_page`."""
     return str(ROOT / "pages" / f"{FILES[name]}.py")
 
 
 def words(test: AppTest) -> str:
-    """All text of a page as a reader sees it: without escapes and joiners."""
+    """Return all text of a page as a user sees it: without escapes and joiners."""
     elements = [*test.markdown, *test.caption, *test.info, *test.error, *test.success, *test.warning]
     text = "\n".join(str(element.value) for element in elements)
     labels = [element.label for element in (*test.button, *test.expander, *test.tabs)]

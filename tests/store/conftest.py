@@ -14,7 +14,7 @@ from tests.store.support import open_edge
 
 @pytest.fixture(scope="session")
 def empty_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an empty library; making one takes longer than most tests."""
+    """Return a folder with an empty library, since creating one takes longer than most tests."""
     folder = tmp_path_factory.mktemp("template") / "qdrant"
     open_edge(folder)[0].close()
     return folder
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, empty_library: Path) -> Path:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[EdgeClient]:
-    """A client on a folder of its own, with nothing in it."""
+    """Yield a client on a separate, empty folder."""
     client = EdgeClient(tmp_path / "bare")
     yield client
     client.close()
@@ -43,7 +43,7 @@ def library(folder: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def database(place: Path | str) -> Iterator[Database]:
-    """Empty tables, in SQLite and in Postgres."""
+    """Yield a database with empty tables, in SQLite and in Postgres."""
     database = Database(place)
     yield database
     database.close()

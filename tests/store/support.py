@@ -29,7 +29,7 @@ ENCODER = SparseEncoder()
 
 @dataclass(frozen=True)
 class Draft:
-    """A page with everything that `Library.draft` takes."""
+    """A page with the input of `Library.draft`."""
 
     page: Page
     chunks: list[Chunk]
@@ -48,7 +48,7 @@ class Draft:
 
 
 def draft(key: str, *, chunks: int = 4, version: int = 0, site: str = "a.example") -> Draft:
-    """Page `key` in one of its versions. Its vectors depend on key and version alone."""
+    """Return page `key` in one of its versions; its vectors depend on key and version only."""
     sentences = [f"Sentence {at} of {key}, version {version}." for at in range(chunks)]
     text = " ".join(sentences)
     spans = [(text.index(one), text.index(one) + len(one)) for one in sentences]
@@ -92,7 +92,7 @@ def point_id(number: int) -> str:
 
 
 class HashEmbeddings(Embeddings):
-    """A vector drawn from the text's hash: equal texts are equal, others unrelated."""
+    """Random embeddings seeded by the text's hash: equal for equal texts, otherwise unrelated."""
 
     def embed_query(self, text: str) -> list[float]:
         seed = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
@@ -104,7 +104,7 @@ class HashEmbeddings(Embeddings):
 
 
 class WordEmbeddings(SparseEmbeddings):
-    """One dimension a word, by hash."""
+    """Sparse embeddings with one dimension per word, by hash."""
 
     def embed_query(self, text: str) -> LangChainSparseVector:
         words = {int(hashlib.sha256(word.encode()).hexdigest()[:6], 16) for word in text.lower().split()}
@@ -117,7 +117,7 @@ class WordEmbeddings(SparseEmbeddings):
 def save_turn(
     table: ConversationTable, conversation_id: str, library: str, owner: str, answer: Mapping[str, Any]
 ) -> str:
-    """Add an answer to a conversation, which its first one begins. Returns the turn's id."""
+    """Add an answer to a conversation, which the first answer creates; return the turn's id."""
     turn_id = table.begin_turn(conversation_id, library, owner, str(answer.get("question", "")))
     table.finish_turn(turn_id, answer)
     return turn_id

@@ -1,4 +1,4 @@
-"""A page in English and one in Chinese about keeping a lighthouse, with the results of a search and the steps of a run."""
+"""A page in English and one in Chinese about keeping a lighthouse, with search results and the steps of a run."""
 
 from __future__ import annotations
 

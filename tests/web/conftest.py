@@ -15,7 +15,7 @@ from tests.support.site_server import SiteServer
 
 @pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
-    """May read the site and the server of single pages."""
+    """Yield a fetcher that may read the site and the page server."""
     with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(4, 0.0)) as one:
         yield one
 

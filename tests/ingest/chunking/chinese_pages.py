@@ -1,4 +1,4 @@
-"""Chinese text as it stands on web pages: long sentences, quotations, figures, lists, no space to cut at."""
+"""Chinese text as on web pages: long sentences, quotations, figures, lists, no spaces to split at."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADINGS = ("历史", "地理与气候", "使用方法", "常见问题", "数据
 
 
 def page(seed: int) -> str:
-    """A page of about 3 000 characters; some paragraphs run into one another, some stand under headings."""
+    """Return a page of about 3 000 characters; some paragraphs run together, some follow a heading."""
     rng = random.Random(seed)
     parts: list[str] = [f"# 第{seed}页"]
     for number in range(8):

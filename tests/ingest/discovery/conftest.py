@@ -1,4 +1,4 @@
-"""The tasks of the parsing process without one, beside a small site and a fetcher that may read it."""
+"""The parser's tasks without a child process, a small site, and a fetcher that may read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["fetcher", "robots", "tasks"]
 
 
 class Tasks:
-    """Runs the tasks in this process."""
+    """A parser that runs its tasks in this process."""
 
     def run(self, task: str, body: bytes, **header: Any) -> dict[str, Any]:
         return TASKS[task](body, header)

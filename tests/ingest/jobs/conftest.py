@@ -1,4 +1,4 @@
-"""Jobs over a database of their own, closed at the end, and a site for them to walk through."""
+"""Jobs over a separate database, closed at the end, and a site for them to crawl."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ingestor(small_library: Library, model: HashedModel, parser: Parser, fetcher
 
 @pytest.fixture
 def make_jobs(database: Database, ingestor: Ingestor, fetcher: Fetcher, parser: Parser) -> Iterator[MakeJobs]:
-    """Makes Jobs over the one database; each call is a restart of the program."""
+    """Yield a function that creates Jobs over the same database; each call simulates a restart of the app."""
     made: list[Jobs] = []
     sites = Sites(fetcher, parser)
 
@@ -68,7 +68,7 @@ def jobs(make_jobs: MakeJobs) -> Jobs:
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failures that may pass are tried again at once."""
+    """Retry transient failures almost immediately."""
     monkeypatch.setattr("rag.ingest.readahead._DELAYS", (0.01, 0.02))
     monkeypatch.setattr("rag.ingest.readahead.MAX_DELAY", 0.05)
 
@@ -79,7 +79,7 @@ def records(count: int, text: str = "Text of page {n}, which no other page has: 
 
 
 def finished(jobs: Jobs, job_id: str, until: Callable[[JobView], bool] = lambda job: job.state != "running") -> JobView:
-    """The job once it is at its end, or as `until` says."""
+    """Wait until the job has ended, or `until` is true of it; return it."""
     end = time.monotonic() + 60
     while not until(job := jobs.job(job_id)):
         assert time.monotonic() < end, (job, job.items)

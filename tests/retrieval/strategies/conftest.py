@@ -1,4 +1,4 @@
-"""One small library of pages, and an expander that follows a script."""
+"""A small library of pages, and a scripted expander."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGES = {
 
 @dataclass
 class ScriptedExpander:
-    """Gives what it was made with; raises `error`; remembers what it was asked."""
+    """An expander with fixed replies that records its calls, and raises `error` if set."""
 
     hypothetical: str = ""
     others: list[str] = field(default_factory=list)
@@ -72,5 +72,5 @@ def filled(small_library: Library, ingestor: Ingestor) -> Library:
 
 @pytest.fixture
 def engine(filled: Library, model: HashedModel) -> Callable[..., Engine]:
-    """Makes an engine over the pages; takes the engine's optional parts."""
+    """Return a factory for engines over the pages; it takes the engine's optional parts."""
     return lambda **parts: Engine(filled, model, SparseEncoder(), **parts)
