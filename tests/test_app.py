@@ -1,4 +1,4 @@
-"""The whole program over real pages and the built-in model, with and without a chat model."""
+"""The whole app over real pages and the built-in model, with and without a chat model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def settings_for(folder: Path, **more: str) -> Settings:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """An app that holds the sample pages."""
+    """Yield an app with the sample pages."""
     app = App(settings_for(tmp_path_factory.mktemp("data")))
     job_id = app.imports.add_examples(library="main")
     end = time.monotonic() + 120
@@ -158,7 +158,7 @@ def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_langchain_program_over_the_library(app: App) -> None:
-    """The example, as it stands."""
+    """Run the example program verbatim."""
     prompt, *chunks = langchain_program.run(app, "main", "What does the Team plan cost?")
     assert prompt.startswith("[1] Skiff plans and prices: ")
     assert "The Team plan costs 9 euros per person and month" in prompt

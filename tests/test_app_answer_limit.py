@@ -1,4 +1,4 @@
-"""How much one person may have under way."""
+"""The number of concurrent answers per user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag.errors import RagError
 
 
 class Running:
-    """Runs that go on until they are ended."""
+    """Runs that continue until they are ended."""
 
     def __init__(self) -> None:
         self.ids: set[str] = set()

@@ -1,4 +1,4 @@
-"""The chat model of the settings and those that people connect: whose key goes where, who may, and in which words."""
+"""The settings' chat model and those that users connect: where keys are sent, who may connect, and error messages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_connected_model_gets_no_key_from_the_environment(monkeypatch: pytest.
 
 
 def test_the_operators_model_keeps_the_operators_connection() -> None:
-    """A person who brings no key of their own chooses among the operator's models."""
+    """A user without a key chooses among the operator's models."""
     same = ("a", "http://127.0.0.1:9/v1")
 
     def is_own(options: ChatOptions) -> bool:
@@ -208,7 +208,7 @@ def test_what_is_connected_is_one_browsers_and_one_persons() -> None:
     connected.keep("two", "ann", other)
     assert (connected.of("one", "ann"), connected.of("two", "ann"), connected.of("three", "ann")) == (mine, other, None)
     assert connected.of("one", "bob") is None
-    assert connected.of("one", "ann") is None  # somebody else was here: it is gone for good
+    assert connected.of("one", "ann") is None  # another user was here, so it is disconnected for good
     connected.forget("two")
     connected.forget("two")
     assert connected.of("two", "ann") is None

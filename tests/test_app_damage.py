@@ -1,4 +1,4 @@
-"""Texts in the database that are no longer what was stored: never quoted, named, and repaired by whoever reads it."""
+"""Damaged texts in the database: never quoted, reported, and repaired by importing the page again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASKED = "When does the ferry to the island leave, and what does a ticket cost?"
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    """An app whose only page was changed behind its back."""
+    """Yield an app whose only page was changed directly in the database."""
     opened = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
     upload(opened)
     yield opened
@@ -37,7 +37,7 @@ def app(tmp_path: Path) -> Iterator[App]:
 
 
 def finished(app: App, job_id: str) -> str:
-    """What became of the job's only item."""
+    """Return the outcome of the job's only item."""
     end = time.monotonic() + 60
     while app.imports.jobs.job(job_id).state == "running":
         assert time.monotonic() < end
@@ -52,7 +52,7 @@ def upload(app: App) -> str:
 
 
 def damage(app: App) -> None:
-    """Change every chunk, as a faulty disk or somebody else's hand would."""
+    """Change every chunk, as a faulty disk or a manual edit would."""
     library = app.library("main")
     points, _ = app._client.scroll(library.chunks_collection, with_payload=False)  # type: ignore[attr-defined]
     ids = [point.id for point in points]

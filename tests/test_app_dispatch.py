@@ -1,4 +1,4 @@
-"""What is typed into the one box goes its way: saved, saved and asked, asked with its wishes, or asked."""
+"""Routing of the one box's messages: saved, saved and asked, asked with options, or asked."""
 
 from __future__ import annotations
 

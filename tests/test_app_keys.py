@@ -1,4 +1,4 @@
-"""A typed key: asked for at each request, of the one place that keeps it, and spent by nobody else."""
+"""A typed key: read for each request from its only store, and never used for another user."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_each_request_asks_for_the_key_anew(tmp_path: Path) -> None:
 
 
 def reaches(models: Iterable[Any], text: str) -> bool:
-    """Whether a text is among all that can be reached from these, code and modules aside."""
+    """Return whether a text is reachable from these models, except through code and modules."""
     seen: set[int] = set()
     waiting: list[Any] = [vars(model) for model in models]
     while waiting:
@@ -92,7 +92,7 @@ def reaches(models: Iterable[Any], text: str) -> bool:
 
 
 def test_nothing_that_is_built_of_a_connection_holds_its_key(tmp_path: Path) -> None:
-    """It outlives the connection where a run holds it; while there is one, the key is asked of what keeps it."""
+    """The model outlives the connection if a run uses it; while connected, it reads the key from the connection."""
     chats = ChatModels(load_settings(None, rag_data_dir=tmp_path, llm_model="", llm_base_url=""))
     with ChatServer(lambda _: "ready", key=KEY) as server:
         chats.connected.keep("browser", "", ChatOptions("test", server.base_url, KEY, fast_model="small"))
@@ -151,7 +151,7 @@ def test_a_waiting_report_goes_on_with_the_model_of_whoever_replies(app: App, re
         replied = here.reply(asked.turn_id, {turn.waits[0].id: {"meant": "that of 1953"}}, chat=chat)
         answer: Answer = here.wait(replied.run_id, 120)
         until(lambda: here.conversations.turn(asked.turn_id).suggestions or not here.going_on())
-        time.sleep(0.2)  # what follows an answer asks, too
+        time.sleep(0.2)  # for the calls that follow an answer
         assert len(first.requests) == spent
         assert bool(second.requests) == (chat is not None)
         assert {one.headers["authorization"] for one in second.requests} <= {"Bearer sk-of-bob"}

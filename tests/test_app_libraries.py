@@ -1,4 +1,4 @@
-"""The libraries that are open: each opened once, and none in the way of another."""
+"""Open libraries: each is opened once, and none blocks another."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_library_that_is_being_imported_keeps_no_other_waiting(client: EdgeCli
         finally:
             go.set()
         arriving.result(60)
-        with suppress(StoreError):  # asked for before it was there
+        with suppress(StoreError):  # requested before it existed
             waiting.result(60)
         assert libraries.get("slow").name == "slow"
 

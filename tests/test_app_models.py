@@ -1,4 +1,4 @@
-"""The models that the settings name: whatever goes wrong while one is loaded is one sentence."""
+"""The settings' models: any failure while loading one is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def models(tmp_path: Path) -> Models:
 
 
 def loading(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | EmbeddingModel) -> None:
-    """Let the model's loading end in one of these after the other."""
+    """Make the loads of the model end like these, one after the other."""
     left = iter(outcomes)
 
     def load(name: str, **options: Any) -> EmbeddingModel:

@@ -61,7 +61,7 @@ def fates(app: App, job: str) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The data of an app that was used with the old model: 25 pages, and an answer."""
+    """Create the data of an app that was used with the old model: 25 pages, and an answer."""
     app = App(settings_for(tmp_path, MINILM))
     finish(app, add(app, 0, 24))
     asked = app.converse(Question("How often was the bell of station 9 wound?", ("main",)))
@@ -97,7 +97,7 @@ def test_it_moves_is_compared_and_goes_back(app: App) -> None:
     assert move.done == move.total == sum(map(len, before.values()))
     assert app.library("main").embedding_model == e5.NAME
     assert {page.url: app.library("main").chunks(page.url_hash) for page in app.library("main").pages()} == before
-    assert app.search("守灯人多久上一次发条？", library="main").passages  # what the old model could not read
+    assert app.search("守灯人多久上一次发条？", library="main").passages  # which the old model could not read
     finish(app, job := add(app, 20, 26))
     assert fates(app, job) == ["unchanged"] * 4 + ["added"] * 2
     app.moves.go_back("main")
@@ -177,7 +177,7 @@ def test_the_old_index_is_kept_for_seven_days(app: App) -> None:
 def test_a_model_that_the_app_does_not_search_with_is_refused(app: App) -> None:
     with pytest.raises(StoreError, match="BAAI/bge-m3"):
         app.libraries.target_model("BAAI/bge-m3")
-    app.moves.begin("main", "BAAI/bge-m3")  # as going back to a model that the settings no longer name
+    app.moves.begin("main", "BAAI/bge-m3")  # like going back to a model that the settings no longer name
     failed = app.moves.wait("main", 60)
     assert failed.state == "failed"
     assert failed.notice is not None and failed.notice.code == "move_other_model"

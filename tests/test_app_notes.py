@@ -1,4 +1,4 @@
-"""An answer that is saved as a note: a page of the library that no answer uses until somebody includes it."""
+"""An answer saved as a note: a page of the library that no answer uses until a user includes it."""
 
 from __future__ import annotations
 

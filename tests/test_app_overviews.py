@@ -1,4 +1,4 @@
-"""The overview of newly saved pages: a sentence of each in its own words, and only questions that the pages ask."""
+"""The overview of newly saved pages: a sentence quoted from each, and only questions that the pages answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
 
 
 def save(app: App, *files: tuple[str, str]) -> dict[str, str]:
-    """Save these files; returns the pages' hashes by title."""
+    """Save these files; return the pages' hashes by title."""
     job = app.imports.add_files([(name, text.encode()) for name, text in files], library="main")
     end = time.monotonic() + 120
     while app.imports.jobs.job(job).state == "running":
@@ -72,7 +72,7 @@ def test_a_page_without_questions_offers_none(app: App) -> None:
 
 def test_the_sentences_of_new_pages_are_encoded_before_anybody_asks(app: App) -> None:
     pages, reasoner = save(app, ("parking.md", FAQ)), app.reasoner("main")
-    for language in ("en", "zh"):  # the second is made once all work for the first is done
+    for language in ("en", "zh"):  # the second is generated once all work for the first is done
         app.overviews.of("main", [*pages.values()], reasoner, language).result(60)
     model = app.models.embedding
     assert isinstance(model, HashedBuiltin)

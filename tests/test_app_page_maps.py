@@ -1,4 +1,4 @@
-"""The map of a library is made once for the same pages, again for others, and never lost to an error."""
+"""The map of a library is computed once for the same pages, again for others, and never lost to an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = "harbour lamp storm keeper granite tide diary museum winter rope".split(
 
 
 class Texts:
-    """The texts of a library's pages; away for as many calls as it is told."""
+    """The texts of a library's pages, unavailable for the next `away` calls."""
 
     def __init__(self) -> None:
         self.asked: list[Sequence[str]] = []

@@ -1,4 +1,4 @@
-"""The app with a Postgres database: jobs, conversations, checkpoints and notes are there for the next one."""
+"""The app with a Postgres database: jobs, conversations, checkpoints and notes are there after a restart."""
 
 from __future__ import annotations
 

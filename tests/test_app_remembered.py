@@ -1,4 +1,4 @@
-"""What a person asks to be remembered reaches the model as a quote, nobody else, and no search."""
+"""Memory notes reach the model as a quote, but no other user, and no search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
 
 
 class Talk:
-    """A conversation of one person with a model; `sent` is what the model was last asked to answer from."""
+    """A user's conversation with a model; `sent` is its latest request for an answer."""
 
     def __init__(self, app: App, server: ChatServer | None, person: str) -> None:
         self.app, self.person, self.conversation = app, person, ""

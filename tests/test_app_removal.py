@@ -1,4 +1,4 @@
-"""A library that is removed: for a day all of it comes back, then nothing of it is left."""
+"""A deleted library: restorable for a day, then nothing of it remains."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def app(settings: Settings) -> Iterator[App]:
 
 
 def filled(app: App) -> str:
-    """A library with a conversation, feedback, a schedule and a job that has not begun; its name."""
+    """Fill a library with a conversation, feedback, a schedule and a job that has not started; return its name."""
     name = app.libraries.create("My Notes")
     turn = save_turn(app._database.conversations, "c1", name, "ann", {"question": "How long?", "text": "Four hours."})
     app._database.feedback.save(turn, name, "ann", rating=1)
@@ -69,7 +69,7 @@ def test_all_of_it_comes_back(app: App) -> None:
     assert app.libraries.title(name) == "My Notes"
     assert rows(app, name) == before
     assert [one.id for one in app.conversations.conversations(name, "ann")] == ["c1"]
-    assert [job.state for job in app.imports.jobs.jobs(name)] == ["paused"]  # nothing went on unseen
+    assert [job.state for job in app.imports.jobs.jobs(name)] == ["paused"]  # nothing continued unseen
 
 
 def test_after_a_day_nothing_is_left_though_the_program_was_started_anew(app: App, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Deleted pages come back with their texts at Undo, once."""
+"""Undo restores deleted pages with their texts, once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path, monkeypatch: p
     app = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
     wait(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
     (page,) = app.library("main").pages()
-    assert page.title == "Opening hours of the harbour office"  # a text file is called by its first line
+    assert page.title == "Opening hours of the harbour office"  # the title of a text file is its first line
     token = app.removals.remember("main", [page.url_hash])
     app.remove_pages("main", [page.url_hash])
     assert app.library("main").pages() == []

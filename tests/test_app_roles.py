@@ -1,4 +1,4 @@
-"""Roles in a library: what grants give, and every method of the App called by somebody of each role."""
+"""Roles in a library: what grants allow, and every method of the App called by a user with each role."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_owners_grant_and_others_do_not(database: Database) -> None:
     ]
 
 
-# Every method, by somebody of each role
+# Every method, called by a user with each role
 
 CASES = [(service, method) for service, rules in RULES.items() for method in rules]
 BY_NAME = {one.__name__: one for one in CLASSES.values()}
@@ -162,7 +162,7 @@ def service_of(app: App, name: str) -> Any:
 
 
 def arguments(method: Any) -> Mapping[str, Any]:
-    """Something for each parameter, "team" for a library."""
+    """Return a value for each parameter, "team" for a library."""
     known = {"library": "team", "name": "team"}
     wanted = [one for one in inspect.signature(method).parameters.values() if one.kind not in (one.VAR_KEYWORD,)]
     return {one.name: known.get(one.name, "x") for one in wanted if one.name != "self"}
@@ -212,7 +212,7 @@ OTHERS = {
     "Roles": "is what decides",
     "ExternalJobs": "is for the command line alone",
 }
-"""Why methods with a library among their parameters have no rule, by class."""
+"""Reasons why methods with a library among their parameters have no rule, by class."""
 ALONE = frozenset(
     {
         *("Transfers.bring_in", "Conversations.forget_memories", "Evaluation.score_shown", "Moves.wait"),

@@ -1,4 +1,4 @@
-"""Searching through the app: the setting's strategy, texts by a chat model within a run's calls, scopes, languages."""
+"""Searching through the app: the configured strategy, texts by a chat model within a run's calls, scopes, languages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PRICE = "What does the Team plan cost per person and month?"
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """An app that holds the sample pages."""
+    """Yield an app with the sample pages."""
     folder = tmp_path_factory.mktemp("data")
     app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
     job_id = app.imports.add_examples(library="main")
@@ -45,7 +45,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 class Model:
-    """Behaves by the rules, and writes what is searched with; keeps the kinds of its calls."""
+    """A model that follows the rules, writes texts to search with, and records the kinds of its calls."""
 
     def __init__(self, **texts: str) -> None:
         self.texts = texts

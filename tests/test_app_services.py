@@ -1,4 +1,4 @@
-"""The app with models by address: real store, real HTTP servers."""
+"""The app with models by URL: real store, real HTTP servers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def app_of(folder: Path, server: ModelServer | None = None, **settings: Any) -> 
 
 
 def add(app: App, pages: Sequence[dict[str, str]] = PAGES) -> list[str]:
-    """Import the pages; what became of each."""
+    """Import the pages; return their statuses."""
     job = app.imports.submit(list(record_sources(map(json.dumps, pages), "pages.jsonl")), library="main")
     deadline = time.monotonic() + 60
     while app.imports.jobs.job(job).state == "running":
@@ -72,7 +72,7 @@ def test_a_silent_service_leaves_keywords_with_a_notice(tmp_path: Path) -> None:
             assert answer.searches[0].legs == ("sparse",)
             assert answer.notice is not None
             assert answer.notice.code == "searched_by_keywords"
-        with app_of(tmp_path, server) as app:  # a start while it is silent
+        with app_of(tmp_path, server) as app:  # a start while the service is silent
             assert app.search(QUESTION, library="main").notes["meaning"]["code"] == "service_timeout"
             server.silence, server.faults = 0.0, [503] * 8
             assert add(app, [{**PAGES[0], "url": "https://a.example/new", "text": "A new page of text."}]) == ["failed"]
@@ -135,7 +135,7 @@ def test_a_served_model_needs_a_name() -> None:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Path:
-    """The data of an app whose questions have answers with citations."""
+    """Return the data folder of an app with answered questions and citations."""
     with app_of(tmp_path) as app:
         add(app)
         for number, page in enumerate(PAGES):
@@ -169,7 +169,7 @@ def test_a_reranker_by_address_runs_only_after_a_comparison(
             monkeypatch.setenv(name.upper(), value)
         assert main(["reranker", "--on"]) == 0
         assert "judge: on" in capsys.readouterr().out
-        with app_of(asked, **of_service) as app:  # it stays on
+        with app_of(asked, **of_service) as app:  # it stays enabled
             searched = app.search(QUESTION, library="main")
             assert searched.notes["reranker"]["params"]["model"] == "judge"
             server.score = lambda question, texts: [float("nan") for _ in texts]

@@ -1,4 +1,4 @@
-"""Several libraries asked at once: each by its own model, every source named with its library."""
+"""Several libraries asked at once: each with its own model, every source with its library's name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _row(name: str, text: str) -> str:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """A library of the model in use, and one of another model."""
+    """Yield an app with a library of the current model, and one of another model."""
     loaded = {"builtin": HashedBuiltin, HashedBuiltin.name: HashedBuiltin, "hashed": HashedModel}
     patch = pytest.MonkeyPatch()
     patch.setattr("rag.app.models.load_embedding_model", lambda name: loaded[name]())

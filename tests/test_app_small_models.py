@@ -102,7 +102,7 @@ def test_a_model_is_believed_where_the_search_is_not_sure(tmp_path: Path) -> Non
 
 
 def test_what_cites_nothing_is_no_answer_where_the_search_doubts_that_there_is_one(tmp_path: Path) -> None:
-    headings = "Orrin mill › Orrin mill (2026-01-01) Boats › Boats (2026-01-01)"  # as a model of 0.5B wrote it
+    headings = "Orrin mill › Orrin mill (2026-01-01) Boats › Boats (2026-01-01)"  # by a model with 0.5B parameters
     with app_with(lambda _: headings, tmp_path) as (app, _):
         answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")
     assert (answer.outcome, answer.notice and answer.notice.code) == ("not_in_pages", "not_in_pages")
@@ -128,7 +128,7 @@ def test_deep_answers_do_not_grade_what_the_search_is_sure_of(tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, list[Reply]]]:
-    """The sample pages, and a model that says the last of the replies."""
+    """Yield an app with the sample pages, and the replies, of which its model sends the last."""
     said: list[Reply] = []
 
     def script(request: Request) -> Reply:

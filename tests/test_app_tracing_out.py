@@ -1,4 +1,4 @@
-"""Traces, as a collector gets them: a real server that parses the protobuf."""
+"""Traces as a collector receives them: a real server that parses the protobuf."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_collector_that_fails_is_slow_or_dead_changes_nothing(tmp_path: Path) 
             with app_of(tmp_path, trace_url=url) as app:
                 assert app.wait(app.ask(Question(QUESTION, ("main",))), timeout=60).citations
                 taken = []
-                for _ in range(150):  # more than wait
+                for _ in range(150):  # more than the queue takes
                     began = time.perf_counter()
                     app._traces.rate("0" * 32, 1)
                     taken.append(time.perf_counter() - began)

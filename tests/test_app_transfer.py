@@ -1,4 +1,4 @@
-"""Libraries as files, through the application: real store, real models."""
+"""Libraries as files, through the app: real store, real models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = [
 
 
 def ended(app: App, transfer_id: str) -> Transfer:
-    """The transfer, once it has ended."""
+    """Return the transfer once it has ended."""
     deadline = time.monotonic() + 60
     while (found := app.transfers.transfer(transfer_id)) is None or found.state == "running":
         assert time.monotonic() < deadline
@@ -33,7 +33,7 @@ def ended(app: App, transfer_id: str) -> Transfer:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """The application with two pages in its library."""
+    """Yield an app with two pages in its library."""
     opened = App(load_settings(None, rag_data_dir=tmp_path_factory.mktemp("data"), qdrant_url=""))
     job = opened.imports.submit(list(record_sources(LINES, "pages.jsonl")), library="main", chunker="recursive")
     deadline = time.monotonic() + 60
@@ -85,7 +85,7 @@ def test_a_file_may_have_any_name(app: App, name: str, shown: str) -> None:
 
 
 class Torn(io.BytesIO):
-    """An upload that breaks off."""
+    """An upload that is cut off."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()

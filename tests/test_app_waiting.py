@@ -1,4 +1,4 @@
-"""A question that waits for a person is gone on with by an app that was started later, as it was asked."""
+"""A question that waits for the user is continued, unchanged, by an app that was started later."""
 
 from __future__ import annotations
 

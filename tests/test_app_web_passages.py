@@ -1,4 +1,4 @@
-"""Research beyond the library: a search service over HTTP, pages through the guard and the parser, nothing kept."""
+"""Web research: a search service over HTTP, pages through the guard and the parser, nothing stored."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ LATER = "How many lanes does the bridge of Sydney have?"
 def test_what_follows_on_a_report_is_looked_for_in_its_ledger_first(
     tmp_path: Path, service: Service, page_server: PageServer, mode: str
 ) -> None:
-    """The page is on the web alone: once it was read, the follow-up costs no search, of the web or of the library."""
+    """The page is only on the web: once it is read, the follow-up needs no search of the web or of the library."""
     url = page_server.add("/kalvik", PAGE)
     service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
     with closing(App(_settings(tmp_path, service, page_server))) as app:
@@ -96,7 +96,7 @@ def test_what_follows_on_a_report_is_looked_for_in_its_ledger_first(
 
 
 def converse(app: App, text: str, mode: str, *, web: WebAccess) -> Answer:
-    """Asked in the one conversation that there is."""
+    """Ask in the only conversation."""
     kept = app.conversations.conversations("main")
     asked = app.converse(
         Question(text, ("main",), mode, options=RunOptions(web=web)), conversation_id=kept[0].id if kept else ""

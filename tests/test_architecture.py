@@ -1,4 +1,4 @@
-"""Imports only go down, heavy libraries load late, and each outside library has one place."""
+"""Imports only go down, heavy libraries load lazily, and each third-party library has one place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# From what a person sees down to plain values. What stands on one line does not import each other.
+# From the UI down to plain values. Packages on one line do not import each other.
 LEVELS: tuple[tuple[str, ...], ...] = (
     ("main", "pages", "rag.__main__"),
     ("rag.ui", "rag.cli"),
@@ -50,7 +50,7 @@ HEAVY = (
     "langgraph",
 )
 
-# The only rooms that may know an outside library.
+# The only packages that may import a third-party library.
 PLACES: dict[str, tuple[str, ...]] = {
     "streamlit": ("rag.ui", "pages", "main"),
     "argparse": ("rag.cli", "rag.commands", "rag.__main__"),
@@ -58,8 +58,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "langgraph": ("rag.graphs", "rag.runs", "rag.conversations"),
     "langchain_core": (
         *("rag.reasoning", "rag.graphs", "rag.models", "rag.retrieval"),
-        *("rag.store.qdrant.vector_store", "rag.store.qdrant.library"),  # langchain-qdrant's store and what it takes
-        *("rag.conversations.saver", "rag.app.chat_models"),  # by the types of langgraph's saver and of a chat model
+        *("rag.store.qdrant.vector_store", "rag.store.qdrant.library"),  # langchain-qdrant's store and its inputs
+        *("rag.conversations.saver", "rag.app.chat_models"),  # for the types of langgraph's saver and of a chat model
     ),
     "httpx2": ("rag.models", "rag.web"),
     "httpcore": ("rag.web",),
@@ -96,7 +96,7 @@ def python_files() -> list[Path]:
 
 @functools.cache
 def trees() -> dict[str, ast.Module]:
-    """Every module, read when the first test asks."""
+    """Parse every module, once."""
     return {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in python_files()}
 
 
@@ -104,12 +104,12 @@ PACKAGES = {module_name(path) for path in python_files() if path.name == "__init
 
 
 def room_of(module: str) -> str:
-    """`rag.store.qdrant.edge.client` -> `rag.store`; `pages.chat` -> `pages`; `rag` itself stays `rag`."""
+    """Return its package: `rag.store.qdrant.edge.client` -> `rag.store`, `pages.chat` -> `pages`, `rag` -> `rag`."""
     return ".".join(module.split(".")[: 2 if module.startswith("rag.") else 1])
 
 
 def imported(node: ast.AST, module: str) -> Iterator[str]:
-    """The absolute names that one import statement brings in."""
+    """Yield the absolute names that an import statement imports."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -131,7 +131,7 @@ def all_imports(module: str) -> frozenset[str]:
 
 
 def statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run when the module is imported: no function bodies, no `if TYPE_CHECKING`."""
+    """Yield statements that run at import: no function bodies, no `if TYPE_CHECKING`."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.If):
@@ -150,7 +150,7 @@ def imports_at_import(module: str) -> set[str]:
 
 
 def loaded_by(name: str) -> set[str]:
-    """The project's own modules that importing `name` runs: it and its parent packages."""
+    """Return our modules that importing `name` runs: it and its parent packages."""
     parts = name.split(".")
     return {".".join(parts[:end]) for end in range(1, len(parts) + 1)} & set(trees())
 
@@ -218,7 +218,7 @@ def test_a_relative_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "rag.ingest.probe imports rag.retrieval.retriever" in violations()
 
 
-# The screens' wings know what every wing is made of, and none of the others; the shell puts them together.
+# Packages of rag/ui import the common ones below them, but not each other; the shell puts them together.
 WINGS = ("chat", "evaluation", "imports", "library", "settings")
 UNDER_ALL = {"kit": 0, "serving": 1, **dict.fromkeys(WINGS, 2), "shell": 3}
 
@@ -244,7 +244,7 @@ def test_the_wings_of_the_screens_stand_apart(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_only_the_app_loads_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others name the type of a library and nothing else of it: the first page is drawn before Qdrant is imported."""
+    """Others may only import the type of a library: the first page is drawn before Qdrant is imported."""
 
     def strays() -> set[str]:
         others = {module for module in trees() if room_of(module) not in ("rag.app", "rag.store")}
@@ -271,14 +271,14 @@ def test_an_outside_library_has_one_place(library: str) -> None:
 
 
 def test_tables_are_drawn_in_one_place() -> None:
-    """Where no cell can be a formula once it is saved as a file."""
+    """There, no cell can become a formula in an exported file."""
     drawn = re.compile(r"\bst\.(?:dataframe|data_editor|table)\(")
     found = {module_name(path) for path in python_files() if drawn.search(path.read_text("utf-8"))}
     assert found == {"rag.ui.kit.parts"}
 
 
 def test_addresses_are_taken_apart_by_what_never_raises() -> None:
-    """A page's address is whatever somebody stored: urlsplit raises for some. Settings and forms want to hear of it."""
+    """Stored addresses may be malformed, and urlsplit raises ValueError for some; settings and forms need the error."""
     may = ("rag.web.", "rag.config", "rag.app.chat_models", "rag.models.http_clients")
     raising = {f"urllib.parse.{name}" for name in ("urlsplit", "urlparse", "urljoin")}
     strays = [module for module in trees() if not f"{module}.".startswith(may) and all_imports(module) & raising]
@@ -301,7 +301,7 @@ def test_nothing_heavy_at_import_of_the_pages() -> None:
 
 
 def test_the_app_starts_without_the_heavy_libraries() -> None:
-    """What the sources cannot tell: a light library that loads a heavy one."""
+    """The sources can't show a light library that loads a heavy one."""
     code = f"import sys, rag.app, main; print([name for name in sys.modules if name.startswith({HEAVY!r})])"
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -314,7 +314,7 @@ def test_every_room_says_what_it_is_for() -> None:
 
 
 def pinned() -> set[str]:
-    files = (ROOT / "requirements.txt", *ROOT.glob("requirements-[bop]*.txt"))  # with what is optional
+    files = (ROOT / "requirements.txt", *ROOT.glob("requirements-[bop]*.txt"))  # including optional ones
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     names = (re.split(r"[\[=#]", line)[0].strip() for line in lines)
     return {name.lower().replace("_", "-") for name in names if name}
@@ -336,19 +336,19 @@ DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchma
 SOURCES = [*python_files(), *(ROOT / "benchmarks").rglob("*.py")]
 FILE = re.compile(r"(?:[\w.-]+/)*[\w-]+\.(?:py|md|js|css|toml|ya?ml)|(?:[\w.-]+/)+")
 DOTTED = re.compile(r"(?:rag|benchmarks)(?:\.[a-z]\w*)+(?:\.[A-Z]\w*)?")
-MADE = (".venv/", ".streamlit/", "data/", "benchmarks/out/", "sets/", "../shared/")  # by whoever runs it
+MADE = (".venv/", ".streamlit/", "data/", "benchmarks/out/", "sets/", "../shared/")  # generated by users
 
 
 @functools.cache
 def own_names() -> frozenset[str]:
-    """The names of this repository's files and folders, without those above them."""
+    """Return the names of this repository's files and folders."""
     ours = [ROOT / room for room in ("rag", "pages", "docs", "tests", "benchmarks", "scripts", "examples")]
     inside = (path for room in ours for path in room.rglob("*") if "out" not in path.parts)
     return frozenset(path.name for path in (*ROOT.iterdir(), *ours, *inside))
 
 
 def is_there(word: str, document: Path) -> bool:
-    """Whether a word that reads as a file, a folder or a module of ours names one."""
+    """Return whether a word that looks like a file, a folder or a module of ours refers to an existing one."""
     if "NAME" in word or word.startswith(MADE):
         return True
     if not FILE.fullmatch(word):
@@ -362,14 +362,14 @@ def is_there(word: str, document: Path) -> bool:
 
 
 def without_braces(word: str) -> list[str]:
-    """`a/{b,c}.py` as a shell reads it: `a/b.py` and `a/c.py`."""
+    """Expand `a/{b,c}.py` as a shell does: `a/b.py` and `a/c.py`."""
     before, _, rest = word.partition("{")
     inside, closed, after = rest.partition("}")
     return [f"{before}{one}{after}" for one in inside.split(",")] if closed else [word]
 
 
 def strays_in(text: str, document: Path) -> list[str]:
-    """What a text names in backticks, or links to, that is not there."""
+    """Return the names in backticks and the links of a text that don't exist."""
     spans = re.findall(r"`([^`\n]+)`", text)
     words = [one for span in spans for word in span.split() for one in without_braces(word.strip(",;:()"))]
     named = [word for word in words if FILE.fullmatch(word) or DOTTED.fullmatch(word)]
@@ -443,7 +443,7 @@ def test_decisions_have_numbers_of_their_own() -> None:
 
 
 def used_names() -> frozenset[str]:
-    """Every name that the code of the application speaks of, text aside."""
+    """Return every name in the app's code, except in strings."""
     nodes = [node for tree in trees().values() for node in ast.walk(tree)]
     return frozenset(
         [node.id for node in nodes if isinstance(node, ast.Name)]
@@ -452,7 +452,7 @@ def used_names() -> frozenset[str]:
 
 
 def test_protocols_are_few_and_asked_for() -> None:
-    """One with a single implementation only hides it: name the class."""
+    """A protocol with a single implementation only hides it: use the class."""
     protocols = {
         node.name
         for tree in trees().values()

@@ -1,4 +1,4 @@
-"""The benchmark of agreement: what it counts, and the connected model asked as the app asks it."""
+"""The benchmark of agreement: its counts, and the connected model asked as the app asks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def test_agreement_with_people_worked_by_hand() -> None:
-    """Of ten, people call four wrong; the checker finds two of them, and calls one right one wrong."""
+    """Of ten units four are labelled wrong; the checker finds two of them, and flags one right one."""
     people, said = [1] * 4 + [0] * 6, [1, 1, 0, 0, 1, 0, 0, 0, 0, 0]
     kappa, right, wrong = agreement.agreement(
         [(str(n), *pair) for n, pair in enumerate(zip(people, said, strict=True))]
@@ -34,7 +34,7 @@ def test_agreement_with_people_worked_by_hand() -> None:
 def test_a_row_for_each_checker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fails: bool
 ) -> None:
-    """Where the model answers nothing no case is judged, rather than the rules judging in its place."""
+    """If the model answers nothing, no case is judged, instead of being judged by the rules."""
     (tmp_path / "statements").mkdir()
     (tmp_path / "statements" / "tiny.jsonl").write_text("\n".join(map(json.dumps, CASES)))
     with ChatServer([] if fails else rules) as server:

@@ -1,4 +1,4 @@
-"""The graph's overhead is measured on runs that answer, and the scripted server talks as often as it is told to."""
+"""The graph's overhead is measured on runs that answer, and the scripted server repeats its answers as configured."""
 
 from __future__ import annotations
 

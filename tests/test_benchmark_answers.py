@@ -1,4 +1,4 @@
-"""The benchmark of answers: each setting asks each question, and figures come of it."""
+"""The benchmark of answers: each setting answers each question, and yields figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of charsets: which articles it takes, and what it counts as right."""
+"""The benchmark of charsets: which articles it uses, and what it counts as right."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CZECH = "V zimě odplouvá přívoz ze severního nábřeží v sedm a v devět 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three manual pages in Czech, one of them too short, and one mostly in another alphabet."""
+    """Create three manual pages in Czech, one of them too short, and one mostly in another alphabet."""
     place = tmp_path / "help" / "cs" / "manual"
     place.mkdir(parents=True)
     for name, text in {"a": CZECH * 4 + "→", "b": CZECH, "c": "Паром отправляется от причала. " * 20}.items():

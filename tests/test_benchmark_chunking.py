@@ -1,4 +1,4 @@
-"""The chunking benchmark: runs on the sample pages, finds LangChain's chunks again, and its judge can find fault."""
+"""The chunking benchmark runs on the sample pages, locates LangChain's chunks, and can find faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def piece(end: int) -> Piece:
 
 @pytest.fixture(autouse=True)
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Results go into a folder of the test, and no weights are loaded."""
+    """Redirect results to a folder of the test, and load no weights."""
     monkeypatch.setattr(report, "OUT", tmp_path)
     monkeypatch.setattr(samples, "OUT", tmp_path)
     monkeypatch.setattr(chunking, "load_embedding_model", lambda name: HashedModel())

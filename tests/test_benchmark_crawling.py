@@ -1,4 +1,4 @@
-"""The benchmark of reading a site, on a small one: its figures come from what the site saw, and can be wrong."""
+"""The crawling benchmark on a small site: its figures come from what the site saw, and can be wrong."""
 
 from __future__ import annotations
 

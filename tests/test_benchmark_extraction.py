@@ -1,4 +1,4 @@
-"""The benchmark of main texts: whose page it is, who judges it, and what is told of it."""
+"""The benchmark of main text: sites of pages, cross-validation, and its report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDRESSES = ("https://a.example.com/1", "https://b.example.com/2", "https://exam
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A set of four pages of three sites, the last of which states its address in the page alone."""
+    """Create a set of four pages of three sites, the last of which states its address in the page only."""
     (tmp_path / "html").mkdir()
     rows = []
     for i, url in enumerate(ADDRESSES):
@@ -53,7 +53,7 @@ def test_no_page_is_judged_by_its_own_site(folder: Path, monkeypatch: pytest.Mon
 
 def test_each_kind_is_compared_with_trafilatura(folder: Path) -> None:
     truth = read_truth([folder])
-    found = extraction.measure(truth, {"3": Forest(-9.0, [])})  # to which all blocks are alike
+    found = extraction.measure(truth, {"3": Forest(-9.0, [])})  # for which all blocks are alike
     assert found["ours"]["pages"]["0"] == found["trafilatura"]["pages"]["0"] == 1.0 > found["ours"]["pages"]["3"]
     lines = extraction.report(truth, found)
     assert [line.split(" | ")[0] for line in lines[2:4]] == ["| all", "| article"]

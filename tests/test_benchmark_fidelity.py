@@ -1,4 +1,4 @@
-"""The benchmark of fidelity: what it sees in a text, and that the app reads every constructed file right."""
+"""The benchmark of fidelity: its checks of a text, and that the app reads every constructed file correctly."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", fidelity.SETS)
 def test_every_file_is_read_right(name: str) -> None:
-    """Where one is not, `python -m benchmarks.fidelity NAME --faults` tells what is wrong with it."""
+    """If one is not, `python -m benchmarks.fidelity NAME --faults` lists the errors."""
     assert fidelity.wrong(fidelity.measure(fidelity.SETS[name]())) == {}

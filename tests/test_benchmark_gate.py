@@ -1,4 +1,4 @@
-"""The gate: figures with intervals, rivals that are found, and what breaks on one set."""
+"""The benchmark of mechanisms: figures with intervals, rivals, and failures on one set."""
 
 from __future__ import annotations
 

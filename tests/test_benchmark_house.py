@@ -1,4 +1,4 @@
-"""The counts of the code."""
+"""The code metrics of `benchmarks.house`."""
 
 from __future__ import annotations
 

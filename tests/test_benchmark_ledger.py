@@ -1,4 +1,4 @@
-"""Answers from a ledger are measured beside searches, pair by pair."""
+"""Answers from a ledger are compared with searches, pair by pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of metrics: both sides are given the same, and a difference is seen; without ragas itself."""
+"""The benchmark of metrics: both sides get the same data, and differences are detected; without ragas itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def drawn() -> tuple[list[metrics.Drawn], metrics.Table]:
 
 
 def told(table: metrics.Table, form: str, **given: object) -> dict[str, object]:
-    """What ragas is told, of a prompt as it writes them."""
+    """Return the table's reply to a prompt in ragas's format."""
     prompt = f"JSON Schema:\n{json.dumps({'title': form})}Do …\ninput: {json.dumps(given, indent=4)}\nOutput: "
     found: dict[str, object] = json.loads(
         table.reply(Request("", {}, {"messages": [{"role": "user", "content": prompt}]})).text
@@ -47,7 +47,7 @@ def test_a_difference_is_seen() -> None:
 
 
 def test_rankings_as_trec_eval_takes_them() -> None:
-    """The second passage covers nothing new, the third two quotes at once, and a quote is missed."""
+    """The second passage covers nothing new, the third two quotes at once, and one quote is missed."""
     ranked = Ranked("q", [{0}, {0}, {1, 2}], [1.0, 3.0, 2.0, 2.0])
     assert [worth for *_, worth in ranked.qrels(graded=True)] == [1, 0, 3, 2]
     assert [worth for *_, worth in ranked.qrels(graded=False)] == [1, 1, 1, 1]

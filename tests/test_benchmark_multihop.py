@@ -1,4 +1,4 @@
-"""Planned searches are measured on the sample pages, beside one search and gold sub-questions."""
+"""Planned searches are measured on the sample pages, compared with one search and gold sub-questions."""
 
 from __future__ import annotations
 

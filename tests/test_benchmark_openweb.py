@@ -1,4 +1,4 @@
-"""The open web's own test suites, where they lie beside the repository, and a slice of them that always does."""
+"""The open web's test suites, if they are next to the repository, and an always available part of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stops searching is judged by what it would have read."""
+"""A stop rule is judged by the evidence that it would have read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks.policy import Moment, Rollout, best_stop, fit_stop, rows_of
 
 
 def rolled(gains_at: int) -> Rollout:
-    """Six searches; what tells is the second feature, which is 1 until nothing more is to be had."""
+    """Return a rollout of six searches; only the second feature matters, which is 1 until nothing more is gained."""
     return [Moment((float(n), float(n < gains_at)), float(n >= gains_at)) for n in range(1, 7)]
 
 

@@ -9,7 +9,7 @@ from benchmarks.quote_weights import Sample
 
 
 def drawn(weights: np.ndarray, questions: int, seed: int) -> list[Sample]:
-    """Questions of eight sentences, of which one was drawn by a softmax with `weights`."""
+    """Return questions of eight sentences, one of which was drawn by a softmax with `weights`."""
     chance = np.random.default_rng(seed)
     found = []
     for features in chance.random((questions, 8, len(weights))):

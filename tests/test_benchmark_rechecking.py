@@ -1,4 +1,4 @@
-"""A slice of benchmarks/rechecking.py: a small site, looked at twice."""
+"""A part of benchmarks/rechecking.py: a small site, read twice."""
 
 from __future__ import annotations
 

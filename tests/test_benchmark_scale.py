@@ -1,4 +1,4 @@
-"""The synthetic libraries that speed is measured on, and what measures it, at a size that takes a second."""
+"""The synthetic libraries and the measurements of the speed benchmarks, at a size that takes a second."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_filled_pages_are_what_commits_leave(world: World, tmp_path: Path) -> No
 
 
 def _of_page(library: Library, url_hash: str) -> list[dict[str, Any]]:
-    """What is stored of a page and its chunks, but for what tells one attempt to commit it from another."""
+    """Return the stored data of a page and its chunks, except what differs by commit."""
     client = library.client
     points = [
         *walk(client, library.pages_collection, Filter(must=[match("url_hash", url_hash)])),

@@ -1,4 +1,4 @@
-"""Processor time is given to the part that used it, and to no other."""
+"""Processor time is attributed to the part that used it, and to no other."""
 
 from __future__ import annotations
 

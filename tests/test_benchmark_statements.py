@@ -1,4 +1,4 @@
-"""The benchmark of checks: what it counts, on cases of one sentence."""
+"""The benchmark of checks: its counts, on cases of one sentence."""
 
 from __future__ import annotations
 

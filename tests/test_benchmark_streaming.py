@@ -1,4 +1,4 @@
-"""What many people's answers came to, and what they cost the server."""
+"""Figures of many users' answers, and their cost to the server."""
 
 from __future__ import annotations
 

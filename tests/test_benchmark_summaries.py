@@ -1,4 +1,4 @@
-"""The choices that summaries are measured beside have as much room, and the measure can tell them apart."""
+"""The alternatives to summaries have the same budget, and the measure can tell them apart."""
 
 from __future__ import annotations
 

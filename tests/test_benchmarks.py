@@ -34,7 +34,7 @@ def question(*quotes: str, name: str = "q", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Results go into a folder of the test, and no weights are loaded."""
+    """Redirect results to a folder of the test, and load no weights."""
     monkeypatch.setattr(report, "OUT", tmp_path)
     monkeypatch.setattr(samples, "OUT", tmp_path)
     monkeypatch.setattr(running, "KEPT", tmp_path / "runs")
@@ -87,7 +87,7 @@ class TestScores:
 
 
 def _some_hits(data: Dataset, place: int) -> list[str]:
-    """Slices of pages, with the evidence, whole or cut, at a place that changes."""
+    """Return slices of pages, with the evidence, whole or truncated, at a varying rank."""
     row = data.questions[place]
     pages = [page["text"] for page in data.pages]
     hits = [pages[(place + i) % len(pages)][i * 900 : (i + 1) * 900] for i in range(12)]

@@ -1,4 +1,4 @@
-"""The command line as a script uses it: rows on stdout, sentences on stderr, exit statuses."""
+"""The command line as scripts use it: rows on stdout, sentences on stderr, exit statuses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lines(path: Path, rows: list[dict[str, str]]) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with two pages."""
+    """Create a data folder with two pages."""
     base = tmp_path_factory.mktemp("cli")
     assert main(["--data-dir", str(base / "data"), "import", str(lines(base / "pages.jsonl", PAGES))]) == 0
     lines(base / "questions.jsonl", QUESTIONS)
@@ -215,7 +215,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 def test_an_ascii_terminal(folder: Path, tmp_path: Path) -> None:
-    """It shows what it can, takes what is typed there, and JSON says everything."""
+    """It shows what it can, accepts input, and JSON has everything."""
     page = tmp_path / "渡轮 ⛴ guide.md"
     page.write_text("# 渡轮\n\n冬季渡轮每天上午九点从南码头出发，票价四元。\n", encoding="utf-8")
 
@@ -277,7 +277,7 @@ def test_wrong_usage_is_one_sentence(
 ) -> None:
     try:
         ended: object = main(["--data-dir", str(tmp_path / "data"), *arguments])
-    except SystemExit as end:  # argparse's own
+    except SystemExit as end:  # raised by argparse
         ended = end.code
     assert ended == status
     assert word in "".join(capsys.readouterr())

@@ -1,4 +1,4 @@
-"""`check`: statements against the passages of cases, and a text of one's own against the library."""
+"""`check`: statements against the passages of cases, and a text against the library."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_who_comes_after_the_first_that_answers_is_not_asked(cases: Path, monkey
 def test_the_chat_model_checks_one_case_after_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over one connection, which belongs to the event loop that opened it."""
+    """They use one connection, which belongs to the event loop that opened it."""
     rows = [{"id": n, "passages": [PAGE], "text": "Penguins guard it at night."} for n in range(4)]
     (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, rows)))
     verdicts = json.dumps({"verdicts": [{"number": 1, "verdict": "partly"}]})

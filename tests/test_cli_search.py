@@ -1,4 +1,4 @@
-"""Where and how to search, as options of `search` and `ask`."""
+"""Scope and strategy as options of `search` and `ask`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with two pages."""
+    """Create a data folder with two pages."""
     base = tmp_path_factory.mktemp("cli")
     (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in PAGES), encoding="utf-8")
     assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0

@@ -1,4 +1,4 @@
-"""The command line over sites, re-checks, whole libraries and what people thought of their answers."""
+"""The command line with sites, re-checks, whole libraries, and users' feedback."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_site_comes_in_is_looked_at_again_and_travels(
         monkeypatch.setenv("FETCH_DELAY", "0")
         monkeypatch.setenv("FETCH_TIMEOUT", "8")
         _, rows = run("site", site.url("/"), "--by", "crawl", "--pages", "50", "--depth", "9")
-        # A page that came in under another address gives way to the one that it names: both rows say what they did.
+        # A page added under another address yields to the one that it names: both rows report it.
         added = {row["url"] for row in run("pages")[1]}
         assert added <= {row["url"] for row in rows if row["status"] == "added"}
         assert len(added) == len(site.paths("page"))

@@ -1,4 +1,4 @@
-"""A command that starts while the database is away waits for it, so long as it is told to."""
+"""A command that starts while the database is unavailable waits for it, up to a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Periods that a text names, in both languages."""
+"""Time ranges in questions, in both languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question over two sources, a filing in the library and news of the web, end to end in every way to answer."""
+"""A question about two sources, a filing in the library and news on the web, end to end in every mode."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def converse(app: App, conversation_id: str = "", text: str = QUESTION, mode: st
 
 
 def waiting(app: App, asked: TurnHandle) -> TurnView:
-    """The turn once it waits for a person."""
+    """Wait until the turn waits for the user; return it."""
     until = time.monotonic() + 60
     while not (turn := app.conversations.turn(asked.turn_id)).waits:
         assert time.monotonic() < until

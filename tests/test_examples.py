@@ -1,4 +1,4 @@
-"""The sample pages hold what their questions ask for, and none of their surroundings is read as content."""
+"""The sample pages answer their questions, and none of their boilerplate is read as content."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_there_are_questions_of_every_kind() -> None:
 def test_the_demo_answers_eight_questions_rightly(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What `make demo` runs. A person's settings have no say in it."""
+    """`make demo` runs this. The user's settings don't affect it."""
     monkeypatch.setenv("LLM_MODEL", "openai:none")
     demo = runpy.run_path(str(EXAMPLES.parent / "scripts" / "demo.py"))
     assert demo["main"]() == 0

@@ -1,6 +1,6 @@
-"""From a file to a quoted answer: what its structure says is what the answer says, and what it takes back is not said.
+"""From a file to a quoted answer: its structure carries over, and struck or hidden text does not.
 
-One library of files, read, cut and indexed as uploads are; each row asks it one question.
+One library of files, read, split and indexed like uploads; each row asks it one question.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def page(title: str, body: str) -> bytes:
 
 
 def paragraph(line: str) -> str:
-    """A paragraph of Word, which may hold a reference to a note."""
+    """Return a Word paragraph, which may have a reference to a note."""
     first, mark, rest = line.partition(REFERENCE)
     runs = (f"<w:r><w:t xml:space='preserve'>{text}</w:t></w:r>" for text in (first, rest))
     return f"<w:p>{next(runs)}{mark}{next(runs)}</w:p>"
@@ -102,7 +102,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """An app that holds FILES."""
+    """Yield an app with FILES."""
     folder: Path = tmp_path_factory.mktemp("data")
     app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
     sources = [source for name, data in FILES.items() for source in file_sources(name, data)]

@@ -1,4 +1,4 @@
-"""README's table of packages is true: a default run does with those of "always" alone, and an option loads its own."""
+"""README's table of packages is true: a default run needs only those of "always", and an option loads its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LOADED = """
 
 
 def packages(readme: str = "README.md") -> dict[str, str]:
-    """When each package of the table is used, by its module's name: always, an option, or else."""
+    """Return when each package of the table is used, by its module: always, an option, or else."""
     text = (ROOT / readme).read_text(encoding="utf-8")
     return {
         MODULES.get(name, name.replace("-", "_")): when
@@ -54,7 +54,7 @@ def packages(readme: str = "README.md") -> dict[str, str]:
 
 
 def loaded(at: Path, *parts: str, **values: object) -> set[str]:
-    """The modules of a process of its own, in the folder `at`."""
+    """Return the modules loaded by a separate process in the folder `at`."""
     script = (
         "import sys, time\n"
         + "".join(textwrap.dedent(part.format(**values)) for part in parts)

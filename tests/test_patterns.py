@@ -47,7 +47,7 @@ def test_a_lazy_pattern_can_be_copied() -> None:
 
 
 def test_all_patterns_of_the_app_are_valid_and_measured() -> None:
-    measured = {one.pattern for one in package_patterns()}  # which imports all modules
+    measured = {one.pattern for one in package_patterns()}  # imports all modules
     compile_all()
     modules = [module for name, module in sys.modules.items() if name.startswith("rag.")]
     named = [value for module in modules for value in vars(module).values() if isinstance(value, LazyPattern)]

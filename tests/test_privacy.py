@@ -1,9 +1,8 @@
-"""A second person at every door: nothing that is one person's shows to another, or is changed by them.
+"""Privacy between users: nothing personal is visible to another user, or changed by them.
 
-Every public method of the App and of what it hands on is called as Bob, with what is Ann's, once where there is
-something of hers and once where there is nothing: Bob must not be able to tell the two apart. What is for all who may
-open a library, or begins something of the caller's own, is named here with its reason; a new method has a rule, or
-this fails.
+Every public method of the App and of its services is called as Bob with Ann's ids, once where her data exists and once
+where it doesn't: Bob must not be able to tell the difference. Methods for everyone who may open a library, or that only
+create something of the caller's, are listed here with the reason; a new method needs a rule, or this fails.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ from tests.support.hashed_model import HashedBuiltin
 SECRET = "zebrafinch"
 PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon beneath the crooked lantern.\n"
 IDENTITY = frozenset({"owner", "person", "browser", "holder", "asking"})
-"""Parameters that say who asks: a method that has one gives or changes what is that person's."""
+"""Parameters that identify the caller: a method with one of them returns or changes that user's data."""
 
 CLASSES: Mapping[str, type] = {
     "app": App,
@@ -86,7 +85,7 @@ CLASSES: Mapping[str, type] = {
     "verifier": LocalVerifier,
 }
 OF_A_PERSON = frozenset({"evaluation", "sets", "runs", "jobs", "connected"})
-"""Services that are asked for one person: all of their methods are that person's."""
+"""Services that are bound to one user: all of their methods are personal."""
 
 PROGRAM = "the program's own: nobody asks for it from a screen"
 PAGES = "pages of a library, which whoever may open it may read and change"
@@ -169,7 +168,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
 
 
 class World:
-    """An app with one page, and with what is Ann's where it is `hers`; ids are the same, if there is such a thing."""
+    """An app with one page and, if `hers`, with Ann's data; ids are the same, whether or not the objects exist."""
 
     def __init__(self, folder: Path, *, hers: bool) -> None:
         settings = load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="")
@@ -252,7 +251,7 @@ class World:
         return (found | inner).get(name) or getattr(app, name)
 
     def values(self, service: str, method: str, who: str) -> dict[str, Any]:
-        """What the parameters of a method are given, by their names: Ann's things, asked for by somebody."""
+        """Return values for the parameters of a method, by name: Ann's ids, used by `who`."""
         holder, question = Holder("ann's browser", who), Question(f"What of the {SECRET}?", ("main",))
         waiting = (service, method) in (("conversations", "change"), ("conversations", "reply"), ("app", "reply"))
         sides = [Side(self.ids["run"]), Side(self.ids["run"], "deep")]
@@ -307,7 +306,7 @@ class World:
 
 
 def methods(service: str) -> list[str]:
-    """The public methods and properties of a class of ours, those of its own parents too."""
+    """Return the public methods and properties of one of our classes, inherited ones included."""
     kinds = (property, cached_property)
     return [
         name
@@ -328,7 +327,7 @@ PERSONAL = [(service, method) for service in CLASSES for method in methods(servi
 
 
 def outcome(world: World, service: str, method: str, who: str) -> str:
-    """What comes of a method that somebody calls, without what differs from one app to another."""
+    """Return the outcome of a method called by `who`, without what differs between apps."""
     call, values = getattr(world.service(service, who), method), world.values(service, method, who)
     given = {}
     for name, parameter in inspect.signature(call).parameters.items():
@@ -348,7 +347,7 @@ def outcome(world: World, service: str, method: str, who: str) -> str:
 
 
 def hers(world: World) -> list[Any]:
-    """All that is Ann's, as it lies there."""
+    """Return all of Ann's stored data."""
     tables = ("conversations", "turns", "turn_changes", "feedback", "route_choices", "jobs", "job_items")
     tables += ("evaluation_sets", "evaluation_cases", "evaluation_runs", "evaluation_rows", "evaluation_labels")
     kept = [
@@ -360,7 +359,7 @@ def hers(world: World) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, World]]:
-    """One with what is Ann's, and one without."""
+    """Yield a world with Ann's data, and one without."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
         full, empty = (World(tmp_path_factory.mktemp("world"), hers=hers) for hers in (True, False))
@@ -407,13 +406,13 @@ def test_all_that_the_app_hands_on_is_looked_at(worlds: tuple[World, World]) -> 
             value
             for name, value in vars(one).items()
             if not name.startswith("_") and type(value).__module__.startswith("rag.") and name != "settings"
-            if not type(value).__module__.startswith("rag.models.")  # which know nobody
+            if not type(value).__module__.startswith("rag.models.")  # which don't know users
         ]
     assert seen - set(CLASSES.values()) == set()
 
 
 def test_nothing_of_hers_is_said_to_somebody_else(worlds: tuple[World, World]) -> None:
-    """Not by the lists, either, that name no id: here by the word that stands in everything of hers."""
+    """Lists without ids don't reveal anything either: all of her data has this word."""
     app = worlds[0].app
     theirs = app.evaluation.of("bob")
     lists: list[Any] = [app.conversations.conversations("main", "bob", SECRET), theirs.sets.sets("main")]
@@ -426,7 +425,7 @@ def test_nothing_of_hers_is_said_to_somebody_else(worlds: tuple[World, World]) -
 
 
 def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World]) -> None:
-    """Else the test above would prove nothing. What takes things away comes last."""
+    """Otherwise the test above would prove nothing. Destructive methods come last."""
     full, empty = worlds
     changing = (
         "overrule",
@@ -443,7 +442,7 @@ def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World])
     )
     ending = ("pause", "decide", "resume", "cancel", "withdraw", "remove", "forget", "delete")
     last = (*changing, *ending)
-    # A job that was tried again has read its files anew: nothing would be left to reread.
+    # A retried job has read its files again: nothing would be left to reread.
     first = sorted(PERSONAL, key=lambda one: one[1] not in ("count_unread_files", "reread_files"))
     order = sorted(first, key=lambda one: last.index(one[1]) if one[1] in last else -1)
     alike = []

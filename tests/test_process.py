@@ -1,4 +1,4 @@
-"""A process that is gone is known to be gone, and one that may live is left alone."""
+"""A dead process is recognised as dead, and one that may live is left alone."""
 
 from __future__ import annotations
 

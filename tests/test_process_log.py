@@ -1,4 +1,4 @@
-"""Log lines that hold what somebody else wrote."""
+"""Log lines that contain untrusted text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ server_metadata_url = "http://127.0.0.1:9/.well-known/openid-configuration"
 
 @pytest.fixture
 def told() -> Iterator[io.StringIO]:
-    """What a logger of any library writes, as its own handler formats it."""
+    """Yield what a logger of any library writes, formatted by its handler."""
     before, stream = logging.getLogRecordFactory(), io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))

@@ -1,4 +1,4 @@
-"""A real chat model, whichever answers at TEST_LLM_BASE_URL: the shape of its answers, not their wit.
+"""A real chat model at TEST_LLM_BASE_URL: the form of its answers, not their quality.
 
 make model-server                      # or any other server of OpenAI's protocol
 TEST_LLM_BASE_URL=http://127.0.0.1:9115/v1 python -m pytest -m model

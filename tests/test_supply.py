@@ -1,4 +1,4 @@
-"""What is installed is what was tested: locked with hashes, licensed, and confined where it runs in containers."""
+"""What is installed is what was tested: locked with hashes, licensed, and confined in containers."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class TestInstaller:
         assert len(calls) == 4
 
     def test_pip_refuses_a_file_with_another_hash(self, tmp_path: Path) -> None:
-        """As pip is called: a package that is not what the lock says is not installed."""
+        """pip is called as the installer calls it: a package that doesn't match the lock is not installed."""
         package = tmp_path / "six-1.17.0-py2.py3-none-any.whl"
         package.write_bytes(b"PK\x05\x06" + bytes(18))
         lock = tmp_path / "lock.txt"

@@ -1,4 +1,4 @@
-"""Spans: what was done within what, over tasks and threads, and how it went."""
+"""Spans: nesting across tasks and threads, and statuses."""
 
 from __future__ import annotations
 

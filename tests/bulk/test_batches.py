@@ -1,4 +1,4 @@
-"""Dumps split into batches, whatever their format, without a page lost or taken twice."""
+"""Splitting dumps of any format into batches, without losing or repeating a page."""
 
 from __future__ import annotations
 

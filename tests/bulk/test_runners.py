@@ -1,4 +1,4 @@
-"""The same library comes of a dump whoever takes its batches in, and whoever of them is killed."""
+"""A bulk import gives the same library with every runner, even if a worker is killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGES, BATCH = 24, 4
 
 @pytest.fixture(autouse=True)
 def plain_main(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New processes import the main module, which tests of pages leave naming a script that is gone."""
+    """Hide the main module, which new processes import: tests of pages leave one whose file is deleted."""
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
@@ -55,7 +55,7 @@ def import_into(
     on_row: Callable[[], object] = lambda: None,
     size: int = BATCH,
 ) -> tuple[list[str], set[Any]]:
-    """Import with two workers; returns the statuses of the rows, and what the library holds."""
+    """Import with two workers; return the statuses of the rows, and the contents of the library."""
     with closing(App(settings.model_copy(update={"rag_library": library}))) as app:
         rows = []
         for row in run_bulk(app, library, [dump], size, choose_runner(app, library, "", name, 2, 0.0)):
@@ -70,7 +70,7 @@ def contents(library: Library) -> set[Any]:
 
 
 class KillOnce:
-    """Kills one process, when the first row is there."""
+    """A callback that kills one process after the first row."""
 
     def __init__(self, kill: Callable[[], list[int]]) -> None:
         self._kill = kill
@@ -81,7 +81,7 @@ class KillOnce:
 
 
 def kill_child() -> list[int]:
-    """kill -9 one of the pool's processes."""
+    """Kill (SIGKILL) one of the pool's processes."""
     child = active_children()[0]
     child.kill()
     return [child.pid or 0]

@@ -1,4 +1,4 @@
-"""One import of dumps: its rows, what is left after a cut, and who may work on it; on both databases."""
+"""Bulk imports: rows, resuming, and exclusive access; on both databases."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_was_cut_off_is_finished_by_the_same_command(app: App, dump: str) -
 
     first = run_bulk(app, "main", [dump], 4, run)
     next(first)
-    first.close()  # as a driver that is killed, but for its lease, which would end by itself
+    first.close()  # like a driver that is killed, except for its lease, which would expire
     (job,) = app.imports.jobs.jobs("main")
     assert (job.state, job.done, job.total) == ("running", 1, 3)
     import_all(app, dump, run)

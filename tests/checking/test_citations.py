@@ -15,7 +15,7 @@ PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
 
 
 def cite(text: str, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
-    """The checked text and its citations, by rules alone."""
+    """Return the checked text and its citations, by rules only."""
     checked = check(text, passages)
     return checked.text, checked.citations
 
@@ -166,7 +166,7 @@ def test_remarks_that_nothing_bears_out_are_no_statements(text: str) -> None:
 
 
 class Says:
-    """Says the same of every claim."""
+    """A verifier that gives the same verdict on every claim."""
 
     checks_by: CheckedBy = "model"
 

@@ -11,7 +11,7 @@ TOWER = "The Grey Tower of Anvil is 30 metres high and was built in 1900 by the 
 
 
 def judged(text: str, *pages: str) -> tuple[str, str]:
-    """The verdict and its reason of one statement that cites all `pages`."""
+    """Return the verdict and the reason for one statement that cites all `pages`."""
     marks = "".join(f"[{n}]" for n in range(1, len(pages) + 1))
     (statement,) = check(f"{text} {marks}", [passage(n, page) for n, page in enumerate(pages, 1)]).statements
     return statement.verdict, statement.reason

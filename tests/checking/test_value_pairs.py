@@ -1,4 +1,4 @@
-"""Statements that a page bears out, or says the opposite of, by a value alone: see value_pairs.txt."""
+"""Statements that differ by one value from a page that supports or contradicts them: see value_pairs.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every chunker: verbatim, in order, complete, within the maximum, no sentence cut that fits."""
+"""The contract of every chunker: verbatim, in order, complete, within the maximum, no split sentence that would fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every embedding model must do: the one that ships, and folders with either kind of pooling."""
+"""The contract of every embedding model: the built-in one, and folders with either kind of pooling."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_sentence_vectors_add_up(model: EmbeddingModel) -> None:
 
 
 def test_sentence_vectors_tell_chinese_subjects_apart(model: EmbeddingModel) -> None:
-    """A model that cannot read Chinese still has to give breakpoints in it."""
+    """A model that cannot read Chinese must still find breakpoints in it."""
     vectors = model.sentence_vectors(["城市中的河流很长。", "这个城市有河流。", "模型检索文本向量。"])
     assert cosine(vectors[0], vectors[1]) > cosine(vectors[0], vectors[2])
 

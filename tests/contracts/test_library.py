@@ -1,4 +1,4 @@
-"""What a library promises, over the embedded engine and over a server."""
+"""The contract of a library, over the embedded engine and over a server."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_rare_terms_weigh_more(store: Store, library: Library) -> None:
     def exact(having: int) -> float:
         return float(np.log(1 + (chunks - having + 0.5) / (having + 0.5)))
 
-    if shard_count(store) > 1:  # each counts for itself
+    if shard_count(store) > 1:  # shards count separately
         assert weights[10_000] >= max(weights.values()) and 0 < weights[common] <= exact(1) >= weights[rare]
         return
     assert weights[10_000] >= weights[rare] > weights[common] > 0
@@ -220,7 +220,7 @@ def test_every_method_of_a_library_is_called_here() -> None:
     promised = {
         name
         for name, _ in inspect.getmembers(Library, inspect.isfunction)
-        if not name.startswith("_") and name != "vector_store"  # LangChain's own contract holds for that
+        if not name.startswith("_") and name != "vector_store"  # covered by LangChain's own tests
     }
     assert len(promised) >= 25
     assert not [name for name in sorted(promised) if f"library.{name}(" not in here]

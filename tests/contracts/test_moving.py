@@ -1,4 +1,4 @@
-"""A library moves to another embedding model and back, over each kind of database."""
+"""Moving a library to another embedding model and back, over each kind of database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stand-in for a server does when it is told to fail, beyond the contract of every store."""
+"""Fault injection of the Qdrant stand-in, beyond the contract of every store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every reasoner must do, run over each of them: the extractive one, and a chat model over HTTP."""
+"""The contract of every reasoner: the extractive one, and a chat model over HTTP."""
 
 from __future__ import annotations
 

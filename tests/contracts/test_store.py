@@ -1,4 +1,4 @@
-"""Every way to run the database gives the same answers: embedded engine, in-memory mode, server."""
+"""The contract of every kind of database: embedded engine, in-memory mode, server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def filled(store: Store) -> Store:
         store.name,
         vectors_config={"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)},
         sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        shard_number=1,  # each shard weighs terms by itself
+        shard_number=1,  # each shard computes its own IDF
     )
     for key, schema in INDEXES.items():
         store.client.create_payload_index(store.name, key, field_schema=schema)
@@ -58,7 +58,7 @@ def filled(store: Store) -> Store:
 
 
 def stored(number: int) -> models.PointStruct:
-    """Point `number`; every tenth has no dense vector, every twelfth no site."""
+    """Return point `number`; every tenth has no dense vector, every twelfth no site."""
     vector: dict[str, Any] = {
         "sparse": models.SparseVector(indices=SPARSE[number].indices, values=SPARSE[number].values)
     }
@@ -81,7 +81,7 @@ def numbers(points: Any) -> list[int]:
 
 
 def expect(points: Any, scores: dict[int, float], limit: int) -> None:
-    """The points are the best `limit` by `scores`, in their order, up to ties."""
+    """Check that the points are the best `limit` by `scores`, in order, up to ties."""
     best = sorted(scores.values(), reverse=True)[:limit]
     assert [point.score for point in points] == pytest.approx(best, abs=1e-4)
     for number, point in zip(numbers(points), points, strict=True):
@@ -93,7 +93,7 @@ def dense_scores() -> dict[int, float]:
 
 
 def sparse_scores(corpus: Mapping[int, SparseVector] = CORPUS) -> dict[int, float]:
-    """BM25's IDF over all points, times the stored weights: Qdrant's `Modifier.IDF`."""
+    """Return BM25's IDF over all points times the stored weights, as Qdrant's `Modifier.IDF` computes it."""
     having = {term: sum(term in vector.indices for vector in corpus.values()) for term in TERMS}
     idf = {term: np.log(1 + (len(corpus) - n + 0.5) / (n + 0.5)) for term, n in having.items()}
     scores = {}
@@ -406,7 +406,7 @@ def test_set_payload_by_filter_below_a_key(filled: Store) -> None:
 
 
 def written(store: Store, number: int, rev: int, **how: Any) -> int:
-    """Write point `number` with this revision under a condition; the revision that is there afterwards."""
+    """Write point `number` with this revision under a condition; return the revision afterwards."""
     point = models.PointStruct(id=point_id(number), vector={}, payload={"rev": rev})
     store.client.upsert(store.name, [point], **how)
     found = store.client.retrieve(store.name, [point_id(number)])
@@ -465,7 +465,7 @@ def test_a_term_s_weight_forgets_what_was_deleted(filled: Store, request: pytest
     expect(found, sparse_scores(left), 8)
 
 
-# What is built on it
+# Search and transfer
 
 
 def test_langchain_adds_finds_and_deletes(store: Store) -> None:
@@ -473,7 +473,7 @@ def test_langchain_adds_finds_and_deletes(store: Store) -> None:
         store.name,
         vectors_config={"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)},
         sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        shard_number=1,  # each shard weighs terms by itself
+        shard_number=1,  # each shard computes its own IDF
     )
     vectors = QdrantVectorStore(
         client=store.client,

@@ -19,7 +19,7 @@ from tests.store.support import WordEmbeddings
 
 
 class AnyIds(QdrantVectorStore):
-    """Takes any string for an id, as LangChain's tests do: Qdrant takes UUIDs. Documents come back with theirs."""
+    """A store that accepts any string as an id, as LangChain's tests require (Qdrant: UUIDs), and returns it."""
 
     def add_texts(self, texts: Any, metadatas: Any = None, ids: Any = None, **kwargs: Any) -> list[Any]:
         ids = [one or uuid.uuid4().hex for one in ids] if ids else [uuid.uuid4().hex for _ in texts]

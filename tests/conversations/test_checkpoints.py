@@ -1,4 +1,4 @@
-"""Where conversations and the steps of runs are kept, by LangGraph's own tests of checkpointers and by ours."""
+"""The checkpointer of conversations and runs, with LangGraph's own conformance tests and ours."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Counted(TypedDict):
 
 
 def graph(saver: BaseCheckpointSaver[Any], inner: bool = False) -> Any:
-    """Three steps, the second of them a graph of its own with `inner`."""
+    """Return a graph of three steps; with `inner`, the second one is a nested graph."""
     builder = StateGraph(Counted)
     for number in range(3):
         step: Any = graph_below() if inner and number == 1 else lambda state, number=number: {"steps": [number]}
@@ -75,7 +75,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpoints
 
 
 def failures(kept: Checkpoints, *, pruned: bool) -> list[str]:
-    """In the event loop of runs, which the connections belong to."""
+    """Run the conformance tests in the event loop of runs, to which the connections belong."""
 
     @checkpointer_test(name="pruned" if pruned else "all")
     async def made() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:

@@ -1,4 +1,4 @@
-"""Conversations last: over questions, over processes, and over a server that is killed."""
+"""Conversations survive several questions, restarts, and a killed server."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, pas
 
 FIRST, SECOND = "When did Mount Aso erupt?", "How wide is its crater?"
 LOOKED_UP = "Combien de voies a le pont, et où est le pont ?"
-"""In a third language, in which a model chooses what to search for, with the conversation before it."""
+"""A question in a third language, for which a model chooses the searches, given the conversation so far."""
 WIDE = ["Its crater is 24 kilometres wide [1]."]
 
 
 class Talk:
-    """Conversations of one process over a data folder."""
+    """The conversations of one process over a data folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -92,7 +92,7 @@ def test_a_follow_up_stays_as_it_is_and_is_searched_for_with_the_question_before
 def test_the_newest_turn_is_its_owners_alone(talk: Talk) -> None:
     first, _ = talk.ask(FIRST, owner="ada")
     second, turn = talk.ask(SECOND, conversation_id=first.conversation_id, owner="ada")
-    assert talk.kept.newest(first.conversation_id, "ada") == replace(turn, answer=None)  # which is not looked for
+    assert talk.kept.newest(first.conversation_id, "ada") == replace(turn, answer=None)  # which `newest` does not load
     assert turn.id == second.turn_id
     assert talk.kept.newest(first.conversation_id, "bob") is None
 
@@ -369,7 +369,7 @@ def test_thirty_turns_take_a_few_kilobytes_each(talk: Talk) -> None:
     with sqlite3.connect(talk.folder / "conversations.sqlite3") as db:
         sizes = [row[0] for row in db.execute("SELECT length(checkpoint) + length(metadata) FROM checkpoints")]
     turns = [len(json.dumps(turn.answer)) for turn in talk.database.conversations.turns(asked.conversation_id)]
-    assert len(sizes) == 1 and sizes[0] < 32_000  # the state of thirty turns: the last ones and a summary
+    assert len(sizes) == 1 and sizes[0] < 32_000  # after thirty turns: only the last ones and a summary
     assert max(turns) < 8_000
 
 

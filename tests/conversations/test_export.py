@@ -1,4 +1,4 @@
-"""An export holds the whole conversation with its sources, and nothing in it runs."""
+"""An export contains the whole conversation with its sources, and no active content."""
 
 from __future__ import annotations
 

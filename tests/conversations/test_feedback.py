@@ -1,4 +1,4 @@
-"""What people thought of answers becomes the rows of a test set."""
+"""Users' feedback on answers becomes rows of a test set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to ask next: in the question's language, new, and answered by the pages."""
+"""Suggested questions: in the question's language, new, and answerable from the pages."""
 
 from __future__ import annotations
 
@@ -125,5 +125,5 @@ def test_an_app_that_closes_meanwhile_gives_them_up_in_silence(
     assert asked.wait(10)
     closing.close()
     closed.set()
-    time.sleep(0.2)  # for a thread that would still try to keep them
+    time.sleep(0.2)  # for a thread that might still try to save them
     assert not caplog.records

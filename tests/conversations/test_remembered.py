@@ -1,4 +1,4 @@
-"""What is asked to be remembered: read narrowly, kept for one person, bounded, and let go of."""
+"""Memory notes: parsed narrowly, private to one user, bounded, and deletable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twenty conversations of three turns, ten of them Chinese, over the sample pages and a chat server."""
+"""Twenty conversations of three turns, ten of them in Chinese, over the sample pages and a chat server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TALKS = json.loads((Path(__file__).parent / "conversations.json").read_text(enco
 
 
 class Found:
-    """Searches by words, and keeps what it was asked and what it found."""
+    """A keyword search that records its queries and its last results."""
 
     def __init__(self, retriever: Retriever) -> None:
         self._retriever = retriever
@@ -72,7 +72,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
 
 
 class Model:
-    """Completes follow-ups as the conversation says a person would, and does all else by rules."""
+    """A model that completes follow-ups as conversations.json says, and follows the rules otherwise."""
 
     def __init__(self) -> None:
         self.meant: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A report that nobody has looked at is marked, for its owner alone, until its conversation is opened."""
+"""A report that its owner has not read is marked, for the owner only, until the conversation is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run waits for a person, over the end of its process, and goes by what a person changed meanwhile."""
+"""A run waits for its user, even across a restart, and respects changes made meanwhile."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def approve(state: State) -> State:
 
 
 async def dispatch(state: State) -> State:
-    """Works through ten parts, and looks before each what a person changed."""
+    """Work through ten parts, and check for the user's changes before each."""
     done: list[str] = []
     for part in "abcdefghij":
         changes = await asyncio.to_thread(get_runtime().context.changes)
@@ -82,7 +82,7 @@ class Stepwise(Mode):
 
 
 class Process:
-    """What one process has over a data folder."""
+    """The services of one process over a data folder."""
 
     def __init__(self, folder: Path, *nodes: Any) -> None:
         self.database = Database(folder / "app.sqlite3")
@@ -178,7 +178,7 @@ def test_waiting_costs_none_of_its_seconds_and_no_other_question_comes_between(
 
 
 def test_it_goes_on_after_its_process_has_ended(processes: Callable[..., Process]) -> None:
-    """With the seconds and calls that it had used, and once only."""
+    """It keeps the seconds and calls used so far, and resumes only once."""
     before = processes(plan, approve)
     asked = before.ask(options=RunOptions(seconds=20))
     before.turn_when(asked, lambda turn: turn.waits)

@@ -1,4 +1,4 @@
-"""Every view as assistive technology and narrow screens meet it: axe-core's rules, width, language, title, keyboard.
+"""Every view with assistive technology and on narrow screens: axe-core's rules, width, language, title, keyboard.
 
 CI runs a slice in which every two of view, language, width and theme meet; all of them are run with
 
@@ -27,7 +27,7 @@ WIDTHS = (1440, 1024, 390)
 TABS: tuple[Language, ...] = ("en", "zh")
 THEMES = ("light", "dark")
 STREAMLITS_OWN = {("region", 'role="menu"'): "Streamlit draws an open menu at the end of the document, in no landmark."}
-"""What only Streamlit could mend, by rule and a part of the element's markup, with the reason."""
+"""Findings that only Streamlit could fix, by rule and a part of the element's markup, with the reason."""
 
 
 OVERHANG = "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
@@ -59,7 +59,7 @@ def _follow(name: str, seen: str) -> Callable[[Page, Language], None]:
 
 
 def _page(page: Page, language: Language) -> None:
-    """The first page of the list, opened as a link to it would be."""
+    """Open the first search result as its link would."""
     _follow("search?find=skiff", "[class*='st-key-source-found']")(page, language)
     settled(page)
     page.get_by_role("link", name=label("source_in_page", language)).first.click()
@@ -89,7 +89,7 @@ def _opened(path: str, clicked: str, seen: str) -> Callable[[Page, Language], No
 
 
 def _found(page: Page, language: Language) -> None:
-    """The page that a source leads to."""
+    """Open the library's detail of the page that a source links to."""
     _page(page, language)
     click_until(page.locator(".st-key-source-library button"), page.locator(".st-key-page-detail"))
 
@@ -111,17 +111,17 @@ MORE: dict[str, Callable[[Page, Language], None]] = {
     "prompts": _tab(3),
     "system": _tab(4),
 }
-"""Views that CI leaves to EVERY_VIEW: their parts are in the others, too."""
+"""Views that CI leaves to EVERY_VIEW: their parts also occur in the others."""
 
 EVERY = bool(os.environ.get("EVERY_VIEW"))
 SEEN = VIEWS | MORE if EVERY else VIEWS
 
 IN_FLOW = "[data-testid=stBottom] { position: static !important; }"
-"""What lies behind the question box can be scrolled out of it: axe takes the rest of a button there for its size."""
+"""Unpins the question box for axe, which would otherwise measure only the visible part of a button behind it."""
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds and goes on finding: colours that are still fading in are nobody's contrast."""
+    """Return axe-core's findings, retried for a while, since colours that are fading in give false ones."""
     for _ in range(6):
         if not (found := _violations(page)):
             break
@@ -130,7 +130,7 @@ def violations(page: Page) -> list[str]:
 
 
 def _violations(page: Page) -> list[str]:
-    """What axe-core finds now, but for Streamlit's own elements."""
+    """Return axe-core's current findings, except for Streamlit's own elements."""
     page.evaluate(AXE)
     page.add_style_tag(content=IN_FLOW)
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -149,7 +149,7 @@ def _look(page: Page, width: int) -> None:
 
 
 def looks(place: int, number: int) -> list[tuple[int, str]]:
-    """The widths and themes that the view of this number is seen in, in the tab of this place."""
+    """Return the widths and themes in which to test view `number` in tab `place`."""
     if EVERY:
         return list(itertools.product(WIDTHS, THEMES))
     first, second, third = (WIDTHS[(number + more) % 3] for more in range(3))

@@ -1,4 +1,4 @@
-"""What an address names is what a tab shows, whichever way it came there: Back, Forward, a reload, a link."""
+"""The address determines what a tab shows, however it got there: Back, Forward, a reload, a link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPORT = ".st-key-job-ask button"
 
 
 def visit(page: Page, name: str) -> None:
-    """By the navigation, as a person goes."""
+    """Visit a page through the navigation, as a user does."""
     page.get_by_test_id("stSidebarNav").get_by_role("link", name=label(name, "en"), exact=True).click()  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What a reader sees of the check: a line above the answer, a word at a doubtful statement, a link to the sentence."""
+"""The citation check as a user sees it: a line above the answer, labels at doubtful statements, links to sentences."""
 
 import pytest
 from playwright.sync_api import expect
@@ -13,7 +13,7 @@ QUESTION = "How long does a deleted file stay in the bilge?"
 
 
 def careless(request: Request) -> Reply:
-    """A model that adds a statement of its own to each answer."""
+    """A model that adds an unsupported statement to each answer."""
     reply = rules(request)
     if reply.tool_calls or request.body.get("response_format"):
         return reply

@@ -1,4 +1,4 @@
-"""A chat model's life in a browser: refused, connected, kept over a reload, lost in the middle of an answer, let go."""
+"""A chat model's life in a browser: rejected, connected, kept across a reload, lost during an answer, disconnected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation outlives its tab: reloaded in mid-answer, stopped, continued, taken elsewhere."""
+"""A conversation outlives its tab: reloaded during an answer, stopped, continued, opened elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 60_000  # milliseconds: a model may still be loading
 
 
 def slow(request: Request) -> Reply:
-    """A model that takes its time over an answer."""
+    """A model that answers slowly."""
     reply = rules(request)
     if not request.stream:
         return reply

@@ -1,4 +1,4 @@
-"""A whole story: a set is brought in, run under two settings, compared; the worst question is read; limits are held."""
+"""An evaluation end to end: upload a set, run it with two settings, compare, inspect the worst question, set limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.conftest import ROOT, OpenTab, click_until, settled
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    """The samples' own questions as a set, in both languages."""
+    """Write the samples' questions as a set, in both languages."""
     rows = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))[::3]
     path = tmp_path / "samples.jsonl"
     flat = [{**row, "answers": [one for each in row["answers"] for one in each]} for row in rows]

@@ -1,4 +1,4 @@
-"""The first screen, its keys, and what stands in place of Streamlit's own words."""
+"""The first screen, its keys, and the texts that replace Streamlit's own."""
 
 from __future__ import annotations
 

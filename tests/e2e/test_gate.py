@@ -1,4 +1,4 @@
-"""Who gets in through the served app's door, and what it tells before they do."""
+"""Access control of the served app, and what it reveals before sign-in."""
 
 import http.client
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ WATCH = """
 
 
 def get(address: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
-    """Status and text of what the app answers to these headers; nothing of a socket that opened is read."""
+    """Return status and text of the response to these headers; no text for an opened WebSocket."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
     try:
         connection.request("GET", path, headers=headers)

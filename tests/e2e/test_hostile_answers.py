@@ -13,7 +13,7 @@ from tests.ui.kit.test_markdown import HOSTILE
 
 
 def hostile(request: Request) -> Reply:
-    """A model that behaves until it answers."""
+    """A model whose answers are hostile."""
     reply = rules(request)
     if reply.tool_calls or request.body.get("response_format"):
         return reply
@@ -40,7 +40,7 @@ def test_nothing_of_a_hostile_answer_comes_alive(open_tab: OpenTab, address: str
         answer = page.locator("[class*='st-key-answer-']")
         expect(answer).to_contain_text("evil.example")
         page.wait_for_timeout(1000)
-        # The only drawing is that of the button which copies a code block.
+        # The only SVG is the copy button of a code block.
         for tag in ("img", "svg:not(button svg)", "iframe", "script", "video", ".katex", "[role=img]"):
             assert answer.locator(tag).count() == 0, tag
         for kind in ("ColoredText", "ColoredBackground", "Badge"):
@@ -53,7 +53,7 @@ def test_nothing_of_a_hostile_answer_comes_alive(open_tab: OpenTab, address: str
 
 
 def connect(page: Page, server: ChatServer, language: Language = "en") -> None:
-    """Use the server as this session's chat model, and go to the chat."""
+    """Connect the server as this session's chat model, and open the chat."""
     page.get_by_label(label("chat_base_url", language)).fill(server.base_url)
     page.get_by_role("textbox", name=label("chat_model_name", language), exact=True).fill("test")
     page.get_by_role("button", name=label("chat_use", language)).click()

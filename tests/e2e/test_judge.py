@@ -1,4 +1,4 @@
-"""A question is judged: its tree is seen, opened, gone on from with another verdict, and still there after a reload."""
+"""Judge mode in a browser: the tree is shown, opened, continued with another verdict, and kept after a reload."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STORY: dict[Language, tuple[str, str, str, str, str]] = {
 
 
 def story(language: Language) -> JudgeModel:
-    """A model that asks on once, and finds the answer there."""
+    """Return a model that asks one follow-up question and finds the answer there."""
     whole, first, missing, last, answer = STORY[language]
 
     def judged(question: str, _: str, text: str) -> Any:
@@ -58,14 +58,14 @@ def ask_judge(page: Page, question: str, language: Language) -> None:
 
 
 def open_summary(page: Page, key: str, seen: str, place: int = 0) -> None:
-    """Open the expander of this key, once the page has come to rest."""
+    """Open the expander with this key once the page has settled."""
     settled(page)
     unfold(page.locator(f"[class*='st-key-{key}-'] details").nth(place), page.locator(seen).first)
     settled(page)
 
 
 def open_box(page: Page, number: int, width: int) -> None:
-    """Click the middle of a box of the picture that is shown at this width."""
+    """Click the middle of a box in the picture that is shown at this width."""
     kind = "wide" if width > 640 else "narrow"
     area = page.locator(f".tree-picture.{kind} area[href$='-{number}']").first
     left, top, right, bottom = map(int, str(area.get_attribute("coords")).split(","))
@@ -111,7 +111,7 @@ def test_a_verdict_is_overruled_and_both_trees_stay(open_tab: OpenTab) -> None:
             if almost in verdicts.nth(place).inner_html():
                 box = verdicts.nth(place).get_by_role("combobox")
                 box.scroll_into_view_if_needed()
-                page.wait_for_timeout(300)  # what scrolls closes the choices again
+                page.wait_for_timeout(300)  # scrolling closes the menu
                 box.click()
                 page.get_by_role("option", name=beside).click()
                 expect(page.get_by_role("option")).to_have_count(0)

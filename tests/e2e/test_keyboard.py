@@ -1,4 +1,4 @@
-"""The main job without a mouse: paste an address, read it in, ask, and open the source of a sentence."""
+"""The main job by keyboard: paste an address, import it, ask, and open the source of a sentence."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.e2e.test_main_job import QUESTIONS
 from tests.support.page_server import PageServer
 
 QUESTION, ANSWER = QUESTIONS["en"]
-STOPS = 40  # of the Tab key, more than any of these ways has
+STOPS = 40  # presses of the Tab key, more than any path needs
 
 
 def go_to(page: Page, wanted: str, key: str = "Tab") -> None:
-    """Press `key` until what has the focus is within `wanted`."""
+    """Press `key` until the focus is within `wanted`."""
     for _ in range(STOPS):
         page.keyboard.press(key)
         if page.evaluate("wanted => Boolean(document.activeElement.closest(wanted))", wanted):

@@ -1,4 +1,4 @@
-"""Nothing that is drawn lies on something else: pictures with any words in them, and the lines below steps."""
+"""Nothing overlaps: pictures with any text in them, and the lines below steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A library that was just made is the one that the tab is in, however hasty the click that follows."""
+"""A new library is selected in the tab, however quickly the user clicks on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_enter_and_a_click_make_one_library_and_open_it(open_tab: OpenTab, langu
     assert create is not None
     field.press("Enter")
     page.wait_for_timeout(pause)
-    page.mouse.click(create["x"] + 10, create["y"] + 10)  # where the button was, as a hasty person does
+    page.mouse.click(create["x"] + 10, create["y"] + 10)  # where the button was, as a hasty user does
     expect(page).to_have_url(re.compile(f"library=ferries-{language}-{pause}"))
     page.wait_for_timeout(1500)
     settled(page)

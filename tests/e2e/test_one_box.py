@@ -1,4 +1,4 @@
-"""Everything is typed into one box: each way is seen with its name and its outcome, and one click chooses another."""
+"""Everything is typed into one box: each route is shown with its name and result, and one click selects another."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
 
 
 def say(page: Page, text: str, number: int) -> None:
-    """Type it, and wait until the turn of this number has ended."""
+    """Type and send `text`, and wait until turn `number` has ended."""
     box = page.get_by_test_id("stChatInputTextArea")
     settled(page)
     box.fill(text)
@@ -70,7 +70,7 @@ def test_each_way_is_told_and_another_is_a_click_away(open_tab: OpenTab, languag
                 "date",
             ):  # which tools a model calls is its own choice
                 expect(page.get_by_test_id("stMain")).to_contain_text(re.compile(outcome))
-        if model:  # the last to type this: what is chosen holds for the next message like it
+        if model:  # last, since the choice also applies to the next similar message
             page.locator("[class*='st-key-route-'] button:visible").last.click()
             expect(page.locator("[class*='st-key-actions-']")).to_have_count(len(TYPED[language]) + 1)
             settled(page)

@@ -1,4 +1,4 @@
-"""Pages on their way in and in the library, as a person works with them; all from files, so that nothing is fetched."""
+"""Importing pages and managing them in the library; all from files, so that nothing is fetched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def file(name: str, text: str) -> FilePayload:
 
 
 def add(page: Page, language: str, *files: FilePayload) -> None:
-    """Hand in files on the Add pages page, and wait for the end of the import."""
+    """Upload files on the Add pages page, and wait for the end of the import."""
     page.get_by_role("tab", name=label("add_tab_files", language)).click()  # type: ignore[arg-type]
     uploader = page.locator("[class*='st-key-files-'] input[type=file]")
     settled(page)
@@ -34,13 +34,13 @@ def add(page: Page, language: str, *files: FilePayload) -> None:
 
 
 def fits(page: Page) -> bool:
-    """Whether nothing of the page sticks out to the side."""
+    """Return whether the page does not overflow horizontally."""
     wide = "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
     return max(page.evaluate(wide)) <= 0
 
 
 def in_library(open_tab: OpenTab, language: str, name: str, width: int = 1280) -> Page:
-    """The Add pages page of a new library, which is made with the button, as no address makes one."""
+    """Return the Add pages page of a new library, which is created with the button, as no address creates one."""
     maker = open_tab(language, "/library")
     settled(maker)
     maker.get_by_role("button", name=label("library_new", language)).click()  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ def test_a_library_is_downloaded_and_becomes_another(open_tab: OpenTab, tmp_path
     page.get_by_role("button", name=label("exchange", "en")).click()
     page.get_by_role("button", name=label("export_go", "en")).click()
     page.locator(".st-key-export-download button").wait_for()
-    page.wait_for_timeout(1500)  # until nothing is drawn again
+    page.wait_for_timeout(1500)  # until it is no longer redrawn
     with page.expect_download() as started:
         page.locator(".st-key-export-download button").click()
     kept = tmp_path / started.value.suggested_filename

@@ -1,4 +1,4 @@
-"""Two apps over one Postgres and one Qdrant server, with sign-in, behind the proxy that is shipped; one is killed."""
+"""Two apps over one Postgres and one Qdrant server, with sign-in, behind the shipped proxy; one is killed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def free_address() -> str:
 
 @contextmanager
 def proxy(bind: str, first: str, second: str) -> Iterator[str]:
-    """HAProxy before two apps, with the configuration that is shipped."""
+    """Run HAProxy in front of two apps, with the shipped configuration; yield its address."""
     program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
         pytest.skip("no haproxy: install Debian's package")
@@ -95,7 +95,7 @@ def team(tmp_path: Path, postgres_url: str) -> Iterator[Team]:
 
 
 def app_of(page: Page) -> str:
-    """The app that the proxy sends this browser to."""
+    """Return the app to which the proxy sends this browser."""
     return next(str(one["value"]) for one in page.context.cookies() if one["name"] == "pagelight_app")
 
 
@@ -117,7 +117,7 @@ def test_what_an_app_had_is_with_the_other_when_it_is_killed(team: Team, browser
     team.apps[first].kill()
     team.apps[first].wait()
     interrupted = page.get_by_text(say(Notice("turn_interrupted"), "en"))
-    for _ in range(3):  # the proxy may still be finding out
+    for _ in range(3):  # the proxy may not have noticed yet
         page.reload()
         with suppress(AssertionError):
             expect(interrupted).to_be_visible(timeout=20_000)

@@ -1,4 +1,4 @@
-"""A question is researched: the plan is seen and changed first, carried out, and stands under its report."""
+"""Research in a browser: the plan is shown and edited, carried out, and kept below the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that would leave the machine waits for the person; a report that is finished says so in tab and list."""
+"""A web search waits for the user's permission; a finished report is announced in tab and list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees without looking for it: the source that a mark names, the newest answer, how to stop it."""
+"""What is visible without scrolling: the source of a citation, the newest answer, the Stop button."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.chat_server import ChatServer
 pytestmark = pytest.mark.usefixtures("samples")
 
 SIZES = ((1440, 900), (1280, 800), (1024, 768), (390, 844))
-# The marked sentence stands within the panel, and the mark that it bears out beside or above it, not behind.
+# The marked sentence is within the panel, and its citation mark next to or above the panel, not behind it.
 BESIDE = """mark => {
     const panel = document.querySelector('.st-key-source-panel').getBoundingClientRect();
     const quote = document.querySelector('.st-key-source-text .stMarkdownColoredBackground').getBoundingClientRect();
@@ -65,11 +65,11 @@ AT_ITS_END = """() => {
 
 
 def test_a_conversation_is_seen_where_it_is_now(open_tab: OpenTab) -> None:
-    """At its end when it is opened, with Stop in sight while it is answered, and in a second tab without a click."""
+    """It opens at its end, shows Stop during an answer, and updates in a second tab without a click."""
     go_on = threading.Event()
 
     def held(request: Request) -> Reply:
-        asked = QUESTIONS["zh"][0].rstrip("？")  # a follow-up goes on from there
+        asked = QUESTIONS["zh"][0].rstrip("？")  # follow-ups continue from this question
         if request.stream and any(asked in str(one.get("content")) for one in request.messages):
             go_on.wait(60)
         return quote_each(request)

@@ -26,7 +26,7 @@ def test_the_sentence_is_marked_and_in_sight(browser: Browser, cited: Citation) 
 
 
 def test_a_link_that_leads_elsewhere_is_noticed(browser: Browser) -> None:
-    """The judge itself can say no: the address of one sentence is no address of another."""
+    """The check can fail: the link to one sentence is not a link to another."""
     first, second = (cited for cited in CITED[:2])
     with Site({first.path: (EXAMPLES / first.path[1:]).read_bytes()}) as site:
         page = open_page(browser, site.address)

@@ -1,4 +1,4 @@
-"""Streamlit's own endpoint for uploads, behind the door and the bounds, on the served app."""
+"""Streamlit's upload endpoint, behind access control and limits, on the served app."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ BODY = b'--cut\r\nContent-Disposition: form-data; name="f"; filename="f.md"\r\n\
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app where somebody must be signed in, and nobody can be."""
+    """Serve the app with required sign-in that nobody can complete."""
     with serve(tmp_path_factory.mktemp("closed"), AUTH_ALLOW="ann@example.com") as address:
         yield address
 
 
 @contextmanager
 def drawn(address: str) -> Iterator[str]:
-    """A tab that is open and has been drawn; its session's id."""
+    """Open a tab and wait until it is drawn; yield its session's id."""
     place = f"ws://{urlsplit(address).netloc}/_stcore/stream"
     with connect(place, subprotocols=[Subprotocol("streamlit")], max_size=None) as tab:
         asked = BackMsg()

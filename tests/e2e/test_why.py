@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("samples")
 
 
 def overflow(page: Page) -> int:
-    """By how many pixels the page is wider than its window."""
+    """Return by how many pixels the page is wider than its window."""
     widths = page.evaluate(
         "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
     )
@@ -63,7 +63,7 @@ def test_a_filter_confines_the_answer_and_can_be_taken_away(open_tab: OpenTab) -
     page.get_by_role("option", name=label("language_zh", "en"), exact=True).click()
     chip = page.locator(".st-key-chip-0")
     expect(chip).to_contain_text(label("language_zh", "en"))
-    expect(page.locator(".st-key-filter-sites")).to_be_visible()  # one choice does not close the choices
+    expect(page.locator(".st-key-filter-sites")).to_be_visible()  # a choice does not close the menu
     page.keyboard.press("Escape")
     page.locator("h1").click()
     ask(page, "What is the capital of Mongolia?")

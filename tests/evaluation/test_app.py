@@ -1,4 +1,4 @@
-"""Evaluation over the whole app, with a model that hashes, and by the command line."""
+"""Evaluation over the whole app, with the built-in embedding model, and by the command line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def pages() -> list[dict[str, str]]:
 
 
 def asked() -> list[Case]:
-    """Each about four towns: what hands on three passages cannot hold it all. Two are of what no page tells."""
+    """Return questions about four towns each, too many for three passages, and two that no page answers."""
     rows = []
     for at in range(len(TOWNS)):
         four = [TOWNS[(at + step) % len(TOWNS)] for step in (0, 1, 3, 6)]
@@ -77,11 +77,11 @@ def asked() -> list[Case]:
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """A library that holds the towns."""
+    """Yield the settings of a library of the towns."""
     base = tmp_path_factory.mktemp("evaluation")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: builtin_model())
-        patched.setattr("rag.app.models.Models.reader", None)  # reading takes most of the time, and is not tested here
+        patched.setattr("rag.app.models.Models.reader", None)  # the reader takes most of the time, and isn't tested
         (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
         (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in asked()))
         assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
@@ -107,7 +107,7 @@ FEW = Setting(k=3, fetch_k=3)
 
 @pytest.fixture(scope="module")
 def run_id(settings: Settings) -> str:
-    """Every question, as it is and with three candidates."""
+    """Run every question with the defaults, and with three candidates."""
     opened = App(settings)
     try:
         return run_of(opened, asked(), Setting(), FEW)
@@ -116,7 +116,7 @@ def run_id(settings: Settings) -> str:
 
 
 def test_a_search_of_three_candidates_is_caught(app: App, run_id: str) -> None:
-    """The regression that a gate is for."""
+    """This is the regression that a gate is for."""
     sides = [Side(run_id), Side(run_id, FEW.name)]
     for found in app.evaluation.compare(sides, names=["recall@4000", "all@4000", "recall@5"]):
         named = {one.metric.name: one.difference for one in found}
@@ -242,7 +242,7 @@ def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
 
 
 def label_all(app: App, count: int) -> None:
-    """People and a model say the same of so many statements, of half that they are borne out."""
+    """Add `count` labels on which users and a model agree; half of the statements are supported."""
     for at in range(count):
         said = "supported" if at % 2 else "unsupported"
         row = {"id": f"l{at}", "question": "", "statement": "", "passages": [], "judged": said, "by": "model"}

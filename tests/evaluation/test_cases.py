@@ -1,4 +1,4 @@
-"""Cases come and go in three forms without losing anything."""
+"""Import and export of cases in three formats, without losses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_no_cell_of_a_table_is_a_formula(first: str) -> None:
     case = Case(said, f"{said}?", said, (said,), (Evidence(said, said),), (said,), True, status="draft")
     (row,) = list(csv.DictReader(io.StringIO(write_cases([case], "csv"), newline="")))
     assert not [cell for cell in row.values() if cell[:1] in {*"=+-@\t\r\n＝＋－＠"}]
-    asked = f"{said}?".strip()  # questions are kept without white space around them
+    asked = f"{said}?".strip()  # questions are stored without surrounding white space
     assert read_cases(write_cases([case], "csv"), "set") == [replace(case, question=asked)]
 
 

@@ -1,4 +1,4 @@
-"""Runs side by side, by scores of which the truth is known."""
+"""Comparison of runs, by scores of which the truth is known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rag.evaluation.comparison import (
 
 
 def scored(count: int = 120, *, shift: float = 0.0, seed: int = 1, calls: float = 1.0) -> dict[str, dict[str, Any]]:
-    """Questions of one hardness, answered with some chance: `shift` makes a system better."""
+    """Return scores of questions of equal difficulty with some noise; `shift` makes a system better."""
     hard, luck = random.Random(0), random.Random(seed)
     rows = {}
     for n in range(count):

@@ -1,4 +1,4 @@
-"""Sampling answers are scored after they were shown."""
+"""A sample of answers is scored after they are shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANSWER = Answer("When?", "fast", "answered", "It was opened in 1932.", seconds=1
 
 
 class Kept:
-    """A table that keeps what it is given."""
+    """A table that records its rows."""
 
     def __init__(self) -> None:
         self.extra: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The judge: what it may say, and how well it agrees with people."""
+"""The judge: its possible verdicts, and its agreement with human labels."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def labels(*pairs: tuple[Verdict, Verdict, int]) -> list[Label]:
 
 
 def test_kappa_and_f1_by_hand() -> None:
-    """Cohen's table: 20 and 15 agreed on, 5 and 10 not: (.7 - .5) / (1 - .5) = .4."""
+    """In Cohen's table 20 and 15 agree, 5 and 10 do not: (.7 - .5) / (1 - .5) = .4."""
     found = agreement(
         labels(
             ("supported", "supported", 20),

@@ -1,4 +1,4 @@
-"""Whose chat model a run asks, for how long, and how much: a typed key is spent by nobody but who typed it."""
+"""The chat model that a run uses, for how long, and how much: a key is only used for the user who typed it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.hashed_model import HashedBuiltin
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """A library that holds the towns, and no chat model."""
+    """Yield the settings of a library of the towns without a chat model."""
     base = tmp_path_factory.mktemp("keys")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
@@ -49,7 +49,7 @@ def until(happens: Callable[[], Any]) -> None:
 
 
 class Gate:
-    """Answers as `rules` do; once `shut`, it waits with an answer until it is opened."""
+    """A model that answers like `rules`; while `shut`, it waits with its answers."""
 
     def __init__(self) -> None:
         self.shut, self.asked = False, 0
@@ -68,7 +68,7 @@ def connect(app: App, server: ChatServer, key: str, browser: str, owner: str = "
 
 
 def begun(app: App, chat: ChatOptions | None, owner: str = "", count: int = 6, **how: Any) -> str:
-    """A run over so many questions."""
+    """Start a run over `count` questions."""
     mine = app.evaluation.of(owner)
     set_id = mine.sets.create("main", f"set {time.monotonic()}")
     mine.sets.put(set_id, asked()[:count])
@@ -95,10 +95,10 @@ def test_nobody_resumes_a_run_with_the_key_of_who_left_it(app: App, left: str) -
             runs.resume(run_id)
             until(lambda: runs.run(run_id).state == "paused")
             assert (notice := runs.run(run_id).notice) and notice.code == "evaluation_no_model"
-            spent = len(hers.requests)  # one that was sent before the pause may have arrived after it
+            spent = len(hers.requests)  # a request sent before the pause may have arrived after it
             runs.resume(run_id, connect(app, his, "bob's", "browser 2"))
         else:
-            spent = len(hers.requests) + 10  # of the question that is in hand
+            spent = len(hers.requests) + 10  # of the question in progress
         until(lambda: runs.run(run_id).state == "done")
         assert len(hers.requests) <= spent
         assert his.requests and all(one.headers["authorization"] == "Bearer bob's" for one in his.requests)
@@ -107,7 +107,7 @@ def test_nobody_resumes_a_run_with_the_key_of_who_left_it(app: App, left: str) -
 
 
 def test_what_is_written_without_the_model_is_no_answer_of_it(app: App) -> None:
-    """Signed out in the middle of an answer: its quotes are not scored as what the model said."""
+    """After a sign-out during an answer, its quotes are not scored as the model's."""
     gate = Gate()
     with ChatServer(gate, key="ann's") as server:
         run_id = begun(app, connect(app, server, "ann's", "browser"))

@@ -1,4 +1,4 @@
-"""All values of an answered question together, and figures of a run."""
+"""All metrics of an answered question, and figures of a run."""
 
 from __future__ import annotations
 
@@ -84,8 +84,7 @@ def test_cosines_by_hand() -> None:
 
 
 def test_refusals_of_a_run_by_hand() -> None:
-    """Refused rightly, refused wrongly, answered what is not there, answered: precision, recall 1/2; three pairs of
-    four in order."""
+    """Four questions, one of each: refused rightly or wrongly, answered wrongly or rightly; 3 of 4 pairs in order."""
     rows = [
         {"refused": 1.0, "unanswerable": 1.0, "answerable": 0.1},
         {"refused": 1.0, "unanswerable": 0.0, "answerable": 0.2},

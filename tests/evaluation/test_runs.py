@@ -1,4 +1,4 @@
-"""Runs go on where they were, in whichever process."""
+"""Runs resume where they stopped, in any process."""
 
 from __future__ import annotations
 

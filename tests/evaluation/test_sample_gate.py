@@ -1,4 +1,4 @@
-"""The gate that CI holds the sample pages to: its baseline fits them, and it can fail."""
+"""The gate of CI over the sample pages: its baseline fits them, and it can fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets are kept, and their evidence is looked for in the pages as they are."""
+"""Sets are stored, and their evidence is searched for in the current pages."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def many(count: int) -> str:
 
 
 def test_no_transaction_writes_more_than_one_lot(sets_in_sqlite: Sets, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever draws a page meanwhile waits for the one lock of the file."""
+    """Pages that are drawn meanwhile wait for the only lock of the file."""
     sets = sets_in_sqlite
     written: list[int] = []
     transaction = SqliteFile.transaction
@@ -130,12 +130,12 @@ def test_no_transaction_writes_more_than_one_lot(sets_in_sqlite: Sets, monkeypat
     set_id = sets.bring_in("main", "many", many(2 * BATCH_SIZE + 1))
     sets.approve(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)], False)
     sets.remove(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)])
-    assert sum(written) > 6 * BATCH_SIZE and max(written) <= BATCH_SIZE + 1  # and the set, whose time it is
+    assert sum(written) > 6 * BATCH_SIZE and max(written) <= BATCH_SIZE + 1  # plus the set, whose timestamp changes
     assert sets.set_of(set_id).cases == 0
 
 
 def test_each_row_costs_the_same_however_many_there_are(sets_in_sqlite: Sets) -> None:
-    """The work of the database, in its own steps, for the first rows of a set and for as many behind ten thousand."""
+    """Measured in the database's steps, for the first rows of a set and for as many after ten thousand."""
     sets = sets_in_sqlite
     table, steps, set_id = sets._table, [0], sets.create("main", "large")
 
@@ -155,7 +155,7 @@ def test_each_row_costs_the_same_however_many_there_are(sets_in_sqlite: Sets) ->
 
 
 def test_others_get_on_while_a_set_comes_in(sets_in_sqlite: Sets) -> None:
-    """The thread that takes it in rests for most of the time: it does not keep the interpreter from drawing pages."""
+    """The importing thread sleeps most of the time, so that the interpreter can draw pages."""
     began, busy = time.monotonic(), time.thread_time()
     sets_in_sqlite.bring_in("main", "many", many(5_000))
     assert time.thread_time() - busy < 0.6 * (time.monotonic() - began)

@@ -1,4 +1,4 @@
-"""What answers say, held against passages and references, with verdicts that the test gives."""
+"""Statements checked against passages and references, with verdicts that the test defines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.answering import BRIDGE, VOLCANO, passage
 
 
 def knowing(*true: tuple[str, tuple[int, ...]]) -> support.Supports:
-    """Supports that bears out these statements, each by these passages together or more, and nothing else."""
+    """Return a verifier that supports these statements, each by at least these passages, and nothing else."""
 
     def supports(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
         return [
@@ -59,7 +59,7 @@ def test_answer_correctness() -> None:
 
 
 def test_noise_sensitivity_in_both_modes() -> None:
-    """Of four statements three are wrong: one by a relevant passage, one by an irrelevant one alone, one by none."""
+    """Of four statements three are wrong: one from a relevant passage, one from an irrelevant one, one from none."""
     true = knowing(("right", (1,)), ("misled", (1,)), ("misled", (2,)), ("noisy", (3,)))
 
     def supports(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
@@ -74,8 +74,8 @@ def test_noise_sensitivity_in_both_modes() -> None:
 
 def test_citations_as_alce_counts() -> None:
     said = [
-        CitedStatement("needs both", (1, 2)),  # two citations that are needed
-        CitedStatement("one is idle", (1, 3)),  # 1 bears it out, 3 is not needed
+        CitedStatement("needs both", (1, 2)),  # both citations are needed
+        CitedStatement("one is idle", (1, 3)),  # 1 supports it, 3 is not needed
         CitedStatement("false", (2,)),
         CitedStatement("bare"),
     ]
@@ -104,7 +104,7 @@ def test_rules_judge_without_a_model() -> None:
 
 @dataclass
 class Answering:
-    """A verifier that judges so many claims of each request, and then fails."""
+    """A verifier that judges up to `most` claims per request; with 0 it fails."""
 
     most: int
     checks_by: CheckedBy = "model"

@@ -1,4 +1,4 @@
-"""Cases made of pages: what is asked stands there, what is left aside does not."""
+"""Cases generated from pages: questions have their evidence there, excluded pages are not used."""
 
 from __future__ import annotations
 

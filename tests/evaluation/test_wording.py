@@ -1,4 +1,4 @@
-"""Answers against golds, as SQuAD and CMRC count."""
+"""Answers compared with reference answers, as SQuAD and CMRC count."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_english_by_words(said: str, golds: list[str], em: float, f1: float, wit
         ("一日票１８元。", ["一日票 18 元"], 1.0, 1.0, 1.0),
         ("地铁一日票18元", ["18元"], 0.0, 4 / 9, 1.0),  # 地铁一日票 18 元: 2 shared of 7 and 2
         ("气温为零下5度", ["5度"], 0.0, 4 / 9, 0.0),
-        ("杭州和龙井", ["龙井和杭州"], 0.0, 4 / 10, 0.0),  # the longest run counts, not what is shared in any order
+        ("杭州和龙井", ["龙井和杭州"], 0.0, 4 / 10, 0.0),  # the longest common run counts, in order
     ],
 )
 def test_chinese_by_characters(said: str, golds: list[str], em: float, f1: float, within: float) -> None:

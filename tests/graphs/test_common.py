@@ -1,4 +1,4 @@
-"""A conversation is remembered as was chosen for it, in every mode, and the choice can change."""
+"""The chosen kind of memory applies to a conversation in every mode, and can be changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUOTER = make_quoter()
 
 
 class Model:
-    """Sums up, leaves follow-ups as they are, and does all else by rules; `told` is what follow-ups come with."""
+    """A model that summarises, leaves follow-ups as they are, and else follows the rules; `told`: their histories."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -83,7 +83,7 @@ async def test_what_was_taken_back_is_not_handed_on_later() -> None:
 
 
 async def _collected(pieces: list[str], others: int) -> tuple[list[str], list[dict[str, Any]]]:
-    """What is kept, and what is handed on, while `others` are streamed, too."""
+    """Collect a stream; return its pieces and the events, while `others` are streamed, too."""
 
     async def source() -> AsyncIterator[str]:
         for piece in pieces:

@@ -60,7 +60,7 @@ def asked(
     reader: Any = None,
     **options: Any,
 ) -> tuple[Answer, list[Any]]:
-    """Run it over a real chat server where there are replies; the answer, and the requests that were made."""
+    """Run the question, over a real chat server if there are replies; return the answer and the requests."""
     question_ = Question(question, mode="tool", options=RunOptions(route=route, **options))
     cache = FakeRetriever(default=found or [passage(1)], reader=reader or Pages(), web=lambda _: found or [])
     with ChatServer(replies or []) as server:

@@ -148,7 +148,7 @@ def test_a_damaged_entry_does_not_stop_the_others(mark: bytes, offset: int, bad:
 
 
 def test_damage_of_any_kind_is_told() -> None:
-    """Each byte of an archive in turn, set to what breaks most."""
+    """Set each byte of an archive in turn to the values that break most."""
     whole = packed({"文a.txt": b"text" * 20, "c.md": b"# More"})
     for place in range(len(whole)):
         for value in (0, 0x7F, 0xFF):

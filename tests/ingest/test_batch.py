@@ -1,4 +1,4 @@
-"""Many sources at once, as the command line takes them in."""
+"""Many sources at once, as the command line imports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way from one text to the next: complete, readable, and found in bounded time."""
+"""Diffs of two texts: complete, readable, and found in bounded time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pieces(old: str, new: str) -> list[tuple[str, str]]:
 
 
 def checked(old: str, new: str) -> list[DiffPiece]:
-    """The diff, after seeing that both texts are in it and that neighbours differ in kind."""
+    """Return the diff, after checking that it contains both texts and that neighbours differ in kind."""
     found = page_diff(old, new)
     assert "".join(piece.text for piece in found if piece.kind != "added") == old
     assert "".join(piece.text for piece in found if piece.kind != "removed") == new
@@ -92,7 +92,7 @@ def test_a_row_of_a_table() -> None:
 
 @pytest.mark.parametrize("steps", [5, 100, 100_000])
 def test_whatever_changes_both_texts_are_in_it(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Also where the search for the shortest way is given up at once."""
+    """This includes giving up the search for the shortest diff immediately."""
     monkeypatch.setattr(diff, "_STEPS", steps)
     chance = random.Random(steps)
     for _ in range(300):

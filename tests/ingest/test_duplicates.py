@@ -1,4 +1,4 @@
-"""The same page under another address, or in nearly the same words: what is said of it, and what can be done."""
+"""Duplicate pages, under other addresses or in nearly the same words: how they are reported, and the user's choices."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def test_aliases_are_spelled_as_keys() -> None:
     ("canonical", "claim"),
     [
         ("HTTPS://X.example/c#top", "https://x.example/c"),
-        ("https://x.example/b?utm_source=y", ""),  # itself
-        ("https://x.example/old", ""),  # known to lead to it
+        ("https://x.example/b?utm_source=y", ""),  # the page itself
+        ("https://x.example/old", ""),  # known to redirect to it
         ("https://x.example/", ""),
         ("http://[::1/c", ""),
         ("https://x.example/" + "c" * 5000, ""),
@@ -110,7 +110,7 @@ def test_what_a_page_claims_to_be(canonical: str, claim: str) -> None:
     assert claim_of(page, canonical) == claim
 
 
-# Depth one: addresses
+# Level one: addresses
 
 
 def test_a_canonical_link_makes_an_alias(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -219,7 +219,7 @@ def test_a_canonical_link_that_lies_is_not_believed(ingestor: Ingestor, page_ser
 
 
 def given(ingestor: Ingestor, *urls: str) -> list[tuple[str, str]]:
-    """What becomes of addresses that are handed in one after another."""
+    """Import the addresses one after another; return their statuses and reasons."""
     return [(row.status, row.reason) for url in urls for _, row in ingest_all(ingestor, [web_source(url)])]
 
 
@@ -294,7 +294,7 @@ def test_a_moved_page_is_known_under_both_addresses(ingestor: Ingestor, page_ser
 
 
 def stored(library: Library, url: str, text: str) -> Page:
-    """A page in the library, without chunks: what finding duplicates needs."""
+    """Store a page without chunks, as finding duplicates needs it."""
     import hashlib
 
     import numpy as np
@@ -323,7 +323,7 @@ def test_twins_are_called_what_they_are(small_library: Library, url: str, reason
     assert other is None
 
 
-# Depth two and three: texts
+# Levels two and three: texts
 
 
 def test_the_same_text_elsewhere(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -386,7 +386,7 @@ def test_files_are_compared_and_prepared_pages_are_not(ingestor: Ingestor) -> No
 
 
 def test_a_page_in_the_library_is_no_duplicate_of_others(ingestor: Ingestor, page_server: PageServer) -> None:
-    """It was taken in knowingly; a new look at it changes that page alone."""
+    """The user chose to keep it; a re-check changes that page only."""
     one, two = (page_server.add(path, html(english(1))) for path in ("/one", "/two"))
     take(ingestor, one)
     take(ingestor, two, "keep_both")
@@ -421,11 +421,11 @@ def test_reads_in_any_order_end_in_one_page(ingestor: Ingestor, page_server: Pag
 
 
 def quiet(stage: object) -> None:
-    """Nobody looks on."""
+    """Ignore the stage."""
 
 
 def settled(ingestor: Ingestor, reads: list[Read], at_once: int) -> list[tuple[str, str, str]]:
-    """What became of each page, where so many are handed in together."""
+    """Store the reads, `at_once` at a time; return what became of each."""
     rows: list[IngestResult | RagError] = []
     for at in range(0, len(reads), at_once):
         rows += ingestor.settle_all([Settling(read, quiet) for read in reads[at : at + at_once]])

@@ -1,4 +1,4 @@
-"""Pages are cut and encoded ahead of their turn, together where they are ready together, and stored in it."""
+"""Pages are split and encoded ahead of their turn, in a batch if they are ready together, and stored in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXT = "The harbour bridge was opened in 1932. It carries eight lanes of traffic
 
 
 class SlowModel(HashedModel):
-    """Waits in its first call until it is let go, and keeps how many texts each call had."""
+    """A model that blocks in its first call until released, and records the number of texts per call."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def test_pages_that_are_ready_together_are_encoded_together() -> None:
     encoder = ChunkEncoder(model, SparseEncoder())
     pages = [[f"{number} {place}" for place in range(1 + number % 3)] for number in range(8)]
     with ThreadPoolExecutor(8) as threads:
-        first = threads.submit(encode, encoder, *pages[0])  # alone, or all would go together
+        first = threads.submit(encode, encoder, *pages[0])  # alone, or all would be encoded together
         assert model.begun.acquire(timeout=60)
         rest = [threads.submit(encode, encoder, *page) for page in pages[1:]]
         end = time.monotonic() + 60

@@ -1,6 +1,6 @@
-"""Hostile files through the process that parses: refused in time, in bounds, and the next page goes on.
+"""Hostile files in the parsing process: refused in time and within limits, and the next page is read.
 
-The whole of it, with the peaks of memory, is measured by `python -m benchmarks.hostile`.
+`python -m benchmarks.hostile` also measures the peaks of memory.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def test_files_do_not_hold_pages_up() -> None:
         pages = set(parser.process_ids)
         outcome(parser, "pdf: pages that hold themselves", 1.0)
         (files,) = set(parser.process_ids) - pages
-        os.kill(files, signal.SIGSTOP)  # a file that is being read for ever
+        os.kill(files, signal.SIGSTOP)  # a file that takes for ever to read
         slow = threading.Thread(target=outcome, args=(parser, "pdf: pages that hold themselves", 1.0))
         slow.start()
         assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."

@@ -1,7 +1,7 @@
-"""What the app reads in its own process takes time in proportion to its length, whatever stands in it.
+"""Functions that run in the app's own process take time in proportion to the length of any text.
 
-An expression that can read one stretch in many ways holds up every other thread, for minutes or for ever. The
-time is that of this thread alone, and the bounds are generous: right, each of these takes a tenth of a second.
+A backtracking expression blocks every other thread, for minutes or for ever. Times are those of this thread, and the
+bounds are generous: each of these should take a tenth of a second.
 """
 
 from __future__ import annotations

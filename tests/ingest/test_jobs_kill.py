@@ -1,4 +1,4 @@
-"""kill -9 at random moments of an import of a site."""
+"""kill -9 at random moments of a site import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three processes import one site into one library, while some are killed and one stalls longer than its lease."""
+"""Three processes import one site into one library; some are killed, and one stalls longer than its lease."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_three_workers_that_die_and_stall_import_what_one_does(
         first = begin()
         first.begins()
         workers = [begin(), begin()]
-        first.stop()  # it holds the job, and wakes up after another has taken it
+        first.stop()  # it owns the job, and wakes up after another process has taken it
         threading.Event().wait(2 * LEASE)
         first.go_on()
         for worker in workers:
@@ -48,7 +48,7 @@ def test_three_workers_that_die_and_stall_import_what_one_does(
         assert all(item.result is not None for item in found)
         assert len({item.url for item in found}) == len(found)
         assert fates(found, site) == expected(site)
-        later = time.time() + 3600  # what the dead left, and never showed, goes when it cannot be a living one's
+        later = time.time() + 3600  # dead processes' leftovers are swept once they are old enough
         monkeypatch.setattr("rag.store.qdrant.library.time", SimpleNamespace(time=lambda: later))
         after = stored(tmp_path, server.url)
         assert after.loose == 0 and after.page_records == len(site.paths("page"))

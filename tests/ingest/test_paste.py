@@ -1,4 +1,4 @@
-"""Addresses out of whatever people paste."""
+"""Addresses extracted from any pasted text."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_never_raises(pasted: str) -> None:
 def test_long_rubbish_takes_no_long_time(piece: str) -> None:
     start = time.thread_time()
     find_urls(piece * (600_000 // len(piece)))
-    assert time.thread_time() - start < 5  # seconds of this thread: 0.1 to 0.5; minutes were it quadratic
+    assert time.thread_time() - start < 5  # seconds of this thread: 0.1 to 0.5; minutes if it were quadratic
 
 
 @pytest.mark.parametrize("slip", ["htp:/broken", "file:/etc/passwd", "http:/a.example/x"])

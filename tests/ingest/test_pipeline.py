@@ -1,4 +1,4 @@
-"""From sources to a stored library: what is added, left alone, updated, and refused."""
+"""From sources to a stored library: added, unchanged, updated, and refused pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another look at a stored page: unchanged, changed, failing, gone, back."""
+"""Re-checks of a stored page: unchanged, changed, failing, gone, back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def page_of(ingestor: Ingestor, url: str) -> Page:
 
 
 def look(ingestor: Ingestor, url: str, decision: Decision = "") -> IngestResult:
-    """Read the page as one that is known, if it is."""
+    """Read the page, as a re-check if it is stored."""
     known = ingestor.library.resolve([url_hash(url)]).get(url_hash(url))
     return ingestor.settle(ingestor.read(web_source(url), QUIET, known=known), QUIET, decision=decision)
 
@@ -47,7 +47,7 @@ def test_a_page_remembers_what_its_server_sent_with_it(ingestor: Ingestor, page_
 
 
 def conditional(page_server: PageServer, path: str, body: str, etag: str) -> str:
-    """Serve `body`, or 304 to whom names its tag."""
+    """Serve `body`, or 304 to a request with its ETag."""
 
     def reply() -> Reply:
         _, headers = page_server.requests[-1]
@@ -228,7 +228,7 @@ def test_a_wall_in_a_page_s_place_is_held_back(
     look(ingestor, url)
     wall = Notice("page_unchanged")
     monkeypatch.setattr("rag.ingest.pipeline.judge", lambda *_, **__: wall)
-    assert look(ingestor, url).status == "unchanged"  # the text that is stored was judged before
+    assert look(ingestor, url).status == "unchanged"  # the stored text was judged before
     page_server.add("/a", html("Please log in to go on."))
     row = look(ingestor, url)
     assert (row.status, row.choices) == ("held", ("add_anyway", "skip"))
@@ -238,7 +238,7 @@ def test_a_wall_in_a_page_s_place_is_held_back(
 
 
 def stored_pair(ingestor: Ingestor, page_server: PageServer) -> tuple[str, str]:
-    """An article and the home page, both in the library."""
+    """Store an article and the home page; return their addresses."""
     article, home = (page_server.add(path, html(english(n))) for n, path in enumerate(("/article", "/home")))
     assert [look(ingestor, url).status for url in (article, home)] == ["added", "added"]
     return article, home

@@ -1,4 +1,4 @@
-"""Re-checks that start by themselves."""
+"""Scheduled re-checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Clock:
 
 
 class Recorder:
-    """Takes the place of the jobs: stores one, and notes what was asked for."""
+    """A stand-in for the jobs that stores one and records the calls."""
 
     def __init__(self, database: Database) -> None:
         self.asked: list[tuple[str, Sequence[str] | None, str | None]] = []
@@ -95,7 +95,7 @@ def test_after_a_long_sleep_it_starts_once(schedules: Schedules, recorder: Recor
     assert len(schedules.start_due()) == 1
     assert schedules.start_due() == []
     (view,) = schedules.schedules("main")
-    assert view.schedule.next_at[:16] == "2026-03-09T15:00"  # the even hours stay even
+    assert view.schedule.next_at[:16] == "2026-03-09T15:00"  # stays on the two-hour grid
 
 
 def test_one_that_has_not_ended_is_not_started_again(
@@ -185,7 +185,7 @@ def test_the_thread_starts_what_came_due_meanwhile_and_hears_of_new_ones(
     recorder.called.clear()
     schedules.set("other", every_hours=1)
     clock.pass_hours(2)
-    schedules.set("third", every_hours=24)  # wakes it
+    schedules.set("third", every_hours=24)  # wakes the scheduler
     assert recorder.called.wait(60)
     schedules.close()
     assert [library for library, _, _ in recorder.asked][:2] == ["main", "other"]

@@ -1,4 +1,4 @@
-"""What people hand in: rows and files as they really come, and each under an address of its own."""
+"""Uploaded rows and files as they occur in practice, each under a unique address."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TestFilesOfOneName:
 
 
 class TestNamesOfMacos:
-    """macOS writes a letter and its accent apart."""
+    """macOS decomposes a letter and its accent."""
 
     @pytest.mark.parametrize("name", ["Übung.md", "가격표.csv", "tarifs été/Größe.txt", "ガイド.md"])
     def test_an_upload_has_one_address_and_name(self, name: str) -> None:
@@ -202,7 +202,7 @@ class TestBounds:
         assert peak < 2_000_000
 
     def test_a_million_short_lines_cost_what_the_bound_allows(self) -> None:
-        """Nothing of the rest is read, and rows are made one at a time."""
+        """The rest is not read, and rows are generated one at a time."""
         data = b"[]\n" * 1_000_000
         tracemalloc.start()
         count = sum(1 for _ in sources_in("rows.jsonl", data, bounds=SMALL))

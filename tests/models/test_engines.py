@@ -19,7 +19,7 @@ WRONG: Rows = np.array([[0.0, 1.0]], dtype=np.float32)
 
 
 class FakeEngines:
-    """Each pass gives its rows."""
+    """Engines whose passes return fixed rows."""
 
     def __init__(self, **passes: Rows) -> None:
         self.passes = passes
@@ -84,7 +84,7 @@ def test_what_comes_in_while_the_thread_is_busy_goes_together() -> None:
         assert began.wait(60)
         rest = [callers.submit(together.ask, number) for number in range(1, 12)]
         while len(opened) < 3 or together._open is None or len(together._open.items) < 3:
-            time.sleep(0.001)  # until all eleven stand in two groups, the second of three
+            time.sleep(0.001)  # until all eleven are in two groups, the second of three
         go_on.set()
         assert [future.result() for future in (first, *rest)] == [number * 10 for number in range(12)]
     assert [len(items) for items in seen] == [1, 8, 3]

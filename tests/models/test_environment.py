@@ -1,4 +1,4 @@
-"""The proxy variables and SSL_CERT_FILE, as the settings' chat model follows them, against real servers."""
+"""The proxy variables and SSL_CERT_FILE with the settings' chat model, with real servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(address: str) -> str:
-    """The code of what is wrong, "" for a model that answers."""
+    """Return the error code of the model check; empty if the model answers."""
     try:
         asyncio.run(check_chat_model(build_chat_model(load_settings(None, llm_model="m", llm_base_url=address))))
     except ModelError as error:
@@ -67,7 +67,7 @@ def test_this_machine_is_asked_directly(monkeypatch: pytest.MonkeyPatch, host: s
     ],
 )
 def test_a_name_counts_by_its_addresses(monkeypatch: pytest.MonkeyPatch, address: str, near: bool) -> None:
-    """198.18.0.1 is what some proxies have every name resolve to."""
+    """Some proxies resolve every name to 198.18.0.1."""
 
     async def resolved(*_: object, **__: object) -> list[tuple[object, ...]]:
         return [(0, 0, 0, "", (address, 80))]

@@ -1,4 +1,4 @@
-"""What is written in several ways has one form where words are compared."""
+"""Spelling variants have one form where words are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learned sparse vectors: what FlagEmbedding computes, stored beside BM25's terms, searched, and moved to and from."""
+"""Learned sparse vectors: as FlagEmbedding computes them, stored next to BM25's terms, searched, and moved."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(1)
         linear = torch.nn.Linear(32, 1)
-        torch.nn.init.constant_(linear.bias, 1.0)  # so that most tokens weigh something
+        torch.nn.init.constant_(linear.bias, 1.0)  # so that most tokens have some weight
         torch.save(linear.state_dict(), folder / HEAD)
         torch.save(torch.nn.Linear(32, 32).state_dict(), folder / "colbert_linear.pt")
     return folder
@@ -58,7 +58,7 @@ def test_the_weights_are_those_of_flagembedding(folder: Path, head: LexicalHead)
     from FlagEmbedding import BGEM3FlagModel
 
     theirs: Any = BGEM3FlagModel(str(folder), use_fp16=False, devices="cpu")
-    separator = theirs.tokenizer.sep_token_id  # the end of a text for BGE-M3's own tokenizer, which leaves it out
+    separator = theirs.tokenizer.sep_token_id  # appended by BGE-M3's own tokenizer, and left out of its weights
     found = theirs.encode(TEXTS, return_sparse=True)["lexical_weights"]
     for ours, expected in zip(head.encode(TEXTS), found, strict=True):
         wanted = {FIRST + int(token): float(weight) for token, weight in expected.items() if int(token) != separator}

@@ -1,4 +1,4 @@
-"""Each job's limit of tokens, and the room that models which think get."""
+"""Token limits of each task, and the extra tokens for reasoning models."""
 
 from __future__ import annotations
 

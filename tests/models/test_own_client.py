@@ -1,4 +1,4 @@
-"""A model that a person connected: what its client sends, and to whom, against real servers."""
+"""A chat model that a user connected: what its client sends, and to whom, with real servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def model(address: str, key: str = "", **how: Any) -> Any:
 
 
 def reason(address: str, **how: Any) -> str:
-    """Why the model's test fails."""
+    """Return why the model's test fails."""
     with pytest.raises(ModelError) as caught:
         asyncio.run(check_chat_model(model(address, **how)))
     return caught.value.code
@@ -111,7 +111,7 @@ def test_a_reply_that_says_it_is_packed_is_read_as_it_comes() -> None:
 
 
 def test_it_connects_to_the_address_that_was_judged_and_to_no_other() -> None:
-    """The host has no address in the DNS: only the judged one can have been used."""
+    """The host has no address in the DNS, so only the checked one can have been used."""
     judged: list[tuple[str, int]] = []
 
     def admit(host: str, port: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is learned of a chat server: its window, how many requests it works on at a time, and how fast it reads."""
+"""Learned properties of a chat server: its context window, its concurrency, and its reading speed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.chat_server import ChatServer, Reply
 
 
 class Telling(ChatServer):
-    """One that says more of its model than the name."""
+    """A server that states more about its model than the name."""
 
     def __init__(self, fields: Mapping[str, Any], more: Mapping[str, Any] | None = None, **how: Any) -> None:
         super().__init__(**how)
@@ -65,7 +65,7 @@ def test_what_is_read_too_slowly_does_not_fit() -> None:
     pace.note(1_000, 50.0, 40, 10.0)
     assert pace.room(16_000, 60.0) == 1_760
     assert (pace.seconds(1_000, 40), pace.waits) == (60.0, [50.0])
-    pace.note(20, 5.0, 2, 1.0)  # too little to tell anything
+    pace.note(20, 5.0, 2, 1.0)  # too little to learn from
     assert pace.seconds(1_000, 40) == 60.0
 
 

@@ -1,4 +1,4 @@
-"""What models and servers put around an answer, as they were seen to send it."""
+"""Text that models and servers put around an answer, as observed."""
 
 from __future__ import annotations
 

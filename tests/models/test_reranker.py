@@ -132,7 +132,7 @@ def test_what_is_no_reranker_is_one_sentence(tmp_path: Path, change: Any, codes:
 
 
 def test_an_embedding_model_is_no_reranker(tmp_path: Path) -> None:
-    """It would load, with random weights for the score."""
+    """It would load, with a random head."""
     with pytest.raises(ModelError) as caught:
         load_reranker(str(build_tiny_model(tmp_path / "model")))
     assert caught.value.code == "reranker_wrong_kind"

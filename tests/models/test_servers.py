@@ -1,4 +1,4 @@
-"""Servers that refuse tools, forms or parameters, in many words and with many a status."""
+"""Servers that refuse tools, schemas or parameters, in many wordings and with many statuses."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ def test_it_is_remembered_of_a_server_and_a_model(monkeypatch: pytest.MonkeyPatc
     assert not takes_tools(model())
     assert takes_tools(model("other"))
     assert takes_tools(model(address="http://elsewhere/v1"))
-    assert takes_tools(model("nowhere", ""))  # may be another server each time
+    assert takes_tools(model("nowhere", ""))  # may be a different server each time
 
 
 def _answered(server: ChatServer, *chosen: RunOptions) -> list[str]:
-    """What is written with each of the choices, after a query that has none of them."""
+    """Return the answers with each of the options, each after a rewrite without them."""
     model = build_chat_model(load_settings(env_file=None, llm_model="m", llm_base_url=server.base_url))
 
     async def one(options: RunOptions) -> str:

@@ -1,4 +1,4 @@
-"""Embedding models by address, against real servers with the faults that services have."""
+"""Embedding models by URL, with real servers that have the faults of services."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_vectors_are_those_of_their_texts_in_any_order(shape: Shape) -> None:
         assert np.allclose(model.encode_query(TEXTS[0]), unit(TEXTS[:1])[0], atol=1e-6)
         sent = len(server.requests)
         assert (model.dimension, model.encode_query(TEXTS[0]).shape) == (64, (64,))
-        assert len(server.requests) == sent  # both are remembered
+        assert len(server.requests) == sent  # both are cached
         assert model.encode_passages([]).shape == (0, 64)
 
 

@@ -1,4 +1,4 @@
-"""Rerankers by address, against real servers in the shapes of several services."""
+"""Rerankers by URL, with real servers that have the APIs of several services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BM25 weights: what counts as a term, and that queries meet passages; the stored terms of sentences."""
+"""BM25 weights: tokenising, queries that match passages, and the stored terms of sentences."""
 
 from __future__ import annotations
 

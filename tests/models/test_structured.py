@@ -1,4 +1,4 @@
-"""The ladder of structured output against servers that refuse one rung after the other."""
+"""The fallbacks for structured output, with servers that refuse them one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of like lengths in rectangles."""
+"""Batches of texts of similar length."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_lengths_are_rounded_up_to_what_others_share_but_not_beyond_the_model() 
 
 
 class Backend:
-    """A tokenizer that counts how often it is set."""
+    """A tokenizer that counts how often it is configured."""
 
     def __init__(self, **truncation: Any) -> None:
         self.truncation: dict[str, Any] | None = truncation or None
@@ -64,7 +64,7 @@ class Backend:
 
 @pytest.mark.parametrize("before", [{}, {"max_length": 9}, {"max_length": 8, "stride": 0, "direction": "left"}])
 def test_a_shared_tokenizer_is_set_once(before: dict[str, Any]) -> None:
-    """Setting it while another thread encodes raises "Already borrowed"."""
+    """Configuring it while another thread encodes raises "Already borrowed"."""
     backend = Backend(**before)
     for _ in range(2):
         Tokens(SimpleNamespace(backend_tokenizer=backend), 8)

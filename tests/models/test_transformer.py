@@ -1,4 +1,4 @@
-"""Our forward pass beside transformers' own, on small models with random weights."""
+"""Our forward pass compared with transformers', on small models with random weights."""
 
 from __future__ import annotations
 

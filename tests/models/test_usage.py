@@ -1,4 +1,4 @@
-"""What a run uses is counted, and what it may use is never passed."""
+"""A run's usage is counted, and never exceeds its budget."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
 
 
 def test_the_last_call_of_a_budget_is_the_answers(runs: Runs) -> None:
-    """One call: deep mode answers from what it has without judging it."""
+    """With one call, deep mode answers from its results without grading them."""
     with ChatServer(rules) as server:
         answer = _ask(runs, _reasoner(server), "deep", calls=1)
     assert answer.model_calls == 1 and answer.text

@@ -1,4 +1,4 @@
-"""Models that check statements: tiny ones in the real layout, of both kinds, against transformers' own arithmetic."""
+"""Models that check statements: tiny ones in the real layout, of both kinds, compared with transformers' results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def probabilities(folder: Path, kind: str, first: str, second: str) -> Any:
-    """What transformers gives for one pair alone: softmax over the labels, and which tokens are the second text's."""
+    """Return transformers' result for one pair alone: softmax over labels, and which tokens are the second text's."""
     import torch
     import transformers
 
@@ -62,7 +62,7 @@ def test_a_cross_encoder_says_how_likely_the_statement_follows(nli: Path) -> Non
 @pytest.mark.parametrize("family", ["DebertaV2", "XLMRoberta", "ModernBert"])
 @pytest.mark.parametrize(("kind", "labels"), [("Sequence", NLI), ("Token", TOKENS)])
 def test_models_of_other_families_are_read(tmp_path: Path, family: str, kind: Any, labels: tuple[str, ...]) -> None:
-    """Whole windows too: each counts its positions in its own way."""
+    """Full windows included, since each family counts positions in its own way."""
     folder = build_tiny_verifier(tmp_path / "model", kind, labels, family=family)
     pair = Pair("the city", (TEXT * 30,), "which city")
     found = load_support_model(str(folder)).supports([pair, *PAIRS])
@@ -79,7 +79,7 @@ def test_its_labels_are_read_in_any_order(tmp_path: Path, labels: tuple[str, ...
 
 
 def test_a_token_classifier_marks_what_is_made_up(tmp_path: Path) -> None:
-    """With room for its whole prompt."""
+    """With enough positions for its whole prompt."""
     folder = build_tiny_verifier(tmp_path / "tokens", "Token", TOKENS, positions=512)
     found = load_support_model(str(folder)).supports(PAIRS)
     for pair, support in zip(PAIRS, found, strict=True):
@@ -112,13 +112,13 @@ def test_what_a_model_learned_comes_out(tmp_path: Path) -> None:
 
 
 def test_a_statement_is_as_good_as_its_best_window(nli: Path) -> None:
-    """A text of three times what the model reads; no window is cut where a shorter text would have been."""
+    """The text is three times as long as the model's window; windows overlap."""
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(nli)
     text, statement = " ".join([TEXT] * 9 + ["a sentence is a model of text"] * 15), "the city"
     room = 64 - len(tokenizer("", statement)["input_ids"])
-    words = text.split()  # each is one token
+    words = text.split()  # one token each
     windows = [" ".join(words[begin : begin + room]) for begin in range(0, len(words) - 8, room - 8)]
     scores = [probabilities(nli, "Sequence", window, statement)[0][0] for window in windows]
     assert len(windows) >= 3

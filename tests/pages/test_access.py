@@ -1,4 +1,4 @@
-"""Roles on the screen: owners grant them, readers are not offered what they may not do."""
+"""Roles in the UI: owners grant them, and readers are not offered what they may not do."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_the_chunker_is_chosen_for_every_way_of_adding(open_page: Open, app: Fak
 
 
 def ended(app: FakeApp, source: str, status: IngestStatus, reason: str, *choices: Decision, **params: object) -> None:
-    """Let this source end so."""
+    """Make this source end like this."""
     preview = "What the page said." if choices else ""
     result = IngestResult(source, source, "a" * 32, status, reason, "", params=params, preview=preview, choices=choices)
     app.imports.jobs.ends[source] = result
@@ -295,7 +295,7 @@ def test_a_long_import_shows_what_needs_a_person_first_and_no_more_than_a_page(o
     run_to_the_end(app, job)
     page = open_page("add", job=job)
     rows = [str(row.value) for row in page.markdown if "example.org/" in str(row.value) and "badge" in str(row.value)]
-    assert len(rows) == 2 + PAGE  # the saved ones are folded below
+    assert len(rows) == 2 + PAGE  # the saved ones are collapsed below
     assert "/401" in rows[0]
     assert "/402" in rows[1]
     page.button_group(key=f"job-filter-{job}").set_value("held").run()

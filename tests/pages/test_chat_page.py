@@ -72,7 +72,7 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
     assert app.asked[0]["library"] == "main"
 
 
-@pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database keeps
+@pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database stores
 def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app: FakeApp, url: str) -> None:
     library = app.filled().library("main")
     library.stored[:] = [replace(page, url=url, site=url) for page in library.stored]
@@ -210,7 +210,7 @@ def test_the_model_menu_tells_the_window_and_speed_of_the_model(open_page: Open,
 
 
 def popovers(page: AppTest) -> list[str]:
-    """The labels of the menus that are drawn."""
+    """Return the labels of the menus on the page."""
     return [one.proto.popover.label for one in page.get("popover")]
 
 
@@ -280,7 +280,7 @@ def asked(page: AppTest, *questions: str) -> AppTest:
 
 
 def open_id(page: AppTest) -> str:
-    """The conversation that the address names."""
+    """Return the id of the conversation in the address."""
     named = page.query_params["conversation"]
     return named if isinstance(named, str) else named[0]
 

@@ -1,4 +1,4 @@
-"""The chat page with a real application: what is added, removed and not found is shown by title."""
+"""The chat page with the real app: added, removed and missing pages are shown by title."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
 
 def choose(page: AppTest, *, ticked: tuple[int, ...] = (), opened: int | None = None) -> None:
-    """Tick rows of the page's table, or click a cell of one."""
+    """Select rows of the page's table, or click a cell of one."""
     cells = [] if opened is None else [[opened, "title"]]
     selection = {"selection": {"rows": list(ticked), "columns": [], "cells": cells}}
     page.session_state[page.dataframe[0].key] = selection
@@ -61,7 +61,7 @@ def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str)
     ]  # others are the same
 
 
-@pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database keeps
+@pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database stores
 def test_no_stored_address_keeps_the_page_from_being_drawn(open_page: Open, app: FakeApp, url: str) -> None:
     library = app.filled().library("main")
     library.stored[0] = replace(library.stored[0], url=url, aliases=(url,), site=url)
@@ -100,7 +100,7 @@ def test_what_is_typed_into_the_filter_outlives_the_switch_to_texts(open_page: O
     page.toggle(key="library-in_text").set_value(True).run()
     box = page.text_input(key="library-words")
     assert box.value == "灯塔"
-    assert not box.proto.set_value  # what the browser has is left to it
+    assert not box.proto.set_value  # the browser keeps its value
     choose(page, opened=0)
     page.button(key="page-back").click().run()
     assert page.text_input(key="library-words").value == "灯塔"
@@ -355,7 +355,7 @@ def test_a_link_to_a_removed_library_says_that_it_can_be_brought_back(
 
 
 def with_map(app: FakeApp) -> PageMap:
-    """Two subjects, the first of which is about the second of two pages."""
+    """Add and return a map with two subjects, the first of which is about the second of two pages."""
     first, second = (page.url_hash for page in app.filled().library("main").stored)
     subjects = ("看守 · 发条", "four · hours")
     app.page_maps.found = PageMap({first: (0.0, 1.0), second: (1.0, 0.25)}, subjects, {first: 1, second: 0})
@@ -367,7 +367,7 @@ def open_map(open_page: Open, **params: str) -> AppTest:
 
 
 def dots(page: AppTest) -> dict[str, str]:
-    """The attributes of each dot on the map, by its title."""
+    """Return the attributes of each dot on the map, by its title."""
     found = re.findall(r'<a class="dot([^>]*)aria-label="([^"]*)"', drawn_html(page))
     return {title: attributes for attributes, title in found}
 
@@ -428,7 +428,7 @@ def test_a_small_library_has_no_map(open_page: Open, app: FakeApp) -> None:
 def test_a_library_of_another_model_moves_and_can_go_back(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.app.libraries._CACHE_SECONDS", 0.0)  # records change behind the app's back
+    monkeypatch.setattr("rag.app.libraries._CACHE_SECONDS", 0.0)  # records change without the app's knowledge
     app.filled()
     ensure_registry(app.libraries._client)
     register(app.libraries._client, "main", library_payload(LibraryInfo("main", MINILM_STORED, 384)))

@@ -20,7 +20,7 @@ def searched(open_page: Open, language: str) -> AppTest:
 
 
 def choosing(page: AppTest) -> AppTest:
-    """Run the page with the choices open; the test runner forgets after each run that they are."""
+    """Run the page with the filters open: after each run the test runner forgets that they are."""
     page.session_state["filters"] = True
     return page.run()
 

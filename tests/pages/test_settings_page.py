@@ -241,7 +241,7 @@ def test_a_reranker_is_turned_on_after_it_was_compared(
     open_page: Open, app: FakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     app.filled()
-    assert label("settings_reranker", language) not in words(open_page("settings", language))  # none is set
+    assert label("settings_reranker", language) not in words(open_page("settings", language))  # none is configured
     served = {"reranker_base_url": "http://127.0.0.1:9", "reranker_model": "judge"}
     reranking = app.models.reranking = Reranking(load_settings(None, rag_data_dir=tmp_path, **served))
 

@@ -1,4 +1,4 @@
-"""A conversation by its link: read-only, for readers of its library."""
+"""A shared conversation: read-only, for readers of its library."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ BOB = SIGNED_IN | {"sub": "2", "email": "bob@example.com", "name": "Bob"}
 
 
 def admit(app: FakeApp, monkeypatch: pytest.MonkeyPatch, claims: dict[str, object] | None, *allowed: str) -> None:
-    """Let the provider say `claims` of whoever opens a page."""
+    """Sign everyone in with `claims` from the identity provider."""
     app.settings = app.settings.model_copy(update={"auth_allow": allowed})
     monkeypatch.setattr(signed_in, "claims", lambda: claims)
     monkeypatch.setattr(st, "secrets", {"auth": {"client_id": "x", "client_kwargs": {"prompt": "login"}}})
@@ -266,7 +266,7 @@ def test_of_several_providers_each_has_its_button(
 
 
 def test_what_the_browser_brings_is_shown_and_what_the_tab_wrote_stays(open_page: Open, app: FakeApp) -> None:
-    """Back leads to the page without the conversation; a link of the navigation, which names nothing, keeps it."""
+    """Back leads to the page without the conversation; a navigation link, which names none, keeps it."""
     app.filled()
     page = open_page("chat", "en")
     page.chat_input[0].set_value(ASKED["en"][0]).run()

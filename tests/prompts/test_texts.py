@@ -1,4 +1,4 @@
-"""The rules that models are given come with the app, and a person may put others in their place."""
+"""The instructions for chat models: shipped defaults, which users can replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes of many charsets, declared rightly, wrongly and not at all."""
+"""Bytes in many charsets, declared correctly, wrongly, or not at all."""
 
 from __future__ import annotations
 

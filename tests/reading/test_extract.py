@@ -1,4 +1,4 @@
-"""Documents to text: structure kept, furniture and hidden words gone, honest about empty ones."""
+"""Documents to text: structure kept, boilerplate and hidden text removed, empty ones reported."""
 
 from __future__ import annotations
 

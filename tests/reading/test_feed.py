@@ -1,4 +1,4 @@
-"""Feeds: their pages, whatever dialect they are in."""
+"""Feeds of any dialect: their pages."""
 
 from __future__ import annotations
 

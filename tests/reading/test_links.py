@@ -1,4 +1,4 @@
-"""The links of a page, whatever it does to them."""
+"""The links of a page, however it writes them."""
 
 from __future__ import annotations
 

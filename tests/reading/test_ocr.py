@@ -1,4 +1,4 @@
-"""Text recognition with its real models: pictures, scanned pages, and what is not upright."""
+"""Text recognition with the real models: images, scanned pages, and rotated text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parser() -> Iterator[Parser]:
 
 
 def picture(content: str, turn: int = 0) -> Image.Image:
-    """A page as a scanner sees it, turned by some degrees."""
+    """Return a page as a scanner sees it, rotated by some degrees."""
     from pypdfium2 import PdfDocument
 
     return PdfDocument(drawn(content))[0].render(scale=150 / 72).to_pil().rotate(turn, expand=True, fillcolor="white")

@@ -1,4 +1,4 @@
-"""The process that parses: kept, replaced when it hangs or dies, deaf to the environment."""
+"""The parsing process: reused, replaced if it hangs or dies, independent of the environment."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_closing_waits_neither_for_a_long_page_nor_for_those_behind_it() -> None
         codes = [_code_of(one.exception(30)) for one in reading]
         assert time.monotonic() - began < 20
         assert "cancelled" in codes
-        assert set(codes) <= {"cancelled", ""}  # one that came late found a parser that begins anew
+        assert set(codes) <= {"cancelled", ""}  # a late one may have found a new child process
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
 

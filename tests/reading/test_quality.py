@@ -1,4 +1,4 @@
-"""The gate: walls are held back with their reason, content is let through, wrong letters are seen."""
+"""The quality gate: walls need review for the right reason, content passes, garbled text is detected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def text_page(text: str, *signals: str) -> Extracted:
 def test_walls_are_held(code: str, title: str, body: str) -> None:
     try:
         found = verdict(title, body)
-    except IngestError as error:  # nothing was left to judge, which is as good
+    except IngestError as error:  # no text left to judge, which is as good
         assert (error.code, error.notice.cause) == ("empty", "scripts_only")
         return
     assert found is not None

@@ -1,4 +1,4 @@
-"""Sitemaps as sites write them, and what they name."""
+"""Sitemaps as sites write them, and their pages."""
 
 from __future__ import annotations
 

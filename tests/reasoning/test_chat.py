@@ -1,4 +1,4 @@
-"""The chat reasoner alone: what it sends, and what it makes of what comes back."""
+"""The chat reasoner in isolation: what it sends, and how it handles the replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three ways to one answer: all at once, passage by passage, condensed first and joined."""
+"""Three ways to write an answer: all passages at once, one by one, or condensed first and joined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts to search with: over a chat model, and from what the first search found."""
+"""Texts to search with: from a chat model, and from the results of a first search."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def answer(reasoner: ExtractiveReasoner, question: str, passages: Sequence[Passa
 def test_a_sentence_is_handed_on_before_the_next_is_chosen(
     reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one is held against the others with must not be needed yet when the first is there."""
+    """The comparison with the other sentences must not be needed before the first one is returned."""
     monkeypatch.setattr("rag.reasoning.extractive._plain", pytest.fail)
 
     async def first() -> str:
@@ -190,7 +190,7 @@ def test_each_page_that_is_named_is_quoted_before_more_of_one(reasoner: Extracti
 
 
 def test_a_further_sentence_is_about_what_the_question_names(reasoner: ExtractiveReasoner) -> None:
-    """It stands in the sentence, above it, or just before it."""
+    """The name is in the sentence, above it, or just before it."""
     pages = [passage(1, "The Aurora lamp burns for nine hours.")]
     pages += [passage(2, "The Borealis lamp burns for ten hours.", score=0.9)]
     question = "How many hours does the lamp of Aurora burn?"

@@ -1,4 +1,4 @@
-"""Recent exchanges whole, older ones summed up, and questions about the conversation answered from it."""
+"""Recent exchanges in full, older ones summarised, and questions about the conversation answered from it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_chat_model_sums_up_in_one_call(runs: Runs) -> None:
 
 
 class Completing(ScriptedReasoner, ChatReasoner):
-    """Completes what it is asked to, unless `reply` is an error."""
+    """A reasoner that completes questions with `reply`, unless that is an error."""
 
     reply: str | ModelError = MEANT
 
@@ -199,7 +199,7 @@ def test_where_no_model_completes_it_the_search_takes_the_questions_before_in(ru
 
 
 def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
-    """What it leaves out has found the passages; a reader that has the words before it as well is led astray."""
+    """The search has used the earlier words; they would mislead the choice of quotes."""
     reasoner = make_quoter(SparseEncoder(), weight=2.0)
     text = "When did Mount Aso erupt? Mount Aso erupted in 1953. Its crater is 24 kilometres wide."
     retriever = FakeRetriever(default=[passage(1, text)])

@@ -1,4 +1,4 @@
-"""Whole runs over a real chat server: streaming, tool calls, and everything a server can do wrong."""
+"""Whole runs with a real chat server: streaming, tool calls, and everything that a server can do wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.chat_server import Call, ChatServer, Reply, Request
 QUESTION = "When did Mount Aso erupt?"
 ANSWER = "Mount Aso erupted in 1953. [1]"
 TALK = "What did I ask before?"
-"""About the conversation: here alone a model chooses whether to search."""
+"""A question about the conversation: the only kind for which a model decides whether to search."""
 
 
 def _reasoner(server: ChatServer, key: str = "") -> ChatReasoner:
@@ -35,7 +35,7 @@ def _reasoner(server: ChatServer, key: str = "") -> ChatReasoner:
 
 
 def _by_kind(**replies: Any) -> Callable[[Request], Reply | str]:
-    """Reply by what is asked: decide, grade, rewrite or answer; each has one reply or a list of them."""
+    """Reply by kind of request: decide, grade, rewrite or answer; each has one reply or a list of them."""
 
     def respond(request: Request) -> Reply | str:
         system = request.rules
@@ -138,7 +138,7 @@ def test_a_server_that_takes_no_tools_says_so_in_its_own_way(
         ask(runs, _reasoner(server), retriever, mode=mode, question=TALK)
         asked = [request for request in server.requests if request.tools == ["retrieve"]]
     assert retriever.queries.count(TALK) == 2
-    assert len(asked) == 1  # it is the server that takes none, not the reasoner of one question
+    assert len(asked) == 1  # the refusal is remembered of the server, not of one question's reasoner
 
 
 def test_verdicts_that_cannot_be_read_leave_all_passages(runs: Runs) -> None:

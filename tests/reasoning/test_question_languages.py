@@ -1,4 +1,4 @@
-"""Which questions are taken to be in neither English nor Chinese."""
+"""Questions that are recognised as neither English nor Chinese."""
 
 from __future__ import annotations
 

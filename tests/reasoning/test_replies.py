@@ -1,4 +1,4 @@
-"""What is taken from a whole reply: nothing of the text itself may be lost with the marks around it."""
+"""Cleaning of whole replies: the marks around the text go, but nothing of the text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_lines(reply: str, lines: list[str]) -> None:
         ("**完整的问题**：“桥”是什么意思？", "“桥”是什么意思？"),
         ("Standalone question:", ""),
         ("", ""),
-        # A colon of the question's own
+        # A colon that belongs to the question
         ("Dune: Part Two release date", "Dune: Part Two release date"),
         ("Python: how do I sort a list?", "Python: how do I sort a list?"),
         ("三体：黑暗森林是谁写的？", "三体：黑暗森林是谁写的？"),

@@ -1,4 +1,4 @@
-"""A report of quotes, by rules: whose heading each quote stands under."""
+"""A rule-based report of quotes: the heading of each quote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees must not depend on where a server happens to cut its pieces."""
+"""The displayed text must not depend on how a server splits its stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIGN = "NOT_IN_PAGES"
 
 
 def _shown(text: str, size: int) -> tuple[str, ShownText]:
-    """Feed `text` in pieces of `size` characters; return what a reader is left with."""
+    """Feed `text` in pieces of `size` characters; return the text that a user sees in the end."""
     shown = ShownText(SIGN, "passage-81070d")
 
     async def pieces() -> AsyncIterator[str]:

@@ -74,7 +74,7 @@ WELLS = [passage("The keeper of the well was Ann. The water is salt.", title="No
     ],
 )
 def test_each_page_that_is_named_is_asked_and_no_other(question: str, asked: float, covered: float) -> None:
-    """However many there are: a question about two pages is no likelier to be answered, and no less."""
+    """The number of named pages does not matter: a question about two is as likely to be answered."""
     found = features(question, WELLS)
     assert (found["asked"], found["covered"]) == (pytest.approx(asked), pytest.approx(covered))
 
@@ -102,7 +102,7 @@ def _held(question: str, *texts: str) -> float:
 
 
 def test_passages_found_for_another_question_are_judged_by_what_they_say() -> None:
-    """Their scores tell about the question that found them, and count for nothing."""
+    """Their scores belong to the question that found them, and don't count."""
     assert _held("How often was the lamp wound?", BELL, LAMP) > 0.5 > _held("How often was the lamp wound?", BELL)
     assert _held("Which zeppelin crossed the Atlantic first?", BELL, LAMP) < 0.5
     found = _held("How often rang the bell in fog?", LAMP, BELL)

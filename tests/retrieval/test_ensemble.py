@@ -1,4 +1,4 @@
-"""What several libraries find, fused: by likelihood and weight, and of a page that two hold one text."""
+"""Fused results of several libraries: by likelihood and weight; a page in two of them counts once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
 
 
 class Given:
-    """A library in which a search finds these passages, the best first."""
+    """A library whose search returns these passages, the best first."""
 
     def __init__(self, likely: float, *found: Passage) -> None:
         self.found, self.likely = found, likely

@@ -15,7 +15,7 @@ def search(*candidates: Candidate) -> Retrieval:
 
 
 def became(found: Retrieval) -> dict[str, tuple[str, dict[str, object]]]:
-    """What became of each candidate, by its name."""
+    """Return the outcome of each candidate, by its name."""
     return {row.passage.id: (row.became.code, dict(row.became.params)) for row in rows_of(found)}
 
 

@@ -28,7 +28,7 @@ def names(question: str, *pages: Passage) -> set[str]:
     [
         ("Which opened earlier, Grey Harbour or Mill Lane?", {"Grey Harbour", "Mill Lane"}),
         ("When did Grey Harbour open?", {"Grey Harbour"}),
-        ("Which harbour opened earlier, and which lane?", set()),  # half of a title names no page
+        ("Which harbour opened earlier, and which lane?", set()),  # half a title names no page
         ("What is the toll?", set()),
     ],
 )

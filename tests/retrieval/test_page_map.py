@@ -1,4 +1,4 @@
-"""A library on a plane: places, subjects and their names."""
+"""A library on a plane: positions, subjects and their names."""
 
 import math
 from collections import Counter
@@ -22,7 +22,7 @@ def encoder() -> SparseEncoder:
 
 
 def laid_out(encoder: SparseEncoder, each: int = 8) -> tuple[PageMap, dict[str, str]]:
-    """The map of pages of three talks, and of which each page is."""
+    """Return a map of pages about three subjects, and the subject of each page."""
     pages, texts, talk_of = [], {}, {}
     for talk, words in TALKS.items():
         for at in range(each):

@@ -1,4 +1,4 @@
-"""Which pages a message names."""
+"""Pages that a message names."""
 
 from __future__ import annotations
 

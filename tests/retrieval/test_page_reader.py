@@ -1,4 +1,4 @@
-"""Whole pages of several libraries, and the summaries that are kept of them."""
+"""Whole pages of several libraries, and their stored summaries."""
 
 from __future__ import annotations
 

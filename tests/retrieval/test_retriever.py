@@ -1,4 +1,4 @@
-"""Every strategy over one small library, with a model that cannot read Chinese."""
+"""Every strategy over a small library, with a model that cannot read Chinese."""
 
 from __future__ import annotations
 

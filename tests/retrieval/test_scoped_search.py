@@ -1,4 +1,4 @@
-"""One question's searches: where each looks, and what the notes say of it."""
+"""The searches of one question: the scope of each, and the notes about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Searched:
-    """A retriever that finds a passage everywhere but in the pages of `empty`."""
+    """A retriever that finds a passage everywhere except in the pages of `empty`."""
 
     empty: tuple[str, ...] = ()
     asked: list[tuple[str, Filters, dict[str, Any]]] = field(default_factory=list)

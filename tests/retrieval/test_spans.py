@@ -15,7 +15,7 @@ SPARSE = SparseEncoder()
 
 @pytest.fixture(autouse=True)
 def none_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The texts here are a few sentences, which would be read whole."""
+    """Disable whole passages: the texts here are a few sentences long."""
     monkeypatch.setattr(context, "SHORT", 0)
 
 
@@ -57,7 +57,7 @@ def test_a_term_in_the_title_counts_for_every_sentence_below_it() -> None:
 
 
 def test_of_two_named_pages_the_lower_scored_one_has_its_say() -> None:
-    """Its passages score less for the rarer name of the other alone."""
+    """Its passages score less only because the other page's name is rarer."""
     first = [
         replace(whole(f"A toll of {n} coins.", f"a{n}", score=1.0 - n / 20, title="Grey Harbour"), url_hash="a")
         for n in range(6)
@@ -70,7 +70,7 @@ def test_of_two_named_pages_the_lower_scored_one_has_its_say() -> None:
 @pytest.mark.parametrize(
     ("scores", "first"),
     [
-        ({"sparse": 1.0}, "Its lamp burned whale oil."),  # says twice as much at .8 of the score
+        ({"sparse": 1.0}, "Its lamp burned whale oil."),  # matches twice as many words at 0.8 of the score
         ({"sparse": 1.0, "dense": 0.5}, "A lamp stood there."),
         ({"sparse": 1.0, "dense": 0.5, "rerank": 0.9}, "Its lamp burned whale oil."),
     ],
@@ -85,7 +85,7 @@ def test_scores_of_both_legs_together_count_more(scores: dict[str, float], first
 def test_a_short_passage_is_read_whole_or_not_at_all(
     size: int, whole_one: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The date of a decision stands beside the names of who signed it, which alone share words with the question."""
+    """The date of a decision is next to the names of its signers, which are all that the question shares with it."""
     monkeypatch.setattr(context, "SHORT", SHORT)
     signed = "Judge Ada Grey signed it. In May."
     passage = whole(signed + " " + "-" * (size - len(signed) - 2) + ".", "a")

@@ -1,4 +1,4 @@
-"""Ways of messages: right for nearly all that somebody else wrote, and never wrong where it costs most."""
+"""Routing of messages: right for nearly all of those that others wrote, and never wrong where it costs most."""
 
 from __future__ import annotations
 

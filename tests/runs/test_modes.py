@@ -1,4 +1,4 @@
-"""Runs know no graph: a mode of a few lines is started, streamed, budgeted, stopped, ended and kept like any other."""
+"""Runs are independent of graphs: a minimal mode is started, streamed, budgeted, stopped and stored like any other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def call(state: State) -> State:
 
 
 class Echo(Mode):
-    """Says what it was asked, and then what it said before in the conversation."""
+    """A mode that repeats the question, and then its earlier text in the conversation."""
 
     name = "echo"
 
@@ -158,7 +158,7 @@ def test_a_mode_that_asks_for_it_keeps_each_step(
 
 
 def test_events_of_nested_graphs_carry_their_path(runs: Runs, modes: dict[str, Mode]) -> None:
-    """What a nested graph says is an event; the run's own text is what the mode's graph says."""
+    """Text of a nested graph is an event; the run's text is that of the mode's graph."""
     inner = StateGraph(State)
     inner.add_node("say", say)
     inner.add_edge(START, "say")

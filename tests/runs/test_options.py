@@ -1,4 +1,4 @@
-"""A question, and what the settings say where nothing was chosen for it."""
+"""A question's options, and the settings' defaults for those that are unset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs live by themselves: in the background, stoppable, and with an answer whatever happens."""
+"""Runs are independent: in the background, stoppable, and with an answer whatever happens."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _hold(release: threading.Event) -> None:
 
 
 def test_starting_returns_at_once_and_events_come_in_order(runs: Runs) -> None:
-    ask(runs, ScriptedReasoner())  # the imports are paid for
+    ask(runs, ScriptedReasoner())  # loads the imports
     run_id = _start(runs, ScriptedReasoner(answers=[[1.5, "In 1953 [1]."]]))
     assert (runs.answer(run_id), runs.count_unfinished()) == (None, 1)
     assert (runs.count_unfinished("fast", "deep"), runs.count_unfinished("research")) == (1, 0)
@@ -91,7 +91,7 @@ def test_stopping_does_not_wait_for_the_model_and_keeps_the_text(runs: Runs) -> 
     assert answer.outcome == "caveat"
     assert answer.notice and answer.notice.code == "run_stopped"
     assert [c.url for c in answer.citations] == ["https://example.org/1"]
-    assert answer.statements == ()  # nothing is claimed of what was not finished
+    assert answer.statements == ()  # nothing is claimed about an unfinished answer
     assert [p.id for p in answer.passages] == ["p1", "p2"]
     assert nodes_of(answer) == ["enter", "agent", "retrieve"]
 
@@ -111,7 +111,7 @@ def test_stopping_while_a_search_blocks(runs: Runs) -> None:
 
 
 def test_stopping_keeps_marks_and_passages_together(runs: Runs) -> None:
-    """The marks of a stopped deep answer fit the passages it was being written from."""
+    """The citations of a stopped deep answer match the passages that it was being written from."""
     reasoner = ScriptedReasoner(verdicts=[[False, True]], answers=[["Eight lanes [1]", 30.0]])
     run_id = runs.start(Question(QUESTION, mode="deep"), reasoner=reasoner, retriever=FakeRetriever())
     _wait_for(runs, run_id, "token")

@@ -1,4 +1,4 @@
-"""An answer that was stored comes back as it was, but for passage texts and searches."""
+"""A stored answer is restored unchanged, except for passage texts and searches."""
 
 from __future__ import annotations
 

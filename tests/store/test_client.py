@@ -1,4 +1,4 @@
-"""Which database the settings lead to, and what a server's failures look like."""
+"""The database that the settings select, and how a server's failures are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answer = httpx.Response | Exception
 
 
 class Script:
-    """A server that gives each call to a collection the next of its answers, and is well when they are used up."""
+    """A server that returns the next of its answers for each call to a collection, and works once they are used up."""
 
     def __init__(self, *answers: Answer, version: str = "1.19.0") -> None:
         self.answers = list(answers)
@@ -65,7 +65,7 @@ def points(count: int) -> list[models.PointStruct]:
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses between tries, which take no time."""
+    """Record the pauses between retries, without sleeping."""
     taken: list[float] = []
 
     def slept(seconds: float, stopped: Callable[[], bool]) -> bool:
@@ -138,7 +138,7 @@ def test_what_does_not_pass_in_time_is_one_sentence(why: str) -> None:
     with patience(0), pytest.raises(StoreAwayError, match=r"^The database has not responded since \d\d:\d\d\.$"):
         client.count("a")
     assert away_since(client) is not None
-    with patience(0), pytest.raises(StoreAwayError):  # somebody has just looked
+    with patience(0), pytest.raises(StoreAwayError):  # the server was just checked
         client.count("a")
 
 
@@ -148,7 +148,7 @@ def test_a_server_that_says_when_is_asked_then(pauses: list[float]) -> None:
     assert pauses == [7.0]
     assert away_since(client) is None
     client = server(Script(says(429, "Rate limiting exceeded", **{"Retry-After": "70"})))
-    with pytest.raises(StoreAwayError):  # longer than anybody waits for an answer
+    with pytest.raises(StoreAwayError):  # longer than anyone waits for an answer
         client.count("a")
 
 
@@ -247,7 +247,7 @@ def test_the_next_address_is_asked_where_one_is_dead(pauses: list[float]) -> Non
         return well(request)
 
     client = server(cluster, "http://a:1,http://b:2, http://c:3/")
-    assert asked == ["a:1", "b:2", "c:3", "c:3"]  # the second call asks for its version
+    assert asked == ["a:1", "b:2", "c:3", "c:3"]  # the second call queries its version
     client.count("x")
     assert asked[4:] == ["c:3"]
     assert set(pauses) == {0.0}

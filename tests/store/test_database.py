@@ -1,4 +1,4 @@
-"""The database of jobs, conversations and the like, in a file and in Postgres: tables, versions, and many at once."""
+"""The database of jobs, conversations and more, in a file and in Postgres: tables, versions, and concurrency."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESULT = IngestResult("s1", "https://a.example/1", "h1", "failed", "timeout", "T
 
 
 def columns(place: Path | str) -> dict[str, set[str]]:
-    """The names of the columns of each table."""
+    """Return the names of the columns of each table."""
     found: dict[str, set[str]] = {}
     if isinstance(place, str):
         with psycopg.connect(place) as connection:

@@ -1,4 +1,4 @@
-"""Near-duplicates found, pages that only look alike left alone, and what that costs."""
+"""Near-duplicates are found, similar pages are not, and the cost is bounded."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LANGUAGES: dict[str, Callable[[int, int], str]] = {"en": english, "zh": chinese}
 
 
 def near_copies(text: str, seed: int, language: str) -> list[str]:
-    """What becomes of a page that stays itself: a new date, another footer, a paragraph more, a sentence reworded."""
+    """Return variants of the same page: a new date, another footer, one more paragraph, a reworded sentence."""
     write = LANGUAGES[language]
     cut = text.index("。" if language == "zh" else ".") + 1
     return [
@@ -79,7 +79,7 @@ def test_near_copies_are_found_and_other_pages_are_not(library: Library, languag
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_pages_that_share_their_furniture_are_different_pages(library: Library, language: str) -> None:
-    """Half of each page is the same on all of them: a shop's conditions, a manual's introduction."""
+    """Half of each page is common to all, like a shop's conditions or a manual's introduction."""
     furniture = LANGUAGES[language](999, 20)
     for number in range(30):
         add(library, f"p{number}", furniture + "\n" + LANGUAGES[language](number, 20))

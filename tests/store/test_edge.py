@@ -1,4 +1,4 @@
-"""The embedded engine's edges: refusals, faults, locks, and leftovers on disk."""
+"""The limits of the embedded engine: refusals, faults, locks, and leftovers on disk."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_a_client_that_nobody_closes_makes_no_noise_and_loses_nothing(tmp_path: 
     client.close()
 
 
-# What a crash leaves behind
+# After a crash
 
 
 def test_leftovers_are_cleared_at_the_next_start(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Requests to a host, counted for all processes together."""
+"""Requests to a host, counted across all processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an index is built, and that every way it can end leaves the collection whole."""
+"""Conditions for an index build, which leaves the collection intact however it ends."""
 
 from __future__ import annotations
 

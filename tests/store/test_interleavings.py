@@ -1,4 +1,4 @@
-"""Several processes write one page at once: whatever the order of their calls, the page stays whole."""
+"""Several processes write one page at once: it stays intact in any order of their calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Change = Callable[[Library, list[Draft]], Any]
 
 
 class Place:
-    """One library, in which each case has a page of its own, seen by three processes."""
+    """A library seen by three processes, in which each case has a separate page."""
 
     def __init__(self) -> None:
         self.memory = QdrantClient(":memory:")
@@ -38,7 +38,7 @@ class Place:
         return open_library(cast(QdrantClient, Shared(self.memory)), "main", MODEL, DIMENSION)
 
     def page(self, *stored: int) -> list[Draft]:
-        """Three texts of a page that no other case has, some of which are stored."""
+        """Return three texts of a page that no other case has, some of them stored."""
         number = next(self._pages)
         texts = [draft(f"p{number}", chunks=2 + version, version=version) for version in range(3)]
         for one in stored:
@@ -46,12 +46,12 @@ class Place:
         return texts
 
     def calls(self, change: Change, *stored: int) -> int:
-        """How many calls a change makes that nobody disturbs."""
+        """Return the number of calls of a change without interference."""
         texts = self.page(*stored)
         return Writer(shared(self.first), lambda: change(self.first, texts)).finish()
 
     def check(self, texts: list[Draft], allowed: set[int | None]) -> int | None:
-        """Which of the texts the page has now, whole, and found by searches; None for none of them."""
+        """Check that the page is intact and found by searches; return the index of its text, None if it has none."""
         key = texts[0].page.url_hash
         page = self.reader.page(key)
         shown = None if page is None else [one.page.text for one in texts].index(page.text)
@@ -65,7 +65,7 @@ class Place:
         return shown
 
     def check_clean(self) -> None:
-        """Nobody writes any more: once a sweep has been, each chunk there is belongs to a page, and is flagged so."""
+        """Check that after a final sweep every chunk belongs to a page and has the right flag."""
         sweep_now(self.reader)
         points = self.memory.scroll(self.reader.chunks_collection, limit=10_000)[0]
         assert len(points) == sum(page.chunks for page in self.reader.pages())
@@ -79,7 +79,7 @@ def shared(library: Library) -> Shared:
 
 
 def sweep_now(library: Library) -> None:
-    """As if all that was written were long ago."""
+    """Sweep as if everything had been written long ago."""
     names = (library.pages_collection, library.chunks_collection)
     sweep(library.client, *names, library._committer, before=time.time() + 1)
 
@@ -102,7 +102,7 @@ CHANGES: dict[str, Change] = {
 
 
 def meet(place: Place, texts: list[Draft], one: Change, other: Change, at: int, then: int) -> None:
-    """`one` makes `at` calls, `other` makes `then`, and then one after the other ends."""
+    """Let `one` make `at` calls, `other` `then` calls, then both finish, one after the other."""
     left = Writer(shared(place.first), lambda: one(place.first, texts))
     left.step(at)
     right = Writer(shared(place.second), lambda: other(place.second, texts))
@@ -159,7 +159,7 @@ def test_what_is_delivered_late_or_twice_changes_nothing(place: Place) -> None:
 
 
 def test_an_answer_that_is_lost_is_asked_for_again(place: Place) -> None:
-    """A compare-and-set that may have taken place, or may yet, is sent again as it was."""
+    """A compare-and-set that may have happened, or may still happen, is repeated unchanged."""
     for applied in (True, False):
         texts = place.page(0)
         client, lost = shared(place.first), iter([True])

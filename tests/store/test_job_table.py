@@ -1,4 +1,4 @@
-"""Jobs: their states, their counts, and the list of them."""
+"""Jobs: states, counts, and lists."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ KILLS = 10
 
 
 def commit_in_a_loop(folder: Path, version: int, told: Connection) -> None:
-    """Tell of each commit, in a process that is killed."""
+    """Commit pages in a process to be killed, and report each commit."""
     _, library = open_edge(folder)
     told.send("ready")
     while True:
@@ -31,9 +31,9 @@ def commit_in_a_loop(folder: Path, version: int, told: Connection) -> None:
 
 
 def run_and_kill(folder: Path, start: int, commits: int, seconds: float) -> dict[int, int]:
-    """Commit pages in a child, killed `seconds` after so many `commits`; the last version of each that it reported.
+    """Commit pages in a child, killed `seconds` after `commits` commits; return the last reported version of each page.
 
-    Counted in commits, so that a busy machine does not kill it before it has begun.
+    It waits for commits, so that a busy machine does not kill the child before it has begun.
     """
     child, told = begun(commit_in_a_loop, folder, start)
     assert told.recv() == "ready"
@@ -48,7 +48,7 @@ def run_and_kill(folder: Path, start: int, commits: int, seconds: float) -> dict
 
 
 def shown_version(library: Library, page: int) -> int:
-    """The one version of a page that the store shows, whole; fails on any mixture. -1 for none."""
+    """Return the version of a page that the store shows, -1 for none; fail on any mixture."""
     key = draft(f"p{page}").page.url_hash
     stored = library.page(key)
     if stored is None:
@@ -62,7 +62,7 @@ def shown_version(library: Library, page: int) -> int:
 
 
 def check_versions(library: Library) -> int:
-    """How many versions are kept; fails on one that is missing, half written, out of order, or of no page."""
+    """Return the number of stored versions; fail if one is missing, incomplete, out of order, or of no page."""
     kept = 0
     for page in library.pages():
         versions = library.versions(page.url_hash)
@@ -85,7 +85,7 @@ def test_a_kill_never_leaves_a_page_by_halves(folder: Path) -> None:
         acknowledged |= run_and_kill(folder, version, chance.randint(1, 3 * PAGES), chance.uniform(0.0, 0.03))
         client, library = open_edge(folder)
         shown = {page: shown_version(library, page) for page in range(PAGES)}
-        # A page may be newer than its last report, by the one commit that was under way; never older.
+        # A page may be newer than its last report by the one commit in progress, but never older.
         assert all(shown[page] >= acknowledged[page] for page in shown)
         assert library.chunk_count() == sum(20 + page for page in shown if shown[page] >= 0)
         assert library.client.count(library.chunks_collection).count == library.chunk_count()

@@ -1,4 +1,4 @@
-"""Pages in, changed, reused, removed, and found, over the embedded engine."""
+"""Pages added, changed, reused, removed, and found, over the embedded engine."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def test_many_hashes_are_resolved_in_two_queries(library: Library) -> None:
     found = library.resolve(asked)
     seconds = time.process_time() - began
     assert len(found) == 1500 + 100
-    assert seconds < 5  # 0.1 to 0.4 seconds of the processor
+    assert seconds < 5  # 0.1 to 0.4 seconds of processor time
 
 
 def record(number: int) -> dict[str, object]:

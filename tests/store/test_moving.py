@@ -1,4 +1,4 @@
-"""A library that moves to another embedding model stays whole, whatever is written, stopped or killed meanwhile."""
+"""A library that moves to another embedding model stays intact, whatever is written, stopped or killed meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OTHER = "another"
 
 
 class Encoder:
-    """Counts what it encodes; of texts with "unreadable" it has no vector."""
+    """An encoder that records its texts, and has no vector for those with "unreadable"."""
 
     def __init__(self, dimension: int = DIMENSION, delay: float = 0.0) -> None:
         self.texts: list[str] = []
@@ -43,7 +43,7 @@ def vector(text: str) -> NDArray[np.float32] | None:
 
 
 def moved(library: Library, model: str = OTHER) -> Encoder:
-    """Move the library as a whole."""
+    """Move the whole library."""
     encoder = Encoder()
     move = Move(library, model, DIMENSION, encoder)
     assert move.fill(lambda done, total: None, lambda: False)
@@ -56,7 +56,7 @@ def opened(client: EdgeClient, model: str = OTHER) -> Library:
 
 
 def shown(library: Library) -> dict[str, list[tuple[str, str]]]:
-    """The chunks of each page, by id and text."""
+    """Return the chunks of each page, by id and text."""
     return {page.url: [(one.id, one.text) for one in library.chunks(page.url_hash)] for page in library.pages()}
 
 
@@ -129,7 +129,7 @@ def test_whoever_has_the_library_of_before_writes_nothing_into_the_wrong_set(lib
     after = opened(library.client)
     draft("b").commit(after)
     assert {page.title for page in after.pages()} == {"Page a", "Page b"}
-    assert nearest(library, "Sentence 1 of a, version 0.")  # a question that began before ends well
+    assert nearest(library, "Sentence 1 of a, version 0.")  # a search that began before completes normally
 
 
 def test_going_back_takes_along_what_was_added_since(library: Library) -> None:
@@ -173,7 +173,7 @@ def test_what_nobody_needs_is_deleted(library: Library) -> None:
     moved(library)
     Move(opened(client), "third", DIMENSION, Encoder())
     assert len(chunks_collections(client, "main")) == 3
-    drop_unused_chunks(client, check_present(client, "main"), over=True)  # not while a library is on its way
+    drop_unused_chunks(client, check_present(client, "main"), over=True)  # never while a library is being moved
     assert len(chunks_collections(client, "main")) == 3
     moved(opened(client), "third")
     drop_unused_chunks(client, check_present(client, "main"), over=False)
@@ -186,7 +186,7 @@ def test_what_nobody_needs_is_deleted(library: Library) -> None:
 
 
 def move_slowly(folder: Path, told: Connection) -> None:
-    """Move the library, in a process that is killed."""
+    """Move the library in a process to be killed."""
     _, library = open_edge(folder)
     move = Move(library, OTHER, DIMENSION, Encoder(delay=0.05))
     move.fill(lambda done, total: told.send((done, total)), lambda: False)

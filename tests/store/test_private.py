@@ -1,4 +1,4 @@
-"""Nobody but its owner reads the data folder, whatever made its files."""
+"""Only its owner can read the data folder, whatever created the files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows knows no modes"
 
 @pytest.fixture(autouse=True)
 def open_mask() -> Iterator[None]:
-    """As most systems set it: others may read."""
+    """Set the usual umask: others may read."""
     before = os.umask(0o022)
     yield
     os.umask(before)
@@ -32,7 +32,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 def fill(folder: Path) -> None:
-    """The databases, made anew or opened again."""
+    """Create or reopen the databases."""
     database, client = Database(folder / "app.sqlite3"), EdgeClient(folder / "qdrant")
     database.jobs.create("main", "")
     open_library(client, "main", HashedModel().name, HashedModel().dimension)

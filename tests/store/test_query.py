@@ -31,7 +31,7 @@ LANGUAGES = {"a": "en", "b": "en", "c": "en", "d": "de"}
 
 @pytest.fixture(params=["edge", "memory"])
 def library(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
-    """Four pages that say nearly the same, on different days."""
+    """Yield a library of four nearly equal pages, on different days."""
     client = EdgeClient(tmp_path / "qdrant") if request.param == "edge" else QdrantClient(":memory:")
     model = HashedModel()
     opened = open_library(client, "main", model.name, model.dimension)
@@ -98,6 +98,6 @@ def test_one_within_the_other() -> None:
 
 
 def test_the_pages_differ_in_what_they_are_filtered_by(library: Library) -> None:
-    """Without which the tests above would tell nothing."""
+    """Otherwise the tests above would prove nothing."""
     added = {page.title: page.added_at[:10] for page in library.pages()}
     assert added == DAYS

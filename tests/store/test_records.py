@@ -1,4 +1,4 @@
-"""Ids and payloads: the same everywhere and for ever, since libraries on disk hang on them."""
+"""Ids and payloads are the same everywhere and for ever, since libraries on disk depend on them."""
 
 from __future__ import annotations
 

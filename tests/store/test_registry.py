@@ -1,4 +1,4 @@
-"""The list of libraries, embedded and as a server's client sees it."""
+"""The list of libraries, in the embedded engine and from a server's client."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ def made(client: QdrantClient, name: str, title: str = "") -> LibraryInfo:
 
 
 def a_day_later(client: QdrantClient, name: str) -> None:
-    """Let a library have been removed a day and a second ago."""
+    """Make the library removed a day and a second ago."""
     moment = datetime.now(UTC) - RESTORE_PERIOD - timedelta(seconds=1)
     client.set_payload(LIBRARIES, {"removed_at": moment.isoformat()}, [library_id(name)])
 

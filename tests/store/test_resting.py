@@ -1,4 +1,4 @@
-"""Shards that nobody uses give their engine back, and have it again with the next call."""
+"""Idle shards unload their engine, and load it again with the next call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def engine(library: Library) -> EdgeClient:
 
 
 def threads() -> set[str]:
-    """The threads of this process; those of other tests come and go meanwhile."""
+    """Return the threads of this process by name; those of other tests may come and go."""
     return set(os.listdir("/proc/self/task"))  # noqa: PTH208 - nothing but their names
 
 

@@ -116,7 +116,7 @@ def change_record(library: Library, url_hash: str) -> None:
 def test_hits_of_a_generation_that_is_not_current_are_passed_over(
     library: Library, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    """Between the commit and the flags, old chunks are still active; the record decides."""
+    """Between the commit and the flags, old chunks are still active; the page's record decides."""
     old, other = draft("a"), draft("b")
     stored = old.commit(library)
     other.commit(library)

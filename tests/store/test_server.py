@@ -1,4 +1,4 @@
-"""A library on a server in strict mode, and what the server tells of itself."""
+"""A library on a server in strict mode, and what the server reports about itself."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_server_tells_what_there_is(server: QdrantServer) -> None:
 
 
 def copies(*states: str) -> dict[str, object]:
-    """What the first of as many nodes as there are states tells of a collection of one shard."""
+    """Return what the first of as many nodes as states reports of a collection with one shard."""
     local = [{"shard_id": 0, "points_count": 3, "state": states[0]}] if states[0] else []
     remote = [{"shard_id": 0, "peer_id": node, "state": state} for node, state in enumerate(states[1:], 2)]
     told = {"peer_id": 1, "shard_count": 1, "local_shards": local, "remote_shards": remote, "shard_transfers": []}
@@ -141,7 +141,7 @@ def test_writes_go_on_when_the_node_that_orders_them_is_gone(
 
 
 def test_a_record_that_differs_between_replicas_is_written_again(server: QdrantServer) -> None:
-    """What the replicas of a server do not agree on is left out of an answer for which all are asked."""
+    """Points on which replicas disagree are missing from a read with consistency "all"."""
     client = connected(server)
     library = open_library(client, "forked", MODEL, DIMENSION)
     pages = [draft(key).commit(library) for key in ("a", "b")]

@@ -1,4 +1,4 @@
-"""Ratings, schedules and summaries, as they are stored."""
+"""The tables of ratings, schedules and summaries."""
 
 from __future__ import annotations
 

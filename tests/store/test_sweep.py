@@ -1,4 +1,4 @@
-"""Every place at which a commit or a removal can stop, and what the next start makes of it."""
+"""Every point at which a commit or a removal can stop, and what the next start makes of it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rag.store.qdrant.health import sweep
 from rag.store.qdrant.library import Library
 from tests.store.support import draft, open_edge
 
-# The calls of a commit that change something, in their order: a page's first, and one that replaces a text.
+# The writes of a commit, in order: of a page's first text, and of one that replaces a text.
 FIRST = ["two batches of chunks", "", "the record", "flags"]
 NEXT = ["two batches of chunks", "", "the version", "the record", "the old chunks", "flags", "version settled"]
 
 
 class Stopped(BaseException):
-    """Stands for the end of the process."""
+    """The simulated end of the process."""
 
 
 def stop_before(client: EdgeClient, monkeypatch: pytest.MonkeyPatch, write: int) -> None:
-    """The write of this number, and all after it, do not happen."""
+    """Make all writes from number `write` on fail."""
     done: list[str] = []
 
     def stopping(name: str) -> Any:
@@ -43,7 +43,7 @@ def stop_before(client: EdgeClient, monkeypatch: pytest.MonkeyPatch, write: int)
 
 
 def whole(library: Library, url_hash: str, versions: dict[int, list[str]]) -> int | None:
-    """The version that the library shows, from every side; fails when it shows none or two."""
+    """Return the version that the library shows; fail if its parts are of different versions."""
     page = library.page(url_hash)
     texts = [passage.text for passage in library.chunks(url_hash)]
     everything = library.client.scroll(library.chunks_collection, limit=1000)[0]
@@ -58,7 +58,7 @@ def whole(library: Library, url_hash: str, versions: dict[int, list[str]]) -> in
 
 
 def kept_versions(library: Library, url_hash: str) -> list[str]:
-    """The texts of the page's versions; fails when the store holds more of them than it shows."""
+    """Return the texts of the page's versions; fail if the store has more of them than it shows."""
     points = library.client.scroll(library._versions.collection, limit=1000)[0]
     shown = library.versions(url_hash)
     assert all((point.payload or {})["settled"] for point in points)

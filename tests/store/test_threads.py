@@ -1,4 +1,4 @@
-"""Four writers and four readers on one client, with an index being built underneath."""
+"""Four writers and four readers on one client, during an index build."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_writers_and_readers_share_a_client(library: Library) -> None:
         found = 0
         while not stop.is_set():
             hits = library.search(dense=fixed.dense[0], sparse=fixed.sparse[0], limit=10, prefetch=30)
-            # The page that does not change is found by everyone, at every moment.
+            # Everyone finds the unchanged page, at every moment.
             assert hits[0].passage.text == fixed.chunks[0].text
             generations = {(hit.passage.url, hit.passage.text.rsplit("version ", 1)[1]) for hit in hits}
             assert len(generations) == len({url for url, _ in generations})

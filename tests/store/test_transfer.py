@@ -1,4 +1,4 @@
-"""A library as one file: what comes back, what is refused, and what a hostile file can do."""
+"""A library as one file: what is restored, what is refused, and what a hostile file can do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGES = 23
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """Pages in several parts; one changed twice, one left out, one without dense vectors, one without chunks.
+    """Yield pages in several parts: one changed twice, one excluded, one without dense vectors, one without chunks.
 
     No test changes it.
     """
@@ -167,7 +167,7 @@ def test_an_import_that_is_cut_off_is_not_seen_and_cleared(
 
     def stop(done: int, total: int) -> None:
         if done > 15:
-            # As after kill -9: nothing of this process's cleaning up happens.
+            # As after kill -9: this process's clean-up does not happen.
             monkeypatch.setattr(client, "delete_collection", lambda *_, **__: None)
             monkeypatch.setattr(client, "delete", lambda *_, **__: None)
             raise KeyboardInterrupt
@@ -195,7 +195,7 @@ def test_an_import_that_fails_leaves_nothing(archive: Path, client: EdgeClient) 
 
 
 def rebuilt(archive: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
-    """The file with its parts changed; None leaves one out."""
+    """Return the file with its parts changed; None drops one."""
     path = archive.with_name("changed.pagelight")
     with zipfile.ZipFile(archive) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
@@ -315,13 +315,13 @@ def test_a_time_of_another_spelling_is_taken(archive: Path, client: EdgeClient, 
 def test_what_is_too_long_to_be_true_comes_back_as_far_as_it_is_read(
     library: Library, client: EdgeClient, tmp_path: Path
 ) -> None:
-    """Thousands of aliases, headings of a book's length: the file of such a library can be read."""
+    """Thousands of aliases and headings as long as a book: the file of such a library can still be read."""
     odd = draft("odd", chunks=300)
     aliases = tuple(f"https://a.example/odd?session={number:060d}" for number in range(4000))
     page = replace(odd.page, aliases=aliases, site="s" * 300_000, author="\x01" * 300_000)
     heading = ("\x01" * 100_000, *["Heading"] * 40)
     replace(odd, page=page, chunks=[replace(chunk, section=heading) for chunk in odd.chunks]).commit(library)
-    unbounded = {"aliases": list(aliases)}  # as they may lie there from before there was a bound
+    unbounded = {"aliases": list(aliases)}  # as stored before there was a limit
     library.client.set_payload(library.pages_collection, unbounded, points=[page_id(page.url_hash)])
     export_library(library, tmp_path / "x.pagelight")
     assert import_library(client, tmp_path / "x.pagelight", "copy") == {"pages": 1, "chunks": 300, "versions": 0}
@@ -423,7 +423,7 @@ def test_other_methods_of_packing_are_refused(archive: Path, client: EdgeClient)
 
 
 def test_memory_stays_flat(client: EdgeClient, tmp_path: Path) -> None:
-    """Twice the pages do not need more memory."""
+    """Twice the pages need no more memory."""
     peaks = []
     for pages in (30, 90):
         library = open_library(client, f"lib{pages}", MODEL, DIMENSION)

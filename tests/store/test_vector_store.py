@@ -15,7 +15,7 @@ from tests.store.support import Draft, HashEmbeddings, WordEmbeddings, draft
 
 @pytest.fixture
 def given(library: Library) -> Draft:
-    """A page whose vectors are those that the two embeddings below give its texts."""
+    """Return a page whose vectors are those of the two embeddings below."""
     plain = draft("a", chunks=25)
     texts = [chunk.text for chunk in plain.chunks]
     sparse = [SparseVector(list(v.indices), list(v.values)) for v in WordEmbeddings().embed_documents(texts)]

@@ -1,4 +1,4 @@
-"""The texts that a page had: kept when it changes, bounded, and gone with it."""
+"""Earlier texts of a page: kept when it changes, limited in number, and removed with it."""
 
 from __future__ import annotations
 

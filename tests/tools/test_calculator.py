@@ -1,4 +1,4 @@
-"""Arithmetic and units in both languages: what is one as a whole, and what it comes to, in time."""
+"""Arithmetic and units in both languages: which messages are calculations, and their results, in bounded time."""
 
 from __future__ import annotations
 

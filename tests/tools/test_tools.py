@@ -1,4 +1,4 @@
-"""The tools beside the calculator, in both languages, by themselves."""
+"""The tools other than the calculator, in isolation, in both languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures are whole SVG whatever they show, and what they show is text, not markup."""
+"""Pictures are valid SVG for any content, and their text is text, not markup."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_states_of_a_tree_are_told_without_colour() -> None:
 
 
 class _Areas(HTMLParser):
-    """The attributes of each area; every other tag."""
+    """A parser that collects the attributes of each area, and every other tag."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

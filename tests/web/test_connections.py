@@ -1,4 +1,4 @@
-"""Connections that are kept: fewer handshakes, the same checks."""
+"""Persistent connections: fewer handshakes, the same checks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_one_connection_serves_many_pages(site: SiteServer, fetcher: Fetcher) ->
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux acknowledges late in this way")
 def test_a_server_that_answers_in_two_pieces_is_not_kept_waiting(page_server: PageServer) -> None:
-    """Each answer took 44 ms on a kept connection to Python's own server, and half of one on a new one."""
+    """Each response took 44 ms on a reused connection to Python's server, and half of that on a new one."""
     with Fetcher([page_server.pair], gates=HostGates(1, 0.0)) as fetcher:
         fetcher.fetch(page_server.url("/article"))
         seconds = []
@@ -78,7 +78,7 @@ def test_a_page_that_was_given_up_ends_its_connection(site: SiteServer) -> None:
 
 
 def test_each_fetch_has_its_own_deadline(site: SiteServer) -> None:
-    """A kept connection does not live on the budget of the fetch that opened it."""
+    """A reused connection does not count against the deadline of the fetch that opened it."""
     with Fetcher([site.pair], deadline=1.5, gates=HostGates(1, 0.0)) as fetcher:
         for _ in range(3):
             assert fetcher.fetch(site.url("/")).status == 200
@@ -101,7 +101,7 @@ def test_closing_ends_them(site: SiteServer, fetcher: Fetcher) -> None:
 
 
 def test_the_look_up_happens_once_a_connection() -> None:
-    """And a name that has come to mean another place is looked up and judged again for a new one."""
+    """For a new connection, a name is resolved and checked again."""
     asked: list[str] = []
 
     def resolve(host: str, port: int) -> list[str]:
@@ -122,7 +122,7 @@ def test_the_look_up_happens_once_a_connection() -> None:
 
 
 def test_hosts_do_not_share_one() -> None:
-    """Two names at one address: the connection of the first is not for the second, which may not go there."""
+    """Two names at one address: the first one's connection isn't reused for the second, which may not go there."""
     with SiteServer(30, delay=0.0) as site:
         pairs = [("wiki.local", site.port)]
         with Fetcher(pairs, resolve=lambda host, port: ["127.0.0.1"], gates=HostGates(1, 0.0)) as fetcher:
@@ -133,7 +133,7 @@ def test_hosts_do_not_share_one() -> None:
 
 
 class Fickle:
-    """A server that answers once on each connection and then closes it, `late` seconds after the answer."""
+    """A server that answers once on each connection and then closes it, `late` seconds after the response."""
 
     def __init__(self, late: float) -> None:
         self.connections = 0
@@ -160,7 +160,7 @@ class Fickle:
 
 @pytest.mark.parametrize("late", [0.0, 0.2])
 def test_a_connection_that_its_server_closed_is_replaced(late: float) -> None:
-    """Closed before the next request, or just when it is on its way."""
+    """It is closed before the next request, or while that is being sent."""
     server = Fickle(late)
     with Fetcher([("127.0.0.1", server.port)], deadline=3.0, gates=HostGates(1, 0.0)) as fetcher:
         for _ in range(3):
@@ -174,13 +174,13 @@ OTHER = ("example.org", 443)
 
 
 def is_busy(gates: HostGates, host: Host) -> bool:
-    """Whether a request to `host` would have to wait now."""
+    """Return whether a request to `host` would have to wait now."""
     gate = gates._gates.get(host)
     return bool(gate and gate.is_busy())
 
 
 class Crowd:
-    """Threads that go through gates and note how many were in at once, and in which order they came in."""
+    """Threads that pass through gates, and record how many were inside at once, and their order."""
 
     def __init__(self, gates: HostGates, stay: Callable[[], object] = lambda: None) -> None:
         self.gates = gates
@@ -205,7 +205,7 @@ class Crowd:
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_no_more_than_the_limit_and_no_fewer(limit: int) -> None:
-    together = threading.Barrier(limit)  # none leaves before as many as may are in
+    together = threading.Barrier(limit)  # none leaves before the limit is reached
     crowd = Crowd(HostGates(limit, 0.0), lambda: together.wait(60))
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(crowd.visit, range(5 * limit)))
@@ -316,7 +316,7 @@ def test_what_makes_no_sense(arguments: tuple[int, float]) -> None:
 
 
 def test_waiting_is_not_charged_to_the_deadline() -> None:
-    """Four pages of 0.6 s one after the other, with a deadline of 1.7 s each: the last waits 1.8 s."""
+    """Four pages of 0.6 s in sequence, with a deadline of 1.7 s each: the last one waits 1.8 s."""
     with PageServer() as server:
         urls = [server.add(f"/slow{number}", "<p>Slow</p>", pause=0.6) for number in range(4)]
         fetcher = Fetcher([server.pair], deadline=1.7, gates=HostGates(1, 0.0))

@@ -1,4 +1,4 @@
-"""Fetching over real sockets: what arrives, what is refused, and that every limit holds."""
+"""Fetching over real sockets: what is received, what is refused, and that every limit applies."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ class TestRefusals:
 
 class TestNames:
     def test_one_look_up_serves_the_check_and_the_connection(self, server: PageServer) -> None:
-        """A name that is public when asked first and loopback when asked again gains nothing."""
+        """A name that is public in the first lookup and loopback in the second gains nothing."""
         answers = iter([[PUBLIC], ["127.0.0.1"]])
         asked: list[str] = []
 
@@ -371,7 +371,7 @@ class TestSharedVectors:
 
     @pytest.mark.skipif(not SHARED, reason=MISSING)
     def test_no_refused_address_reaches_loopback(self) -> None:
-        """Every refused vector, aimed at the port of a live listener too, with a DNS that says loopback."""
+        """Every refused vector is also tried at the port of a live listener, with a DNS that returns loopback."""
         with Listener() as listener:
             fetcher = Fetcher(deadline=2, resolve=lambda host, port: ["127.0.0.1"])
             for row in SHARED:
@@ -392,7 +392,7 @@ class TestSharedVectors:
 
 
 def _at_port(url: str, port: int) -> str:
-    """`url` with its port replaced where it has a plain host; else as it is."""
+    """Return `url` with its port replaced if it has a plain host, else unchanged."""
     try:
         host = urlsplit(url).netloc.rpartition(":")[0] or urlsplit(url).netloc
     except ValueError:

@@ -15,7 +15,7 @@ SHARED = load("url_vectors.jsonl")
 
 
 def cause_of(url: str, allow: frozenset[tuple[str, int]] = frozenset()) -> str:
-    """Why the guard refuses `url`, or nothing."""
+    """Return why the guard refuses `url`; empty if it doesn't."""
     try:
         check_url(url, allow)
     except FetchError as error:

@@ -1,4 +1,4 @@
-"""Tags found in bytes, without a tree; declarations of a charset, and labels, as browsers read them."""
+"""Tags found in bytes without a tree; charset declarations and labels as browsers read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of document a body is, by its declared type, its bytes and its name."""
+"""The kind of a document, by its declared type, its bytes and its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redirects by status, by page and by cookie, over a loopback server: followed as browsers do, within the bounds."""
+"""Redirects by status, by page and by cookie, over a loopback server: followed as in browsers, within limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stub(target: str, seconds: int = 0) -> str:
 
 
 def add_cookie_check(server: PageServer, path: str) -> str:
-    """Add a page that is given only with a cookie, which its redirect to itself sets."""
+    """Add a page that is only served with a cookie, which its redirect to itself sets."""
 
     def reply() -> Reply:
         if "seen=1" in server.requests[-1][1].get("cookie", ""):

@@ -1,4 +1,4 @@
-"""Compressed bodies, Content-Encoding as browsers read it, and headers of strangers."""
+"""Compressed bodies, Content-Encoding as in browsers, and untrusted headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""robots.txt: what is allowed, and what a site that does not answer allows."""
+"""robots.txt: what is allowed, and what a site without an answer allows."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class TestRules:
         assert robots.is_allowed(page_server.url("/a"))
 
     def test_rules_for_very_many_programs(self) -> None:
-        """Rules that are copied to every program of their group take minutes."""
+        """Copying the rules to every user agent of their group would take minutes."""
         names = "".join(f"User-agent: a{number}\n" for number in range(13_000))
         began = time.thread_time()
         rules = parse_rules((names + "Disallow: /x\n" * 20_000).encode())
@@ -161,7 +161,7 @@ class TestStatus:
         assert not robots.is_allowed("ftp://example.com/x")
 
     def test_a_name_that_leads_inside(self) -> None:
-        """The rules are fetched through the guard, and it is the guard that is told of."""
+        """The rules are fetched through the guard, and its error is reported."""
         fetcher = Fetcher(resolve=lambda host, port: ["10.0.0.1"], gates=HostGates(2, 0.0))
         assert refusal(Robots(fetcher), "https://inside.example/a") == "blocked"
 

@@ -1,4 +1,4 @@
-"""Search services of the open web, over real HTTP: right, empty, slow, broken, hostile."""
+"""Web search services over real HTTP: correct, empty, slow, broken, hostile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HITS = [
 
 @dataclass
 class Service:
-    """Answers with `body` and `status`, a piece every `pause` seconds; knows what it was asked."""
+    """A service that answers with `body` and `status`, a piece every `pause` seconds, and records its requests."""
 
     body: bytes = json.dumps({"results": PAGES}).encode()
     status: int = 200

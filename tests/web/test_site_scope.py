@@ -1,4 +1,4 @@
-"""Which addresses belong to a site, and which are traps."""
+"""Addresses that belong to a site, and crawler traps."""
 
 from __future__ import annotations
 

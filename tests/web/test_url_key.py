@@ -1,4 +1,4 @@
-"""One spelling for every way to write an address, and no two pages under one."""
+"""One key for all spellings of an address, and no two pages with the same key."""
 
 from __future__ import annotations
 

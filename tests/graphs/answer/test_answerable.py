@@ -1,4 +1,4 @@
-"""What the loop makes of how likely the library holds the answer."""
+"""The effect of the estimated answerability on the loop."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FAILS = Reply("No.", status=500)
 
 
 class Model:
-    """Searches, lets every passage through, writes `text`, and calls every statement `opinion`."""
+    """A model that searches, grades every passage as relevant, writes `text`, and judges statements by `opinion`."""
 
     def __init__(self, text: str, opinion: str | Reply = YES) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""The graph as a whole: which steps run, what they know, how a question ends."""
+"""The whole graph: which steps run, with which inputs, and how a question ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.quoting import make_quoter
 
 QUESTION = "When did Mount Aso erupt?"
 THIRD = "Quand le mont Aso est-il entré en éruption ?"
-"""A question in a third language: there a model chooses what to search for."""
+"""A question in a third language, for which a model chooses the searches."""
 DOWN = ModelError("chat_failed")
 QUOTER = make_quoter()
 
@@ -112,7 +112,7 @@ def test_nothing_found_at_all_asks_for_no_answer(runs: Runs, mode: Any) -> None:
 
 
 def test_a_passage_removed_between_search_and_answer_is_left_out() -> None:
-    """Without the cache of a run: what a graph restored from a saved state would read."""
+    """Passages are read without a run's cache, as in a graph restored from a saved state."""
     reasoner = ScriptedReasoner(answers=[["Eight lanes [1]."]])
     retriever = FakeRetriever()
     context = LoopContext(
@@ -353,7 +353,7 @@ def test_a_question_in_a_third_language_is_answered_and_says_so(runs: Runs, ques
 
 
 def test_the_second_question_is_answered_as_the_second(runs: Runs) -> None:
-    """Within one saved conversation nothing of question 1 is left but what was said."""
+    """In a saved conversation nothing but the text of question 1 remains."""
     second = "How many lanes does the bridge carry?"
     retriever = FakeRetriever(by_query={second: [passage(2, BRIDGE)]})
     reasoner = ScriptedReasoner(verdicts=[False, True], answers=[["In 1953.[1]"], ["Eight lanes.[1]"]])
@@ -380,7 +380,7 @@ def test_the_second_question_is_answered_as_the_second(runs: Runs) -> None:
 
 
 def test_the_state_is_plain_and_small(runs: Runs) -> None:
-    """A saved state must hold no passage text: thirty turns of it once made 65 MB."""
+    """A saved state must not have passage texts: those of thirty turns once took 65 MB."""
     long_text = "Aso. " * 2000
     retriever = FakeRetriever(default=[passage(n, long_text) for n in range(1, 11)])
     context = LoopContext(

@@ -1,4 +1,4 @@
-"""The conversation as messages: what was answered, and what was only asked."""
+"""The conversation as messages: answered and unanswered questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree outlives its process, and a person goes on from any node of it: the first stays beside the new one."""
+"""A tree survives its process, and a user can continue from any node: the original stays next to the new one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUOTER = make_quoter()
 
 
 class Process:
-    """What one process has over a data folder, and a chat server."""
+    """The services of one process over a data folder, with a chat server."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.database = Database(folder / "app.sqlite3")
@@ -76,7 +76,7 @@ def tree_of(answer: Answer) -> list[tuple[Any, ...]]:
 
 
 def run_until(folder: Path, port: int, node: str, times: int) -> list[str]:
-    """Ask, and come back with the turn as soon as `node` has finished so often."""
+    """Ask, and return the turn's id as soon as `node` has finished `times` times."""
     process = Process(folder, port)
     asked = process.kept.ask(process.asking())
     since = finished = 0

@@ -1,4 +1,4 @@
-"""Judge mode end to end: judged, asked on, answered from the tree, within its limits."""
+"""Judge mode end to end: judging, follow-up questions, answers from the tree, limits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def judge(
     options: RunOptions | None = None,
     changes: list[Change] | None = None,
 ) -> Answer:
-    """Run it to its end, over a real chat server where there is a model."""
+    """Run the question to its end, over a real chat server if there is a model."""
     asked = Question(question, mode="judge", options=options or RunOptions())
     hooks = Hooks(changes=lambda: list(changes or []))
     with ChatServer(model or []) as server:
@@ -58,7 +58,7 @@ def judge(
 
 
 def nodes_of(answer: Answer) -> dict[str, dict[str, Any]]:
-    """The last row of each node, by its question."""
+    """Return the last row of each node, by its question."""
     return {row["question"]: row for row in answer.trail["tree"]}
 
 
@@ -123,7 +123,7 @@ def test_what_an_ancestor_asks_is_refused_and_what_another_asks_is_linked(runs: 
     first, second = "Who directed Grey Harbour?", "Where does Vale lie?"
 
     def each_other(question: str, _: str, text: str) -> Any:
-        """Two passages that ask for each other."""
+        """Return verdicts of two passages that ask for each other."""
         back = {WHOLE: (1, first if text == FILM else second, ""), first: (1, second, ""), second: (1, first, "")}
         return back.get(question, (0, "", ""))
 

@@ -1,4 +1,4 @@
-"""Many branches side by side, and what equals what: the tree as a graph, without anything around it."""
+"""Many parallel branches, and equal questions: the tree as a graph, in isolation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BRANCHES = 20
 
 
 class Asking:
-    """Every passage of the question lacks something of its own; every other answers."""
+    """A judge for whom each passage of the question is incomplete in its own way, and any other one answers."""
 
     def __init__(self) -> None:
         self.quoter = self

@@ -1,4 +1,4 @@
-"""Research end to end: planned, searched side by side, read, decided, written, checked, within its limits."""
+"""Research end to end: planned, searched in parallel, read, decided, written, checked, within its limits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def research(
     changes: list[Change] | None = None,
     retried: int = 0,
 ) -> Answer:
-    """Run it to its end, over a real chat server where there is a model; its client asks `retried` times again."""
+    """Run the question to its end, over a real chat server if there is a model; expect `retried` repeated requests."""
     asked = Question(question, mode="research", options=options or RunOptions())
     hooks = Hooks(changes=lambda: list(changes or []))
     with ChatServer(model or []) as server:
@@ -244,7 +244,7 @@ def test_a_stopped_run_keeps_what_it_found(runs: Runs, retriever: FakeRetriever)
 
 def test_a_stopped_report_stays_as_it_was_written_up_to_its_last_sentence(runs: Runs, retriever: FakeRetriever) -> None:
     begun = "Mount Aso erupted in 1953, as people near it recall [1].\n\n## Later\n\nThe crater was then"
-    pieces = [f"{part} " for part in begun.split(" ")]  # twice, for a stream that hangs ends half-way
+    pieces = [f"{part} " for part in begun.split(" ")]  # doubled, since a stream that hangs ends halfway
     model = ResearchModel(report=Reply(parts=[*pieces, *pieces], pause=0.01, fault="hang"))
     with ChatServer(model) as server:
         settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
@@ -375,7 +375,7 @@ def test_a_search_can_be_confined_to_headings_of_what_was_found(runs: Runs, retr
 def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(
     runs: Runs, retriever: FakeRetriever
 ) -> None:
-    """Three quarters of the time that a person allowed are for searching; the rules do what is left."""
+    """Searching gets three quarters of the user's time limit; the rules do the rest."""
     model = ResearchModel(replies={"ReadReply": Reply("{}", fault="hang")})
     answer = research(runs, model, retriever, options=RunOptions(seconds=8.0))
     assert {note["code"] for note in answer.trail["notes"]} == {"research_model_slow"}

@@ -1,4 +1,4 @@
-"""A run whose process is killed goes on from its last step in another: only what was not finished runs again."""
+"""A run whose process is killed resumes from its last step in another one: only unfinished steps run again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FINISHED = ("enter", "plan", "dispatch", "step", "review", "write", "verify")
 
 
 class Process:
-    """What one process has over a data folder, and a chat server."""
+    """The services of one process over a data folder, with a chat server."""
 
     def __init__(self, folder: Path, server: ChatServer) -> None:
         self.database = Database(folder / "app.sqlite3")
@@ -66,7 +66,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def run_until(folder: Path, port: int, node: str, times: int) -> list[str]:
-    """Ask, and come back with the turn, and what was searched for, as soon as `node` has finished so often."""
+    """Ask, and return the turn's id and the searches as soon as `node` has finished `times` times."""
     with ChatServer([]) as unused:
         process = Process(folder, unused)
     settings = load_settings(None, llm_base_url=f"http://127.0.0.1:{port}/v1", llm_model="test")
@@ -101,7 +101,7 @@ def test_killed_at_any_step_it_comes_to_the_same_report(
 
 
 def _cut_off(process: Process, turn_id: str) -> Any:
-    """The turn once it is known that its process is gone."""
+    """Return the turn once its process is known to be dead."""
     until = time.monotonic() + 60
     while (turn := process.kept.turn(turn_id)).state == "running":
         assert time.monotonic() < until

@@ -1,4 +1,4 @@
-"""Summaries of a page, of many, and of what changed: every sentence that is shown stands where its mark says."""
+"""Summaries of a page, of many, and of changes: every sentence is at the place that its citation names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def page(title: str, text: str, **more: Any) -> Page:
 
 @dataclass
 class Pages:
-    """Implements PageReader over pages in memory."""
+    """A PageReader over pages in memory."""
 
     all: list[Page]
     older: dict[str, list[PageVersion]] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def ask(
 
 
 def borne_out(answer: Answer, pages: Pages) -> None:
-    """Every sentence is cited, every citation is a slice of its page."""
+    """Check that every sentence is cited and every citation is a slice of its page."""
     for one in answer.citations:
         of = pages.read(one.url_hash)
         assert of and of.text[one.start : one.end] == one.quote
@@ -235,7 +235,7 @@ def test_of_ten_large_sections_nearly_all_are_told(runs: Runs) -> None:
 
 
 def test_notes_are_taken_side_by_side_and_what_is_not_borne_out_is_left_out(runs: Runs) -> None:
-    """The model invents a sentence, and forgets all parts but one: those are told by their own sentences."""
+    """The model invents a sentence and skips all parts but one: sentences of the pages stand in for the others."""
 
     def invents(request: Request) -> Reply | str:
         if "You write a summary" in str(request.messages[0].get("content")):

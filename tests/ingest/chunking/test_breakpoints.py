@@ -14,13 +14,13 @@ def test_it_cuts_where_the_subject_changes() -> None:
     text = (TEA * 8 + BRIDGE * 8).strip()
     first, second = BreakpointChunker().split(text, hash_characters)
     change = text.index(BRIDGE)
-    # Each sentence is seen with its neighbours, so the largest distance may lie one sentence off.
+    # Each sentence is compared together with its neighbours, so the largest distance may be one sentence off.
     assert abs(second.start - change) <= len(BRIDGE)
     assert first.text.count("tea. ") >= 7
 
 
 def test_cuts_are_those_of_semantic_chunker_where_the_maximum_leaves_them() -> None:
-    """The library's own split_text over the same sentences and vectors, a page with no chunk above the maximum."""
+    """The library's split_text gets the same sentences and vectors, and no chunk of the page exceeds the maximum."""
     from langchain_experimental.text_splitter import SemanticChunker
 
     rng = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""Chinese pages under every chunker. What ends a sentence is judged here by its mark, not by our own splitter."""
+"""Chinese pages with every chunker. Sentence ends are judged by punctuation here, not by our splitter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDS = re.compile("[。！？…][”’」』）》]*$")
 
 
 def ends_inside(text: str, chunk: Chunk) -> bool:
-    """Whether the text goes on after the chunk, on the same line, without a mark that ends a sentence."""
+    """Return whether the text continues on the same line after the chunk, which has no closing punctuation."""
     following = text[chunk.end : chunk.end + 1]
     return following not in ("", "\n") and not _ENDS.search(chunk.text)
 
@@ -37,7 +37,7 @@ def test_chunks_of_a_page_without_any_break_are_not_crumbs(name: str) -> None:
     text = "".join(PARAGRAPHS) * 3
     chunks = get_chunker(name).split(text, hash_characters)
     assert not any(ends_inside(text, chunk) for chunk in chunks)
-    if name != "breakpoints":  # which leaves sizes to chance
+    if name != "breakpoints":  # whose sizes are arbitrary
         sizes = [weigh(chunk.text) for chunk in chunks[:-1]]
         assert sum(sizes) / len(sizes) >= 250
 

@@ -1,4 +1,4 @@
-"""What is indexed with a chunk stays in proportion to it, whatever the page does."""
+"""The context that is indexed with a chunk stays in proportion to it, on any page."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ SENTENCES = [
 
 
 def counted_letters(texts: Sequence[str]) -> NDArray[np.float32]:
-    """A bag of letters: what joins two sentences, a space, is in none of its places."""
+    """Return counts of letters, in which the space that joins two sentences does not count."""
     rows = [[text.lower().count(chr(code)) for code in range(ord("a"), ord("z") + 1)] for text in texts]
     return np.array(rows, dtype=np.float32).reshape(len(texts), 26)
 
 
 def test_distances_are_those_of_semantic_chunker() -> None:
-    """With vectors that add up exactly, embedding each sentence once gives what embedding it three times gives."""
+    """If vectors add up exactly, embedding each sentence once is equivalent to embedding it three times."""
     theirs, _ = _semantic_chunker(counted_letters)._calculate_sentence_distances(SENTENCES)
     ours = semantic_distances(counted_letters(SENTENCES))
     assert ours.tolist() == pytest.approx(theirs, abs=1e-6)

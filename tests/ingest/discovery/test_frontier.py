@@ -1,4 +1,4 @@
-"""What an import of a site reads: all of it, nothing twice, nothing beyond the plan."""
+"""The pages that a site import reads: all of it, nothing twice, nothing beyond the plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.site_server import SiteServer
 
 
 class Everything:
-    """Robots that refuse nothing, and no network."""
+    """Robots that allow everything, without a network."""
 
     def is_allowed(self, url: str) -> bool:
         return True
@@ -55,7 +55,7 @@ class TestFrontier:
         assert not front.expand(FoundPage("https://example.com/docs/b", 2), ["https://example.com/docs/c"])
 
     def test_a_shorter_way_counts(self) -> None:
-        """A page that was found too deep first, by a branch that ran ahead, is taken when it is found nearer."""
+        """A page first found too deep, by a branch that ran ahead, is admitted when it is found at a lower depth."""
         front = frontier(max_depth=2)
         assert front.admit(pages("/docs/c", depth=3)) == []
         assert front.admit(pages("/docs/c", depth=2)) == pages("/docs/c", depth=2)
@@ -67,7 +67,7 @@ class TestFrontier:
         assert front.admit(pages("/docs/late")) == []
 
     def test_it_goes_on_where_it_was(self) -> None:
-        """With the pages of a job it is as it was when that job found them."""
+        """Given a job's pages, a new frontier is in the same state as the job's was after finding them."""
         links = [f"/docs/{number}" for number in range(6)]
         first = frontier("crawl", max_pages=6)
         known = first.admit(pages(*links[:4]))
@@ -75,7 +75,7 @@ class TestFrontier:
         assert again.admit(pages(*links, "/docs/more")) == first.admit(pages(*links, "/docs/more"))
 
     def test_endless_variants_take_a_part_only(self) -> None:
-        """A calendar, filters of a shop: one path, ever other parameters."""
+        """Like a calendar, or the filters of a shop: one path with endless parameters."""
         front = frontier(max_pages=200)
         traps = [f"/docs/list?filter={number}" for number in range(500)]
         assert len(front.admit(pages(*traps))) == 50
@@ -120,7 +120,7 @@ class TestBeginning:
 
     @pytest.mark.parametrize("kind", ["crawl", "sitemap", "feed"])
     def test_once_more(self, site: SiteServer, fetcher: Fetcher, robots: Robots, tasks: Tasks, kind: SiteKind) -> None:
-        """A job that was cut off while it took its pages down finds the others, and may find none."""
+        """A job that was interrupted while saving its pages finds the others, possibly none."""
         plan = SitePlan(site.url("/"), kind)
         found = self.start(plan, fetcher, robots, tasks)
         assert begin(plan, fetcher, tasks, Frontier(plan, robots, found[:-1])) == found[-1:]

@@ -77,7 +77,7 @@ class TestFinding:
     def test_other_sites_are_left_out(
         self, page_server: PageServer, site: SiteServer, fetcher: Fetcher, robots: Robots, tasks: Tasks
     ) -> None:
-        """Neither their pages nor their sitemaps: a site speaks for itself only."""
+        """Neither their pages nor their sitemaps count: a site may only list its own."""
         page_server.add("/sitemap.xml", index("/mine.xml", site.url("/map1.xml")))
         page_server.add(
             "/mine.xml",

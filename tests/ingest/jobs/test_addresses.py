@@ -1,4 +1,4 @@
-"""Addresses as people paste them: what is none fails alone, and two files of one name are two pages."""
+"""Pasted addresses: an invalid one fails alone, and two files of the same name are two pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job whose database goes away: it waits, loses nothing, and goes on by itself, also in the next process."""
+"""A job whose database is unavailable waits, loses nothing, and resumes automatically, also in the next process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speed and time left."""
+"""Speed and remaining time of a job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_rate_is_that_of_late() -> None:
     assert pace.rate("j") == 60.0
     assert pace.seconds_left("j", 10) == 10.0
     clock.now += WINDOW - 10
-    assert pace.rate("j") == 11.0  # what was done in the last minute, its first second included
+    assert pace.rate("j") == 11.0  # everything done in the last minute, including its first second
     clock.now += 20
     assert pace.rate("j") is None
     assert pace.seconds_left("j", 10) is None

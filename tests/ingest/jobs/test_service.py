@@ -1,4 +1,4 @@
-"""Imports in the background: they outlive who asked, can be stopped and changed, and go on after a restart."""
+"""Background imports: they outlive their caller, can be stopped and changed, and resume after a restart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.page_server import PageServer, Reply, generated_page
 
 
 class Stuck:
-    """Opens no ingestor before it is let go."""
+    """An ingestor factory that blocks until it is released."""
 
     def __init__(self, ingestor: Ingestor) -> None:
         self.asked, self.go = threading.Event(), threading.Event()
@@ -115,7 +115,7 @@ def test_a_page_that_was_in_before_the_kill_counts_as_added(
     url = page_server.url("/article")
     job_id = first.submit([web_source(url)], library="main")
     finished(first, job_id)
-    with database.transaction() as db:  # as it is when the process ends between the two stores
+    with database.transaction() as db:  # the state if the process ends between the two writes
         db.execute("UPDATE job_items SET result = NULL, status = '', stage = 'storing', payload = ?", (_web(url),))
         db.execute("UPDATE jobs SET state = 'running'")
     again = make_jobs()
@@ -380,7 +380,7 @@ def test_ten_thousand_items_are_listed_in_no_time(jobs: Jobs, database: Database
     listed = jobs.jobs("main")
     spent = time.perf_counter() - began
     assert [job.counts for job in listed] == [{"added": 10_000}] * 3 + [{"added": 10}]
-    assert spent < 1.0  # reading the items themselves takes several times that
+    assert spent < 1.0  # reading the items takes several times as long
     assert [item.position for item in jobs.items(listed[0].id, 9_000, 2)] == [9_000, 9_001]
 
 

@@ -1,4 +1,4 @@
-"""Jobs that find their pages themselves, and those that look at pages again."""
+"""Jobs that discover their pages, and jobs that re-check pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.site_server import SiteServer
 
 
 def fates(job: JobView, site: SiteServer) -> dict[str, str]:
-    """What became of each path, in the words of the site."""
+    """Return the outcome of each path, as a `Fate` of the site."""
     words = {"added": "page", "duplicate": "duplicate"}
     codes = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
     found = {}
@@ -32,7 +32,7 @@ def fates(job: JobView, site: SiteServer) -> dict[str, str]:
 
 
 def kinds(expected: dict[str, str]) -> dict[str, str]:
-    """Which of a page's addresses comes first is a matter of luck."""
+    """Treat pages and duplicates alike, since it is random which of a page's addresses comes first."""
     return {path: "read" if fate in ("page", "duplicate") else fate for path, fate in expected.items()}
 
 
@@ -54,7 +54,7 @@ def test_a_crawl_finds_every_page_and_tells_what_became_of_each(
 
 
 def site_copy(site: SiteServer, path: str) -> bool:
-    """Whether a redirect leads to the path, so that it is fetched once more."""
+    """Return whether a redirect leads to the path, so that it is fetched again."""
     return path in [answer.headers.get("Location") for old in site.expected if (answer := site.answer(old))]
 
 
@@ -176,7 +176,7 @@ def test_a_page_that_is_gone_is_told(jobs: Jobs, page_server: PageServer, ingest
 
 
 def cut_off(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor, urls: set[str]) -> None:
-    """Let these addresses be out of reach, as they are without a network."""
+    """Make these addresses unreachable, as without a network."""
     read = ingestor.read
 
     def reading(source: Source, *args: Any, **options: Any) -> Read:
@@ -204,7 +204,7 @@ def test_without_a_network_no_page_counts_as_gone(
 def test_a_site_that_does_not_answer_while_others_do_is_gone_in_the_end(
     jobs: Jobs, page_server: PageServer, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:
-    """Whether its page is the first that is looked at or the last."""
+    """It doesn't matter whether its page is checked first or last."""
     urls = [page_server.url(f"/page/{number}") for number in range(4)]
     for url in urls:
         finished(jobs, jobs.submit([web_source(url)], library="main"))

@@ -1,4 +1,4 @@
-"""Files that were handed in become items in the worker, also when it is killed on the way."""
+"""Uploaded files become items in the worker, even if it is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_unpacking_that_was_cut_off_goes_on_where_it_was(
 
 
 def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, ingestor: Ingestor) -> None:
-    """The first worker was taken for dead, stores its page all the same, and may not say so."""
+    """The first worker, presumed dead, stores its page nevertheless, and may not report it."""
     job_id = database.jobs.create("main", "", [new_item(records(1)[0])])
     job = database.jobs.job(job_id)
     assert job is not None

@@ -1,4 +1,4 @@
-"""The worker: jobs in turn, another try for what may pass, and faults that cost no more than they must."""
+"""The worker: job order, retries of transient errors, and faults that cost no more than they must."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor:
 
 
 class Silence:
-    """A fetch in which hosts of `.silent` never answer; `asked` are the addresses."""
+    """Reads in which hosts of `.silent` never answer; `asked` records the addresses."""
 
     def __init__(self, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[str] = []
@@ -111,7 +111,7 @@ class Silence:
     def read(self, source: Source, *args: Any, **options: Any) -> Any:
         self.asked.append(source.url)
         if self.silent and ".silent" in source.url:
-            time.sleep(0.05)  # silence takes longer than it takes to note it
+            time.sleep(0.05)  # longer than it takes to record the timeout
             raise FetchError("timeout", url=source.url, seconds=30)
         return self._read(source, *args, **options)
 
@@ -140,7 +140,7 @@ def test_a_host_that_answers_in_between_goes_on(
     silence = Silence(ingestor, monkeypatch)
     host = page_server.url("")
     urls = [f"{host}/{n}{'.silent' if n % 3 else ''}" for n in range(40)]
-    jobs = make_jobs(limits=Limits(readers=1, ahead=1))  # each answer is heard before the next page is asked for
+    jobs = make_jobs(limits=Limits(readers=1, ahead=1))  # each response arrives before the next page is requested
     job = finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
     assert "host_silent" not in reasons(job)
     assert {*silence.asked} == {*urls}
@@ -188,7 +188,7 @@ def test_what_cannot_pass_is_tried_once(jobs: Jobs, page_server: PageServer) -> 
 def test_a_page_that_waits_for_another_try_holds_up_no_other(
     jobs: Jobs, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ingest.readahead.delay_before", None)  # the worker has its own name for it
+    monkeypatch.setattr("rag.ingest.readahead.delay_before", None)  # the worker imports it under its own name
     monkeypatch.setattr("rag.ingest.jobs.worker.delay_before", lambda error, tries: 3600.0)
     job_id = jobs.submit([web_source(page_server.url("/broken")), *records(3)], library="main")
     job = finished(jobs, job_id, lambda job: job.done == 3 and job.items[0].stage == "waiting")
@@ -252,7 +252,7 @@ def test_a_database_that_is_down_brings_no_cancelled_job_back(
     def down(given: Sequence[Any]) -> list[StoreError]:
         for job_id in (job.id for job in database.jobs.jobs("main")):
             if database.items.counts([job_id])[job_id].get("failed", 0) == 2:
-                database.jobs.set_state(job_id, "cancelled")  # while the third page is in hand
+                database.jobs.set_state(job_id, "cancelled")  # while the third page is in progress
         return [StoreError("store_disk_full", path="/data") for _ in given]
 
     monkeypatch.setattr(ingestor, "settle_all", down)

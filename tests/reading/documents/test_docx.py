@@ -1,4 +1,4 @@
-"""Word documents: headings, lists, tables and properties, without what a reader does not see."""
+"""Word documents: headings, lists, tables and properties, without hidden text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mail: its head, the richest text that can be read, and each attachment under its name."""
+"""Mail: its headers, the richest readable text, and each attachment under its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenDocument texts: what a reader sees, in its order."""
+"""OpenDocument texts: the visible text, in reading order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages of office files: bounds, one dialect, no parts that are not there; and numbers in the formats of Word."""
+"""Packages of office files: limits, dialects, missing parts, and number formats of Word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PDF files: pages under their numbers, paragraphs whole again, running heads gone, what cannot be read said why."""
+"""PDF files: page numbers, joined paragraphs, running heads removed, and reasons for unreadable files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parser() -> Iterator[Parser]:
 
 
 def document(pages: Sequence[Sequence[Placed]], info: str = "") -> bytes:
-    """A PDF whose pages hold lines (x, y, size, text) in Helvetica."""
+    """Return a PDF whose pages have lines (x, y, size, text) in Helvetica."""
     return drawn(*("".join(text(x, y, words, size) for x, y, size, words in page) for page in pages), info=info)
 
 
@@ -163,7 +163,7 @@ def test_constructs(case: Case, parser: Parser) -> None:
 
 
 def test_pages_without_text_are_told() -> None:
-    """A scanned page and one whose font names the wrong letters, between pages that can be read."""
+    """A scanned page, and one whose font maps to wrong letters, are between readable pages."""
     wrong = {
         letter: chr(0x0F40 + 5 * n) if n % 2 else chr(0x0251 + n) for n, letter in enumerate("abcdefghilmnoprstuwy")
     }

@@ -1,4 +1,4 @@
-"""Books by chapters, notebooks by cells, captions in paragraphs; formats that an optional package reads."""
+"""E-books by chapter, notebooks by cell, captions as paragraphs; formats that an optional package reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables: the delimiter is found, the header stays with the rows, and bounds hold."""
+"""Delimited tables: the delimiter is detected, the header stays with the rows, and limits apply."""
 
 from __future__ import annotations
 

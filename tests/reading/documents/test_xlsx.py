@@ -1,4 +1,4 @@
-"""Workbooks: sheets under their names, cells in their columns, values as they are shown."""
+"""Workbooks: sheets by name, cells in their columns, values as displayed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def text_of(book: Any) -> str:
 
 
 def cell_of(value: object, form: str = "General") -> str:
-    """How a cell with a value and a number format is written."""
+    """Return the text of a cell with this value and number format."""
     book = book_of(["Pier", "Value"], ["North", value])
     book.active["B2"].number_format = form
     return text_of(book).rpartition("| North | ")[2].removesuffix(" |")

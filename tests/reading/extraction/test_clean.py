@@ -1,4 +1,4 @@
-"""Characters that a reader cannot see go, those that shape words stay."""
+"""Invisible characters are removed, except those that shape words."""
 
 from __future__ import annotations
 

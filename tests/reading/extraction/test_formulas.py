@@ -1,4 +1,4 @@
-"""MathML as LaTeX, and formulas of pages in their place."""
+"""MathML as LaTeX, and formulas at their places in pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_mathml_that_is_nested_without_end() -> None:
     ("html", "text"),
     [
         ("a <math alttext='x^{2}'><mi>q</mi></math> b", "a x^2 b"),
-        ("a <math style='display:none'><mi>q</mi></math> b", "a q b"),  # hidden later, with what else is
+        ("a <math style='display:none'><mi>q</mi></math> b", "a q b"),  # hidden elements are removed later
         ("a <img class=texture alt='Sand'> b", "a  b"),
         ("a <img class=tex alt='A nice photo'> b", "a  b"),
         ("a <span class='katex'><span aria-hidden=true>x = 1</span></span> b", "a x=1 b"),

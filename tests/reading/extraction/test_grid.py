@@ -1,4 +1,4 @@
-"""Tables in their rows and columns: empty and spanned cells, headers of several rows, and tables that only lay out."""
+"""Tables as rows and columns: empty and spanned cells, headers of several rows, and layout tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authors and dates: stated ones before seen ones, the page's before those of what is on it; structured data."""
+"""Authors and dates: declared before visible ones, the page's before those of its content; structured data."""
 
 from __future__ import annotations
 

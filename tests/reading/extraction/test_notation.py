@@ -1,4 +1,4 @@
-"""What inline markup says, in plain text: powers and notes, struck text, check boxes."""
+"""Inline markup in plain text: superscripts and notes, struck text, check boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page as a reader has it: panels with their names, shadow roots, listings; and pages made to take for ever."""
+"""A page as a reader sees it: panels with their names, shadow roots, listings; and pages that would take for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of a page, the features they are judged by, and how the chosen ones are written."""
+"""Blocks of a page, the features that classify them, and the text of the chosen ones."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_set_that_promises_most(chances: list[float], taken: list[bool]) -> 
 
 
 def test_what_is_doubtful_stands_or_falls_together() -> None:
-    """A short text over long comments: block by block, three times its length would seem a good bet."""
+    """For a short text above long comments, block by block, keeping three times its length would seem a good bet."""
     assert choose([0.95, *[0.4] * 6], [100] + [50] * 6) == [True, *[False] * 6]
     assert choose([0.95, *[0.6] * 6], [100] + [50] * 6) == [True] * 7
 

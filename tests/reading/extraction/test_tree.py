@@ -1,4 +1,4 @@
-"""The tree of pages that leave tags out."""
+"""The tree of pages with omitted tags."""
 
 from __future__ import annotations
 

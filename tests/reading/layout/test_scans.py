@@ -1,4 +1,4 @@
-"""What becomes of recognized lines: order, marks, and what is left out; without the models."""
+"""Recognised lines without the models: order, notices, and what is dropped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Recognized = list[list[object]]
 
 
 def recognized(*found: tuple[str, float, float, float]) -> Recognized:
-    """Lines of text at (x, y), each this sure, in letters of ten points."""
+    """Return lines of text at (x, y) with their confidences, in ten-point letters."""
     lines: Recognized = []
     for text, x, y, score in found:
         words, at = [], x

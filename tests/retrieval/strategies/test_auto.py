@@ -44,7 +44,7 @@ def test_rules(question: str, need: Need) -> None:
 
 
 def test_keywords_weigh_more_for_a_code_and_meaning_for_an_idea(engine: Any) -> None:
-    """Of two legs that found different pages, the one that weighs more is ahead."""
+    """If two legs find different pages, the one with the greater weight is ahead."""
 
     def share(question: str) -> float:
         found = Auto().find(SearchRequest(question), engine())

@@ -68,7 +68,7 @@ def test_every_part_finds_its_page_in_one_round_trip(engine: Any, monkeypatch: p
     monkeypatch.setattr(made.library.client, "query_batch_points", counted)
     found = MultiQuery().find(SearchRequest("harbour ferry", k=3, fetch_k=3), made)
     assert {hit.passage.title for hit in found.hits} == {"Ferry", "Tea", "Volcano"}
-    assert batches == [2, 6]  # a look at what the question finds, then all phrasings at once
+    assert batches == [2, 6]  # first the question's own results, then all phrasings at once
     assert found.notes["queries"] == ["harbour ferry", *expander.others]
 
 
@@ -92,7 +92,7 @@ def test_what_both_find_goes_before_what_one_finds() -> None:
 
 
 def test_a_leg_that_only_another_phrasing_has_counts(engine: Any) -> None:
-    """The model reads the second phrasing, not the question."""
+    """The model can read the second phrasing, but not the question."""
     expander = ScriptedExpander(others=["boiling water for black tea"])
     found = MultiQuery().find(SearchRequest("红茶用什么水"), engine(expander=expander))
     assert found.hits[0].passage.title == "Tea"

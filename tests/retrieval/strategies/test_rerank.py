@@ -15,7 +15,7 @@ from rag.types import Notice
 
 @dataclass
 class WordReranker:
-    """Likes texts that hold `word`; reaches the first `reach`."""
+    """A reranker that prefers texts with `word`, and scores only the first `reach`."""
 
     word: str
     reach: int = 99

@@ -1,4 +1,4 @@
-"""What an operator sets of a search reaches it."""
+"""The operator's search settings take effect."""
 
 from __future__ import annotations
 

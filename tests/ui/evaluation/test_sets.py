@@ -1,4 +1,4 @@
-"""A set with very many questions on the screen: what each redraw costs does not grow with it."""
+"""A set with very many questions in the UI: the cost of a redraw does not grow with it."""
 
 from __future__ import annotations
 

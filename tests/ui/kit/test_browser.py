@@ -14,7 +14,7 @@ PAGE = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 def served(address: str = "http://localhost") -> TestClient:
-    """A small app behind the middleware, in the order of main.py; a client without cookies."""
+    """Return a client, without cookies, of a small app behind the middleware in main.py's order."""
     routes = [Route("/", lambda request: HTMLResponse(""))]
     app = Starlette(routes=routes, middleware=[Middleware(SecurityHeaders), Middleware(BrowserCookie)])
     return TestClient(app, base_url=address)

@@ -115,12 +115,12 @@ HOSTILE = [
 
 
 def as_shown(markdown: str) -> str:
-    """The HTML that a common Markdown reader makes of `markdown`."""
+    """Return the HTML that a common Markdown renderer generates from `markdown`."""
     return MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(markdown)
 
 
 def outside_code(markdown: str) -> str:
-    """`markdown` without code, its backslash escapes undone: the text that Streamlit looks through."""
+    """Return `markdown` without code and backslash escapes: the text that Streamlit searches."""
     text = re.sub(r"(`+)[\s\S]*?\1", "", markdown)
     text = re.sub(r"\]\(<[^>]*>\)", "]", text)
     return re.sub(r"\\(.)", r"\1", text)

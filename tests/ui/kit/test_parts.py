@@ -1,4 +1,4 @@
-"""Sources as a reader recognises them."""
+"""Sources as users recognise them."""
 
 from __future__ import annotations
 

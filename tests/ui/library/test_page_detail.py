@@ -24,7 +24,7 @@ def chunk(start: int, end: int) -> Passage:
 
 
 def plain(drawn: str) -> str:
-    """What a reader sees of it, without the marks of chunks and the lines that fold."""
+    """Return the visible text, without chunk marks and folded lines."""
     drawn = re.sub(r'<span class="chunk-mark">.*?</span>|<summary>.*?</summary>', "", drawn)
     return html.unescape(re.sub(r"<[^>]+>", "", drawn))
 

@@ -11,7 +11,7 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
 def page(number: int, days: float, **fields: object) -> Page:
-    """A page that was added so many days ago."""
+    """Return a page that was added `days` days ago."""
     added = (NOW - timedelta(days=days)).isoformat()
     made = make_page(number, f"Page {number}", "text " * number, "en")
     return replace(made, added_at=added, updated_at=added, **fields)  # type: ignore[arg-type]

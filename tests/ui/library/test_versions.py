@@ -17,7 +17,7 @@ def drawn(old: str, new: str) -> str:
 
 
 def words(shown: str) -> list[str]:
-    """What a reader sees, without the lines that fold."""
+    """Return the visible text, without folded lines."""
     shown = re.sub(r"<summary>.*?</summary>", "", shown)
     return html.unescape(re.sub(r"<(?!/?(?:ins|del)\b)[^>]+>", " ", shown)).split()
 

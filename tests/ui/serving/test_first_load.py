@@ -22,7 +22,7 @@ PAGE = b"<html><head><link rel=stylesheet></head><body><div id=root></div></body
 
 
 def asked(body: bytes, kind: str, path: str = "/", accepts: bytes = b"gzip", status: int = 200) -> Any:
-    """What a browser gets of a response in two parts, and the headers that the app was asked with."""
+    """Return a browser's view of a response in two parts, and the headers that the app got."""
     sent: list[Any] = []
     asked_with: list[Any] = []
 
@@ -48,7 +48,7 @@ def test_a_page_carries_style_and_script_after_all_else_and_is_never_an_older_on
     assert body.partition(b"</head>")[2].startswith(b"<body><div id=root></div><style>/* Frame */")
     assert b'</style><div id="skeleton" aria-hidden="true">' in body
     assert body.endswith(f"</div><script>{PAGE_SCRIPT}</script></body></html>".encode())
-    assert b"etag" not in headers and not asked_with  # the app neither says that it is as before nor packs it
+    assert b"etag" not in headers and not asked_with  # the app is asked for neither a 304 nor compression
     assert headers[b"content-length"] == str(len(body)).encode()
 
 
@@ -59,7 +59,7 @@ def test_a_page_asks_at_once_for_the_scripts_of_its_elements_and_for_nothing_twi
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
     assert len(names) == len(set(names)) > len(_FIRST)
     assert all((folder / name.decode()).is_file() for name in names)
-    assert {name.partition(b".")[0].decode() for name in names} >= set(_FIRST)  # Streamlit renamed none of them
+    assert {name.partition(b".")[0].decode() for name in names} >= set(_FIRST)  # Streamlit has not renamed them
     given = PAGE.replace(b"<head>", b'<head><link rel="modulepreload" href="./static/js/' + names[0] + b'">')
     assert asked(given, "text/html", accepts=b"")[1].count(names[0]) == 1
 

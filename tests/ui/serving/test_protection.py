@@ -39,7 +39,7 @@ SHARED = Settings.model_construct(database_url=SecretStr("postgresql://db/pageli
 
 
 def respond(headers: list[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
-    """The headers of a response that an app sent with `headers`, by name."""
+    """Return the headers of a response that an app sent with `headers`, by name."""
     sent: list[dict[str, Any]] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -97,7 +97,7 @@ def test_sockets_pass_untouched() -> None:
 
 
 def opening() -> ForwardMsg:
-    """What Streamlit sends first, in a session of this machine."""
+    """Return Streamlit's first message, in a session of this machine."""
     message = ForwardMsg(hash="1")
     message.new_session.name = "main"
     told = message.new_session.initialize.environment_info
@@ -106,7 +106,7 @@ def opening() -> ForwardMsg:
 
 
 def markdown() -> ForwardMsg:
-    """A page that speaks of this very version of Python."""
+    """Return a message of a page that mentions this version of Python."""
     message = ForwardMsg(hash="2")
     message.delta.new_element.markdown.body = PYTHON
     return message
@@ -145,13 +145,13 @@ def test_a_session_opens_without_versions_and_everything_else_stays(client: Test
         assert told.encode() not in first
     session = ForwardMsg.FromString(first).new_session
     assert session.name == "main"
-    assert session.initialize.environment_info.streamlit_version  # an upgrade must change it
+    assert session.initialize.environment_info.streamlit_version  # must change with an upgrade
     assert second == markdown().SerializeToString()
 
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Streamlit's secrets, empty at first; the option is not set."""
+    """Replace Streamlit's secrets by an empty dict, without the option."""
     secrets: dict[str, Any] = {}
     monkeypatch.setattr(st, "secrets", secrets)
     monkeypatch.setattr(config, "is_manually_set", lambda option: False)

@@ -1,4 +1,4 @@
-"""A session hears out one runner before it begins another."""
+"""A session waits for the end of a script runner before it starts another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REQUEST = RerunData(fragment_id="a timer's")
 
 
 class Runner:
-    """It takes requests, or none, as one whose script has ended."""
+    """A runner that accepts requests, or rejects them, like one whose script has ended."""
 
     def __init__(self, *, takes: bool = False) -> None:
         self.takes = takes
@@ -30,7 +30,7 @@ class Runner:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:
-    """What runners were begun with."""
+    """Record the requests that runners were started with."""
     with_what: list[RerunData] = []
 
     def begin(session: Any, request: RerunData) -> None:
@@ -43,7 +43,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:
 
 
 class Session(AppSession):
-    """One of no tab: it has what begins a runner, and nothing to put away at its end."""
+    """A session without a tab: it can start a runner, and has nothing to clean up."""
 
     def __init__(self, runner: Runner | None) -> None:
         self._scriptrunner: Any = runner
@@ -63,7 +63,7 @@ async def test_the_next_is_begun_once_the_last_was_heard_out(begun: list[RerunDa
     session._create_scriptrunner(REQUEST)
     await asyncio.sleep(0.1)
     assert not begun and session._scriptrunner is ended
-    session._scriptrunner = None  # its last event was heard
+    session._scriptrunner = None  # its last event was handled
     await asyncio.sleep(0.1)
     assert begun == [REQUEST]
 
@@ -88,7 +88,7 @@ async def test_nothing_is_begun_for_a_tab_that_is_gone(begun: list[RerunData]) -
 
 
 def test_the_patches_are_looked_at_again_with_each_version_of_streamlit() -> None:
-    """Another version: see whether the patches and page.js's dialogs still hold, then name it in PATCHED_STREAMLIT."""
+    """After an upgrade, check the patches and page.js's dialogs, then update PATCHED_STREAMLIT."""
     assert streamlit.__version__ == PATCHED_STREAMLIT
 
 

@@ -1,4 +1,4 @@
-"""Uploads: of those who were let in, and never more than the memory that is set aside for them."""
+"""Uploads: only by admitted users, and never more than the memory reserved for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MB = 1_000_000
 
 
 class Server:
-    """A Streamlit that keeps what the middleware lets through; `ann` and `ben` are let in, `eve` is not."""
+    """A Streamlit that stores what the middleware lets through; `ann` and `ben` are admitted, `eve` is not."""
 
     def __init__(self, session_mb: int = 2, total_mb: int = 3) -> None:
         self.manager = MemoryUploadedFileManager("/_stcore/upload_file")
