@@ -34,7 +34,7 @@ RUN = """
     job = app.imports.submit(example_sources()[:1], library="main")
     while app.imports.jobs.job(job).state == "running":
         time.sleep(0.1)
-    question = Question("How does Skiff bring back a deleted file?", ("main",), options=RunOptions(strategy="{strategy}"))
+    question = Question("How are deleted files restored?", ("main",), options=RunOptions(strategy="{strategy}"))
     assert app.wait(app.ask(question), 60).passages
     app.close()
 """
