@@ -118,7 +118,7 @@ class App:
         self.langsmith = settle_langsmith(settings.trace_langsmith)
         self._traces = TracesOut(settings)
         on_end = self._traces.run if settings.trace_url else None
-        self._runs = Runs(MODES, saver=self._checkpoints.saver, verifier=self.verifier, ended=on_end)
+        self._runs = Runs(MODES, saver=self._checkpoints.saver, verifier=self.verifier, on_end=on_end)
         self.conversations = Conversations(self._database, self._runs, self._checkpoints)
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
         self.remembered = Remembered(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")

@@ -222,7 +222,7 @@ class Dispatcher:
         # Poll the database: another process may be running the job.
         while (await asyncio.to_thread(self._imports.jobs.job, job)).state == "running":
             await asyncio.sleep(_POLL_SECONDS)
-            run.waited += _POLL_SECONDS
+            run.seconds_waited += _POLL_SECONDS
         return await asyncio.to_thread(self._imports.jobs.items, job, 0, _MAX_ROWS)
 
 

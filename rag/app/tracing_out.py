@@ -155,7 +155,7 @@ class TracesOut:
         return _LEVELS.index(level) <= _LEVELS.index(self._level)
 
     def _spans_of(self, run: Run, now: float) -> Iterator[trace_pb2.Span]:
-        answer, began = run.answer, now - (time.monotonic() - run.began)
+        answer, began = run.answer, now - (time.monotonic() - run.started_at)
         assert answer is not None, "a run is sent when it has ended"
         began = min([began, *(one.start for one in run.trace.spans)])
         root = _span(run.id, run.id[:16], "", "invoke_agent Pagelight", began, now)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from rag.background import BACKGROUND
-from rag.runs.run import HISTORY
+from rag.runs.run import KEEPS_HISTORY_KEY
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -116,7 +116,7 @@ def first_id(seconds: float) -> str:
 
 _KEEP_IDS: Final = f"""
     SELECT ? UNION SELECT checkpoint_id FROM checkpoints
-    WHERE thread_id = ? AND checkpoint_ns = ? AND json_extract(CAST(metadata AS TEXT), '$.{HISTORY}')
+    WHERE thread_id = ? AND checkpoint_ns = ? AND json_extract(CAST(metadata AS TEXT), '$.{KEEPS_HISTORY_KEY}')
 """
 """Ids to keep: the newest, and those of runs with a history."""
 
@@ -183,7 +183,7 @@ class PostgresCheckpoints:
 
 _POSTGRES_EARLIER: Final = f"""
     DELETE FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = %(namespace)s
-    AND checkpoint_id <> %(newest)s AND NOT coalesce((metadata ->> '{HISTORY}')::boolean, false)
+    AND checkpoint_id <> %(newest)s AND NOT coalesce((metadata ->> '{KEEPS_HISTORY_KEY}')::boolean, false)
 """
 _POSTGRES_TOO_OLD: Final = """
     DELETE FROM checkpoints AS one WHERE checkpoint_id < %(oldest)s AND checkpoint_id <> (

@@ -225,7 +225,7 @@ class Conversations:
         is_possible = turn.can_go_on and turns[-1].id == turn_id
         if not is_possible or not self._table.take_up(turn_id, self._process.name):
             raise RagError("turn_not_waiting")
-        resumed = ResumeState(spans=self._spans.of_turn(turn_id, asking.owner), cut_off=True)
+        resumed = ResumeState(spans=self._spans.of_turn(turn_id, asking.owner), is_interrupted=True)
         return self._begin(asking, turn.conversation_id, turn_id, turns[:-1], resumed)
 
     def question(self, turn_id: str, owner: str = "") -> Question:
@@ -295,11 +295,11 @@ class Conversations:
             owner=asking.owner,
             thread=conversation_id,
             hooks=Hooks(
-                done=lambda answer: self._finish(conversation_id, turn_id, self._requests.pop(turn_id), answer),
-                text=lambda text: self._table.touch_turn(turn_id, text),
-                waits=lambda waits, spent: self._table.suspend_turn(turn_id, _pack_waits(waits, spent)),
-                spans=lambda spans: self._spans.save(turn_id, spans),
-                changes=lambda: self._changes.of_turn(turn_id),
+                on_answer=lambda answer: self._finish(conversation_id, turn_id, self._requests.pop(turn_id), answer),
+                on_text=lambda text: self._table.touch_turn(turn_id, text),
+                on_wait=lambda waits, spent: self._table.suspend_turn(turn_id, _pack_waits(waits, spent)),
+                on_spans=lambda spans: self._spans.save(turn_id, spans),
+                load_changes=lambda: self._changes.of_turn(turn_id),
                 dispatch=partial(self._dispatch, conversation_id, turn_id, asking) if asking.dispatch else None,
             ),
             resumed=resumed,
@@ -492,7 +492,7 @@ class Conversations:
             scores=extra.get("scores", {}),
             route=extra.get("route", {}),
             pinned=bool(extra.get("pinned")),
-            can_go_on=turn.state == "interrupted" and self._runs.can_go_on(_mode_of(turn)),
+            can_go_on=turn.state == "interrupted" and self._runs.can_resume(_mode_of(turn)),
         )
 
     def _is_alive(self, turn: Turn) -> bool:

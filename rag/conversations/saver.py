@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
-from rag.runs.run import HISTORY
+from rag.runs.run import KEEPS_HISTORY_KEY
 
 Opens = Callable[[], AbstractAsyncContextManager[BaseCheckpointSaver[Any]]]
 Prunes = Callable[[Any, str, str, str], Awaitable[None]]
@@ -67,7 +67,7 @@ class ConversationSaver(BaseCheckpointSaver[str]):
         async with self._opens() as saver:
             new_config = await saver.aput(config, checkpoint, metadata, new_versions)
             options = config["configurable"]
-            if self._prunes is not None and not options.get(HISTORY):
+            if self._prunes is not None and not options.get(KEEPS_HISTORY_KEY):
                 namespace = str(options.get("checkpoint_ns", ""))
                 await self._prunes(saver, str(options["thread_id"]), namespace, checkpoint["id"])
             elif self._bounds is not None and metadata.get("source") == "input":

@@ -20,8 +20,8 @@ from rag.runs.serialization import citations_of, from_json, notice_of, statement
 from rag.text import question_language, trim_to_sentences
 from rag.types import SAVED, Answer, Notice, Outcome, Passage, ToolUse
 
-_COMPOSING: Final = 10  # additional calls for an answer composed passage by passage, one for each
-_SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
+_COMPOSING_CALLS: Final = 10  # additional calls for an answer composed passage by passage, one for each
+_CODES_WITH_USABLE_TEXT: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
 
 
 class LoopMode(GraphMode):
@@ -33,9 +33,9 @@ class LoopMode(GraphMode):
         self.name = name
         self.max_calls = max_calls
 
-    def calls(self, options: RunOptions, *, talks: bool) -> int:
+    def default_calls(self, options: RunOptions, *, in_conversation: bool) -> int:
         """Return the mode's limit, plus one within a conversation, plus those for composing passage by passage."""
-        return self.max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
+        return self.max_calls + in_conversation + (0 if options.compose in ("auto", "stuff") else _COMPOSING_CALLS)
 
     def warm(self, saver: Any) -> None:
         self.graph_module.graph_of(self.name, saver)
@@ -43,14 +43,14 @@ class LoopMode(GraphMode):
     async def remember(self, run: Run) -> None:
         await self.graph_module.remember(run)
 
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
         """Return the answer from the run's final state or, if it was interrupted, from its text and passages so far."""
-        passages = await self._passages(run, STOP_GRACE if broken else None)
-        if broken is None:
+        passages = await self._passages(run, STOP_GRACE if interruption else None)
+        if interruption is None:
             return await asyncio.to_thread(_complete_answer, run, passages)
-        if broken.code == "budget_seconds" and not run.text and (quotes := await _quote_best(run, passages)):
-            run.text, broken = quotes, Notice("quoted_budget_seconds", broken.params)
-        return await asyncio.to_thread(_partial_answer, run, passages, broken)
+        if interruption.code == "budget_seconds" and not run.text and (quotes := await _quote_best(run, passages)):
+            run.text, interruption = quotes, Notice("quoted_budget_seconds", interruption.params)
+        return await asyncio.to_thread(_partial_answer, run, passages, interruption)
 
     async def _passages(self, run: Run, seconds: float | None) -> list[Passage]:
         """Return the passages of the answer; none if they can't be read, or not within `seconds`."""
@@ -85,7 +85,7 @@ def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer
     Only quotes have verdicts on their statements, since the model's text was not checked as a whole.
     """
     checked = check(trim_to_sentences(run.text) or run.text, passages)
-    outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
+    outcome: Outcome = "caveat" if checked.text and notice.code in _CODES_WITH_USABLE_TEXT else "failed"
     statements = checked.statements if notice.code == "quoted_budget_seconds" else ()
     return build_answer(run, outcome, notice, checked.text, checked.citations, passages, statements)
 
@@ -95,8 +95,8 @@ class TrailMode(GraphMode):
 
     keeps_history = True
 
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        answer = await super().finish(run, broken)
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
+        answer = await super().finish(run, interruption)
         return replace(answer, trail=await asyncio.to_thread(self.graph_module.trail, run))
 
 
@@ -106,7 +106,7 @@ class ResearchMode(TrailMode):
     name = "research"
     graph_path = "rag.graphs.research.graph"
     max_calls = 16
-    most_calls = 24
+    calls_cap = 24
     max_tokens = 60_000
 
 
@@ -116,7 +116,7 @@ class JudgeMode(TrailMode):
     name = "judge"
     graph_path = "rag.graphs.judge.graph"
     max_calls = 24
-    most_calls = 48
+    calls_cap = 48
     max_tokens = 60_000
 
 
@@ -137,14 +137,14 @@ class ToolMode(GraphMode):
     max_calls = 6
     max_tokens = 40_000
 
-    def calls(self, options: RunOptions, *, talks: bool) -> int:
+    def default_calls(self, options: RunOptions, *, in_conversation: bool) -> int:
         """Return one call per tool call, one for the answer and one for its check, and two more in a conversation."""
-        return self.max_calls + 2 * talks
+        return self.max_calls + 2 * in_conversation
 
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        answer = await super().finish(run, broken)
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
+        answer = await super().finish(run, interruption)
         uses = tuple(from_json(ToolUse, use) for use in run.state.get("uses", ()))
-        return replace(answer, tools=uses, outcome="failed" if broken else answer.outcome)
+        return replace(answer, tools=uses, outcome="failed" if interruption else answer.outcome)
 
 
 class _ReportState(TypedDict):
@@ -163,8 +163,8 @@ class ReportMode(Mode):
     async def prepare(self, run: Run) -> PreparedGraph:
         return PreparedGraph(await asyncio.to_thread(self._graph, run), {"question": run.question.text})
 
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        return build_answer(run, "failed" if broken else "conversation", broken, run.text)
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
+        return build_answer(run, "failed" if interruption else "conversation", interruption, run.text)
 
     def _graph(self, run: Run) -> Any:
         from langgraph.config import get_stream_writer
@@ -219,7 +219,7 @@ def removal_notice(state: Mapping[str, Any]) -> Notice:
     return Notice("remove_near" if state.get("near") else "remove_none")
 
 
-_ROWS: Final[tuple[Mode, ...]] = (
+_ALL_MODES: Final[tuple[Mode, ...]] = (
     LoopMode("fast", max_calls=3),
     LoopMode("deep", max_calls=12),
     ResearchMode(),
@@ -229,4 +229,4 @@ _ROWS: Final[tuple[Mode, ...]] = (
     SaveMode(),
     SummaryMode(),
 )
-MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
+MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ALL_MODES})

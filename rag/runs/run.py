@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STOP_GRACE: Final = 0.4  # seconds for a stopped run to end cleanly
-HISTORY: Final = "keeps_history"
+KEEPS_HISTORY_KEY: Final = "keeps_history"
 """A key of `configurable`: a run that sets it stores the checkpoint of each step."""
 
-_REPLACEABLE: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found"})
-_KINDS: Final = frozenset(get_args(EventKind))
+_REPLACEABLE_CODES: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found"})
+_EVENT_KINDS: Final = frozenset(get_args(EventKind))
 
 
 class PassageCache:
@@ -110,7 +110,7 @@ class PreparedGraph:
     """
 
     graph: Any
-    given: Mapping[str, Any] | None
+    graph_input: Mapping[str, Any] | None
     context: Any = None
 
 
@@ -119,13 +119,13 @@ class Mode(ABC):
 
     Data that nodes stream updates the run's state, and is also an event if its key is an EventKind; steps and text are
     only events. A state with an `outcome` has a sound answer. `max_calls` and `max_tokens` are the default limits of a
-    run's model calls and their tokens; `most_calls` is the highest limit of calls. With `keeps_history`, a conversation
+    run's model calls and their tokens; `calls_cap` is the highest limit of calls. With `keeps_history`, a conversation
     stores the checkpoint of each step.
     """
 
     name: str
     max_calls: int = 1
-    most_calls: int | None = None
+    calls_cap: int | None = None
     max_tokens: int | None = None
     keeps_history: bool = False
 
@@ -134,11 +134,11 @@ class Mode(ABC):
         """Build the graph of the run, compiled with its `checkpointer`."""
 
     @abstractmethod
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        """Return the answer from the run's state; `broken` is why the graph was interrupted."""
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
+        """Return the answer from the run's state; `interruption` is why the graph was interrupted."""
 
-    def calls(self, options: RunOptions, *, talks: bool) -> int:
-        """Return the default limit of model calls; `talks` is true within a conversation."""
+    def default_calls(self, options: RunOptions, *, in_conversation: bool) -> int:
+        """Return the default limit of model calls; `in_conversation` is whether the run belongs to a conversation."""
         return self.max_calls
 
     def warm(self, saver: Any) -> None:
@@ -167,15 +167,15 @@ class GraphMode(Mode):
         graph: PreparedGraph = await module.prepare(run)
         return graph
 
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
         """Return the answer from the run's last state or, if it was interrupted, from its rescued state."""
-        if broken is not None and not run.state.get("outcome"):
+        if interruption is not None and not run.state.get("outcome"):
             run.state = await self.graph_module.rescue(run)
         state = run.state
         return build_answer(
             run,
             state.get("outcome") or "failed",
-            broken or notice_of(state.get("notice")),
+            interruption or notice_of(state.get("notice")),
             state.get("text", ""),
             citations_of(state),
             [passage_of(data) for data in state.get("passages", ())],
@@ -187,24 +187,24 @@ class GraphMode(Mode):
 class Hooks:
     """The callbacks of a run, called in threads except `dispatch`, which is awaited first to route the message.
 
-    `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` the questions
-    to the user and the usage of the run, `spans` the trace, whenever it ends or waits. `changes` returns the user's
-    changes since the start, oldest first.
+    `on_answer` gets the answer before `Runs.wait` returns, `on_text` the text so far about once a second, `on_wait` the
+    questions to the user and the usage of the run, `on_spans` the trace, whenever it ends or waits. `load_changes`
+    returns the user's changes since the start, oldest first.
     """
 
-    done: Callable[[Answer], object] | None = None
-    text: Callable[[str], object] | None = None
-    waits: Callable[[Sequence[Wait], Spent], object] | None = None
-    spans: Callable[[Sequence[Span]], object] | None = None
-    changes: Callable[[], Sequence[Change]] = tuple
+    on_answer: Callable[[Answer], object] | None = None
+    on_text: Callable[[str], object] | None = None
+    on_wait: Callable[[Sequence[Wait], Spent], object] | None = None
+    on_spans: Callable[[Sequence[Span]], object] | None = None
+    load_changes: Callable[[], Sequence[Change]] = tuple
     dispatch: Callable[[Run], Awaitable[None]] | None = None
 
 
 @dataclass(slots=True)
 class Run:
-    """A run and its state. `owner` is the user that it belongs to, `spent` its usage before it resumed in another
-    process, `reply` the user's replies to its waits, by their ids. If `is_resumed`, it was interrupted and starts at
-    its last checkpoint."""
+    """A run and its state. `owner` is the user that it belongs to, `earlier_usage` its usage before it resumed in
+    another process, `reply` the user's replies to its waits, by their ids. If `is_resumed`, it was interrupted and
+    starts at its last checkpoint."""
 
     id: str
     question: Question
@@ -222,14 +222,14 @@ class Run:
     modes: Mapping[str, Mode] = field(default_factory=dict)
     counter: CallCounter | None = None
     trace: Trace = field(default_factory=Trace)
-    spent: Spent = field(default_factory=Spent)
+    earlier_usage: Spent = field(default_factory=Spent)
     reply: Mapping[str, Any] = field(default_factory=dict)
     is_resumed: bool = False
     waits: tuple[Wait, ...] = ()
-    more: Mapping[str, float] = field(default_factory=dict)
-    began: float = field(default_factory=time.monotonic)
-    waited: float = 0.0
-    ended: float | None = None
+    extra_limits: Mapping[str, float] = field(default_factory=dict)
+    started_at: float = field(default_factory=time.monotonic)
+    seconds_waited: float = 0.0
+    ended_at: float | None = None
     events: list[Event] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
     state: dict[str, Any] = field(default_factory=dict)
@@ -243,7 +243,7 @@ class Run:
     def switch_to(self, question: Question, retriever: ScopedSearch) -> None:
         """Answer this question instead, in its own mode."""
         self.question, self.mode, self.cache = question, self.modes[question.mode], PassageCache(retriever)
-        calls = self.mode.calls(question.options, talks=bool(self.history or self.thread))
+        calls = self.mode.default_calls(question.options, in_conversation=bool(self.history or self.thread))
         if question.options.calls is None:
             self.budget.raise_by(max(0, calls - self.budget.limit), 0)
 
@@ -254,20 +254,20 @@ class Run:
 
     def seconds(self) -> float:
         """Return the working time in seconds, without waits for the user."""
-        return self.spent.seconds + time.monotonic() - self.began - self.waited
+        return self.earlier_usage.seconds + time.monotonic() - self.started_at - self.seconds_waited
 
     def changes(self) -> Sequence[Change]:
         """Return the user's changes so far, oldest first. Blocks. A raised budget applies immediately."""
-        changes = self.hooks.changes()
+        changes = self.hooks.load_changes()
         raised = [change.data for change in changes if change.kind == "budget"]
-        self.more = {unit: sum(data.get(unit, 0) for data in raised) for unit in ("calls", "tokens", "seconds")}
-        self.budget.raise_by(int(self.more["calls"]), int(self.more["tokens"]))
+        self.extra_limits = {unit: sum(data.get(unit, 0) for data in raised) for unit in ("calls", "tokens", "seconds")}
+        self.budget.raise_by(int(self.extra_limits["calls"]), int(self.extra_limits["tokens"]))
         return changes
 
-    def restore_usage(self, spent: Spent) -> None:
+    def restore_usage(self, usage: Spent) -> None:
         """Start with the usage before the interruption."""
-        self.spent = spent
-        self.budget.take_up(spent)
+        self.earlier_usage = usage
+        self.budget.take_up(usage)
 
     @property
     def recent_pages(self) -> tuple[str, ...]:
@@ -289,7 +289,7 @@ class Run:
 
     def config(self) -> Any:
         """Return the configuration for calling the graph and reading and writing its conversation."""
-        configurable = {"thread_id": self.thread, HISTORY: self.mode.keeps_history} if self.thread else {}
+        configurable = {"thread_id": self.thread, KEEPS_HISTORY_KEY: self.mode.keeps_history} if self.thread else {}
         return {"configurable": configurable, "callbacks": [self.counter] if self.counter else []}
 
 
@@ -308,7 +308,7 @@ async def drive(run: Run) -> None:
     if run.hooks.dispatch is not None and not (run.reply or run.is_resumed):
         await run.hooks.dispatch(run)
     prepared = await run.mode.prepare(run)
-    graph_input = await asyncio.to_thread(_resume_command, run.reply) if run.reply else prepared.given
+    graph_input = await asyncio.to_thread(_resume_command, run.reply) if run.reply else prepared.graph_input
     is_saved = run.thread and prepared.graph.checkpointer is not None
     durability = {"durability": "exit"} if is_saved and not run.mode.keeps_history else {}
     options = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
@@ -351,7 +351,7 @@ def make_counter(budget: CallBudget, trace: Trace) -> CallCounter:
 def _apply_part(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> None:
     """Add what a node streamed to the events or the state. Only the mode's main graph writes the text."""
     for kind, data in part.items():
-        if kind in _KINDS:
+        if kind in _EVENT_KINDS:
             run.add(cast(EventKind, kind), data, path)
         if path:
             continue
@@ -365,7 +365,7 @@ def interruption_notice(run: Run) -> Notice:
     if run.stopped.is_set():
         return Notice("run_stopped")
     limit = run.question.options.seconds
-    seconds = (limit or 0.0) + run.more.get("seconds", 0.0)
+    seconds = (limit or 0.0) + run.extra_limits.get("seconds", 0.0)
     return Notice("budget_seconds", {"seconds": f"{seconds:g}"}) if limit else Notice("run_too_long")
 
 
@@ -384,11 +384,11 @@ def failure_notice(run: Run, task: asyncio.Task[None]) -> Notice | None:
     return Notice("run_failed")
 
 
-async def conclude(run: Run, broken: Notice | None) -> Answer:
+async def conclude(run: Run, interruption: Notice | None) -> Answer:
     """Return the mode's answer, or a failed one without text if `finish` raises: callers always get an answer."""
     if run.counter is not None:
         run.counter.close()
-    (answer,) = await asyncio.gather(run.mode.finish(run, broken), return_exceptions=True)
+    (answer,) = await asyncio.gather(run.mode.finish(run, interruption), return_exceptions=True)
     if not isinstance(answer, BaseException):
         return answer
     log_problem("an answer could not be put together", answer)
@@ -429,7 +429,7 @@ def build_answer(
 def _adjust_notice(run: Run, outcome: Outcome, notice: Notice | None) -> Notice | None:
     """Replace a notice about the pages' content with one about damaged pages or a keyword-only search, if any."""
     titles = dict.fromkeys(title for search in run.cache.searches for title in search.damaged)
-    is_replaceable = notice is None or outcome == "not_in_pages" or notice.code in _REPLACEABLE
+    is_replaceable = notice is None or outcome == "not_in_pages" or notice.code in _REPLACEABLE_CODES
     if not is_replaceable:
         return notice
     if titles:

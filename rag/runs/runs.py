@@ -40,13 +40,13 @@ _TEXT_INTERVAL: Final = 1.0  # seconds
 class ResumeState:
     """The state of a run to resume: the user's replies to its waits, by their ids, its usage so far, and its spans.
 
-    A run that was `cut_off` resumes from its last checkpoint, which has its usage.
+    If `is_interrupted`, the run resumes from its last checkpoint, which has its usage.
     """
 
     reply: Mapping[str, Any] = field(default_factory=dict)
-    spent: Spent = field(default_factory=Spent)
+    usage: Spent = field(default_factory=Spent)
     spans: Sequence[Span] = ()
-    cut_off: bool = False
+    is_interrupted: bool = False
 
 
 NEW_RUN: Final = ResumeState()
@@ -58,7 +58,7 @@ class Runs:
     Up to `keep` finished runs are kept for `max_age` seconds. After `time_limit` seconds, unless its options have
     another limit, a run is stopped with its text so far. `saver` returns the LangGraph checkpointer for conversations;
     its first call may block. `verifier` is a local model that checks answers if the reasoner can't. `modes` are the
-    answer modes by name. `ended` gets each run with its answer, and must return immediately.
+    answer modes by name. `on_end` gets each run with its answer, and must return immediately.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Runs:
         time_limit: float = 600.0,
         saver: Callable[[], Any] | None = None,
         verifier: Verifier | None = None,
-        ended: Callable[[Run], object] | None = None,
+        on_end: Callable[[Run], object] | None = None,
     ) -> None:
-        self._ended = ended
+        self._on_end = on_end
         self._modes = modes
         self._saver = saver
         self._verifier = verifier
@@ -112,7 +112,7 @@ class Runs:
             mode=mode,
             reasoner=reasoner,
             cache=PassageCache(retriever),
-            budget=_make_budget(question.options, mode, bool(history or thread), resumed.spent),
+            budget=_make_budget(question.options, mode, bool(history or thread), resumed.usage),
             history=tuple(exchange if isinstance(exchange, Exchange) else Exchange(*exchange) for exchange in history),
             hooks=hooks or Hooks(),
             quoter=quoter,
@@ -120,9 +120,9 @@ class Runs:
             owner=owner,
             thread=thread if self._saver is not None else "",
             saver=self._saver,
-            spent=resumed.spent,
+            earlier_usage=resumed.usage,
             reply=resumed.reply,
-            is_resumed=resumed.cut_off,
+            is_resumed=resumed.is_interrupted,
             trace=Trace(resumed.spans),
             modes=self._modes,
         )
@@ -170,7 +170,7 @@ class Runs:
 
         BACKGROUND.loop().call_soon_threadsafe(resume)
 
-    def can_go_on(self, mode: str) -> bool:
+    def can_resume(self, mode: str) -> bool:
         """Return whether an interrupted run of this mode can be resumed."""
         return self._saver is not None and mode in self._modes and self._modes[mode].keeps_history
 
@@ -187,7 +187,7 @@ class Runs:
     def count_unfinished(self, *modes: RunMode) -> int:
         """Count the unfinished runs, of `modes` if given."""
         with self._lock:
-            return sum(run.ended is None and (not modes or run.mode.name in modes) for run in self._runs.values())
+            return sum(run.ended_at is None and (not modes or run.mode.name in modes) for run in self._runs.values())
 
     def wait(self, run_id: str, timeout: float | None = None, owner: str | None = None) -> Answer:
         """Wait for the answer; raises TimeoutError after `timeout` seconds, while the run continues."""
@@ -218,15 +218,15 @@ class Runs:
 
     def _delete_old(self) -> None:
         now = time.monotonic()
-        ended = [run for run in self._runs.values() if run.ended is not None]
+        ended = [run for run in self._runs.values() if run.ended_at is not None]
         surplus = len(ended) - self._keep + 1
-        for place, run in enumerate(sorted(ended, key=lambda run: run.ended or 0.0)):
-            if place < surplus or now - (run.ended or now) > self._max_age:
+        for place, run in enumerate(sorted(ended, key=lambda run: run.ended_at or 0.0)):
+            if place < surplus or now - (run.ended_at or now) > self._max_age:
                 del self._runs[run.id]
 
     async def _supervise(self, run: Run) -> None:
         """Drive a run until it has its answer, even if it fails."""
-        text_task = asyncio.create_task(_report_text(run)) if run.hooks.text else None
+        text_task = asyncio.create_task(_report_text(run)) if run.hooks.on_text else None
         try:
             notice = await self._drive(run)
             while run.waits and notice is None:
@@ -237,13 +237,13 @@ class Runs:
         run.answer = await conclude(run, notice)
         if notice is not None:
             await _remember_text(run)
-        run.ended = time.monotonic()
+        run.ended_at = time.monotonic()
         run.add("answer", run.answer)
         await _report_spans(run)
-        if self._ended is not None:
-            self._ended(run)
-        if run.hooks.done is not None:
-            await _call_hook("what follows an answer failed", run.hooks.done, run.answer)
+        if self._on_end is not None:
+            self._on_end(run)
+        if run.hooks.on_answer is not None:
+            await _call_hook("what follows an answer failed", run.hooks.on_answer, run.answer)
         run.done.set()
 
     async def _drive(self, run: Run) -> Notice | None:
@@ -263,22 +263,22 @@ class Runs:
 
     def _limit(self, run: Run) -> float:
         """Return the time limit of a run in seconds, including those that the user added."""
-        return (run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
+        return (run.question.options.seconds or self._time_limit) + run.extra_limits.get("seconds", 0.0)
 
 
-def _make_budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> CallBudget:
-    calls = mode.calls(options, talks=talks) if options.calls is None else options.calls
+def _make_budget(options: RunOptions, mode: Mode, in_conversation: bool, usage: Spent) -> CallBudget:
+    calls = mode.default_calls(options, in_conversation=in_conversation) if options.calls is None else options.calls
     tokens = mode.max_tokens if options.tokens is None else options.tokens
-    return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), spent=spent, most=mode.most_calls)
+    return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), spent=usage, most=mode.calls_cap)
 
 
 async def _wait_for_reply(run: Run) -> Notice | None:
     """Wait for the user's reply, without a time limit; return a notice if the run is stopped instead."""
-    began, spent = time.monotonic(), run.budget.snapshot(run.seconds())
+    wait_started, usage = time.monotonic(), run.budget.snapshot(run.seconds())
     run.replied.clear()
-    if run.hooks.waits is not None:
+    if run.hooks.on_wait is not None:
         await _report_spans(run)
-        await _call_hook("that a run waits could not be kept", run.hooks.waits, run.waits, spent)
+        await _call_hook("that a run waits could not be kept", run.hooks.on_wait, run.waits, usage)
     run.add("waiting", run.waits)
     tasks = [asyncio.create_task(one.wait()) for one in (run.stopped, run.replied)]
     try:
@@ -286,14 +286,14 @@ async def _wait_for_reply(run: Run) -> Notice | None:
     finally:
         for task in tasks:
             task.cancel()
-    run.waited += time.monotonic() - began
+    run.seconds_waited += time.monotonic() - wait_started
     return interruption_notice(run) if run.stopped.is_set() else None
 
 
 async def _report_spans(run: Run) -> None:
     run.trace.close()
-    if run.hooks.spans is not None:
-        await _call_hook("the spans of a run could not be kept", run.hooks.spans, tuple(run.trace.spans))
+    if run.hooks.on_spans is not None:
+        await _call_hook("the spans of a run could not be kept", run.hooks.on_spans, tuple(run.trace.spans))
 
 
 async def _call_hook(message: str, hook: Callable[..., object], *args: Any) -> bool:
@@ -313,7 +313,7 @@ async def _remember_text(run: Run) -> None:
 
 async def _report_text(run: Run) -> None:
     """Report the text regularly as it grows, so that it survives if the process is killed."""
-    succeeds = run.hooks.text is not None
-    while succeeds and run.hooks.text is not None:
+    succeeds = run.hooks.on_text is not None
+    while succeeds and run.hooks.on_text is not None:
         await asyncio.sleep(_TEXT_INTERVAL)
-        succeeds = await _call_hook("what a run wrote so far could not be handed on", run.hooks.text, run.text)
+        succeeds = await _call_hook("what a run wrote so far could not be handed on", run.hooks.on_text, run.text)

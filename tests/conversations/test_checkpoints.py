@@ -23,7 +23,7 @@ from langgraph.graph import END, START, StateGraph
 from rag.background import BACKGROUND
 from rag.conversations.checkpoints import Checkpoints, first_id
 from rag.conversations.saver import ConversationSaver
-from rag.runs.run import HISTORY
+from rag.runs.run import KEEPS_HISTORY_KEY
 from rag.store.sql.database import Database
 from tests.support import postgres
 
@@ -105,7 +105,7 @@ async def test_one_checkpoint_stays_unless_the_run_keeps_its_history(tmp_path: P
     path = tmp_path / "c.sqlite3"
     saver = Checkpoints(path).saver()
     await graph(saver, inner).ainvoke({"steps": []}, config("plain"), durability="sync")
-    await graph(saver, inner).ainvoke({"steps": []}, config("told", **{HISTORY: True}), durability="sync")
+    await graph(saver, inner).ainvoke({"steps": []}, config("told", **{KEEPS_HISTORY_KEY: True}), durability="sync")
     spaces = [space for thread, space, _ in rows(path, "checkpoints") if thread == "plain"]
     assert sorted(set(spaces)) == sorted(spaces) and len(spaces) == 1 + inner
     history = [state async for state in graph(saver, inner).aget_state_history(config("told"))]
@@ -119,7 +119,11 @@ def test_in_postgres_as_much_is_pruned_as_in_the_file(postgres_url: str, tmp_pat
         database = Database(postgres_url)
         kept = Checkpoints(tmp_path / "unused", database.postgres, days=days)
         saver = kept.saver()
-        for thread, more in (("plain", {}), ("told", {HISTORY: True}), ("told again", {HISTORY: True})):
+        for thread, more in (
+            ("plain", {}),
+            ("told", {KEEPS_HISTORY_KEY: True}),
+            ("told again", {KEEPS_HISTORY_KEY: True}),
+        ):
             run = graph(saver, inner=not more).ainvoke({"steps": []}, config(thread, **more), durability="sync")
             BACKGROUND.wait(run)
         kept.close()
@@ -149,7 +153,9 @@ def test_the_tables_of_checkpoints_are_made_by_six_processes_at_once(postgres_se
 
 def test_what_a_graph_within_a_run_knew_is_read_by_its_namespace(tmp_path: Path) -> None:
     kept = Checkpoints(tmp_path / "c.sqlite3")
-    BACKGROUND.wait(graph(kept.saver(), inner=True).ainvoke({"steps": [7]}, config("talk", **{HISTORY: True})))
+    BACKGROUND.wait(
+        graph(kept.saver(), inner=True).ainvoke({"steps": [7]}, config("talk", **{KEEPS_HISTORY_KEY: True}))
+    )
     (namespace,) = {name for _, name, _ in rows(tmp_path / "c.sqlite3", "checkpoints")} - {""}
     assert kept.values("talk", namespace) == {"steps": [7, 0, 10]}
     assert kept.values("talk", "step1:gone") == kept.values("another", namespace) == {}
@@ -160,8 +166,8 @@ async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path) -> No
     for days, megabytes in ((30.0, 0.0), (-1.0, 500.0)):
         saver = Checkpoints(path, days=days, megabytes=megabytes).saver()
         for thread in ("a", "b"):
-            await graph(saver).ainvoke({"steps": []}, config(thread, **{HISTORY: True}), durability="sync")
-        await graph(saver).ainvoke({"steps": []}, config("last", **{HISTORY: True}), durability="sync")
+            await graph(saver).ainvoke({"steps": []}, config(thread, **{KEEPS_HISTORY_KEY: True}), durability="sync")
+        await graph(saver).ainvoke({"steps": []}, config("last", **{KEEPS_HISTORY_KEY: True}), durability="sync")
         kept = [thread for thread, _, _ in rows(path, "checkpoints")]
         assert (kept.count("a"), kept.count("b"), kept.count("last")) == (1, 1, 5)
         assert {row[2] for row in rows(path, "writes")} <= {row[2] for row in rows(path, "checkpoints")}
@@ -171,10 +177,10 @@ async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path) -> No
 async def test_what_a_step_wrote_before_its_checkpoint_is_stored_stays(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite3"
     saver = Checkpoints(path).saver()
-    await graph(saver).ainvoke({"steps": []}, config("a", **{HISTORY: True}), durability="sync")
+    await graph(saver).ainvoke({"steps": []}, config("a", **{KEEPS_HISTORY_KEY: True}), durability="sync")
     coming = config("a", checkpoint_ns="", checkpoint_id=str(uuid6()))
     await saver.aput_writes(coming, [("__interrupt__", ["May I?"])], "a-task")
-    await graph(saver).ainvoke({"steps": []}, config("b", **{HISTORY: True}), durability="sync")
+    await graph(saver).ainvoke({"steps": []}, config("b", **{KEEPS_HISTORY_KEY: True}), durability="sync")
     assert coming["configurable"]["checkpoint_id"] in {row[2] for row in rows(path, "writes")}
 
 

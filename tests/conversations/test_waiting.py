@@ -77,8 +77,8 @@ class Stepwise(Mode):
         builder.add_edge(START, self.nodes[0].__name__)
         return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text}, run)
 
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        return build_answer(run, "failed" if broken else "answered", broken, run.state.get("text", ""))
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
+        return build_answer(run, "failed" if interruption else "answered", interruption, run.state.get("text", ""))
 
 
 class Process:

@@ -58,9 +58,9 @@ class Echo(Mode):
         builder.add_edge(START, "node0")
         return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text, **self.given})
 
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+    async def finish(self, run: Run, interruption: Notice | None) -> Answer:
         text = " ".join(run.state.get("said", [run.text]))
-        return build_answer(run, "failed" if broken else "answered", broken, text)
+        return build_answer(run, "failed" if interruption else "answered", interruption, text)
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_its_model_calls_are_counted_and_bounded(runs: Runs, modes: dict[str, Mo
     answer = _ask(runs)
     assert (answer.text, answer.model_calls, answer.usage.calls) == ("Echo.", 1, 1)
     modes["echo"] = Echo(call, call)
-    broken = _ask(runs)
-    assert broken.notice and broken.notice.code == "call_limit"
+    interruption = _ask(runs)
+    assert interruption.notice and interruption.notice.code == "call_limit"
     assert _ask(runs, options=RunOptions(calls=2)).text == "Echo. Echo."
 
 
@@ -133,10 +133,10 @@ def test_a_conversation_is_kept_and_what_is_asked_without_one_is_not(runs: Runs)
 def test_a_run_that_breaks_off_at_once_ends_with_nothing_of_the_turn_before(runs: Runs, modes: dict[str, Mode]) -> None:
     _ask(runs, "First.", thread="one")
 
-    async def broken(state: State) -> State:
+    async def interruption(state: State) -> State:
         raise ZeroDivisionError
 
-    modes["echo"] = Echo(broken)
+    modes["echo"] = Echo(interruption)
     answer = _ask(runs, "Second.", thread="one")
     assert (answer.outcome, answer.text) == ("failed", "")
     assert answer.notice and answer.notice.code == "run_failed"

@@ -165,7 +165,7 @@ def test_what_follows_an_answer_runs_before_wait_returns_and_cannot_break_it(run
         kept.append(answer)
         raise RuntimeError("disk full")
 
-    run_id = _start(runs, ScriptedReasoner(), hooks=Hooks(done=save))
+    run_id = _start(runs, ScriptedReasoner(), hooks=Hooks(on_answer=save))
     assert runs.wait(run_id, 60) is kept[0]
 
 

@@ -475,10 +475,10 @@ class FakeRuns:
     def start(self, question: Question, *, hooks: Hooks, **_: Any) -> str:
         run_id = f"run{len(self.answers) + 1}"
         self.answers[run_id] = self._answer_for(question.text, question.mode)
-        self.ends[run_id] = hooks.done or list
+        self.ends[run_id] = hooks.on_answer or list
         return run_id
 
-    def can_go_on(self, mode: str) -> bool:
+    def can_resume(self, mode: str) -> bool:
         return False
 
     def is_running(self, run_id: str) -> bool:

@@ -49,7 +49,7 @@ def judge(
 ) -> Answer:
     """Run the question to its end, over a real chat server if there is a model."""
     asked = Question(question, mode="judge", options=options or RunOptions())
-    hooks = Hooks(changes=lambda: list(changes or []))
+    hooks = Hooks(load_changes=lambda: list(changes or []))
     with ChatServer(model or []) as server:
         settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
         reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if model else QUOTER

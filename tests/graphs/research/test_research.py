@@ -58,7 +58,7 @@ def research(
 ) -> Answer:
     """Run the question to its end, over a real chat server if there is a model; expect `retried` repeated requests."""
     asked = Question(question, mode="research", options=options or RunOptions())
-    hooks = Hooks(changes=lambda: list(changes or []))
+    hooks = Hooks(load_changes=lambda: list(changes or []))
     with ChatServer(model or []) as server:
         settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
         reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if model else QUOTER
