@@ -46,7 +46,7 @@ _BATCH_SIZE: Final = 8  # questions
 _STRETCHES: Final = 3
 _WITHOUT_ANSWER: Final = 0.2
 _SHORT_ANSWER: Final = 60  # characters; the sentence has to contain an answer up to this length
-_MEANING: Final = FEATURES["near"]
+_MEANING: Final = FEATURES["similarity"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _searches(app: MeasuredApp, data: Dataset, tokens: Tokens) -> Iterator[Examp
         sentences, columns = quoter.score_sentences(row["question"], passages)
         lines = [sentence.line(passages) for sentence in sentences]
         scores = columns @ np.array(list(FEATURES.values()))
-        yield _make_example(row, tokens, lines, [sentence.quoted.asks for sentence in sentences], scores)
+        yield _make_example(row, tokens, lines, [sentence.unit.asks for sentence in sentences], scores)
 
 
 def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Example]:

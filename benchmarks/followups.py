@@ -73,7 +73,7 @@ def _quote_table(app: MeasuredApp, library: str, one: Set) -> str:
         before, question = _history(row), row["question"]
         passages = app.search(question, library=library, before=before, k=10).passages
         for way, text in zip(scores, (question, f"{before[-1]} {question}"), strict=True):
-            hits = in_evidence(row, [sentence.quoted.text for sentence in quoter.select(text, passages)])
+            hits = in_evidence(row, [sentence.unit.text for sentence in quoter.select(text, passages)])
             scores[way].append((float(any(hits)), float(bool(hits) and hits[0])))
     ours = scores["the question alone"]
     rows = []

@@ -92,9 +92,9 @@ class Roller:
         yield estimate_answerable(results[0], question, sparse, self._idf)
         idf = self._idf(sorted(sparse.encode_query(question).indices))
         yield from features_of(idf, merged, sparse).values()
-        leads = self._planner.leads(question, queries[-1], results[-1][:MAX_SCANNED])
-        yield max((lead.chance for lead in leads), default=0.0)
-        yield len(self._planner.sides(question, results[0]))
+        candidates = self._planner.find_candidates(question, queries[-1], results[-1][:MAX_SCANNED])
+        yield max((one.chance for one in candidates), default=0.0)
+        yield len(self._planner.find_compared(question, results[0]))
         yield len(question) / 100
 
 

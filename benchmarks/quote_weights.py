@@ -61,14 +61,14 @@ def sample_questions(app: MeasuredApp, library: str, data: Dataset, limit: int) 
     for row in spread([row for row in data.questions if row["evidence"]], limit):
         passages = app.search(row["question"], library=library).passages
         sentences, features = reasoner.score_sentences(row["question"], passages)
-        is_statement = [not sentence.quoted.asks for sentence in sentences]
-        right = np.array(in_evidence(row, (sentence.quoted.text for sentence in sentences)), dtype=bool)[is_statement]
+        is_statement = [not sentence.unit.asks for sentence in sentences]
+        right = np.array(in_evidence(row, (sentence.unit.text for sentence in sentences)), dtype=bool)[is_statement]
         if right.any():
             yield Sample(features[is_statement], right)
 
 
 def report(samples: dict[str, list[Sample]]) -> None:
-    nearest = np.array([float(name == "near") for name in FEATURES])
+    nearest = np.array([float(name == "similarity") for name in FEATURES])
     for name, own in samples.items():
         others = [sample for other, sample in samples.items() if other != name]
         scores = {"ours": _shares(own, fit(others)) if others else [], "nearest": _shares(own, nearest)}

@@ -22,7 +22,7 @@ from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import format_mean
 from rag.evaluation.evidence import squash
-from rag.graphs.summary.gathering import leading, sections_of, select_parts, select_sentences
+from rag.graphs.summary.gathering import leading_sentences, sections_of, select_parts, select_sentences
 from rag.text import terms
 
 _STRETCH = 12_000  # characters of a long document that count as a page
@@ -60,7 +60,7 @@ def read(text: str) -> PageSentences:
     }
     sentences, ours = list[Sentence](), list[int]()
     for place, section_text in enumerate(section_texts):
-        sentences_here = leading(section_text, _EVERYTHING)
+        sentences_here = leading_sentences(section_text, _EVERYTHING)
         ours += range(len(sentences), len(sentences) + counts.get(place, 0))
         sentences += [Sentence(one.text, frozenset(word[:5] for word in terms(one.text))) for one in sentences_here]
     return PageSentences(sentences, ours)

@@ -28,7 +28,7 @@ from rag.reasoning.history import (
     Memory,
     exchanges_of,
     human_message,
-    is_completion,
+    is_valid_standalone,
     messages_of,
     summary_by_rules,
     turns_of,
@@ -44,13 +44,13 @@ log = logging.getLogger(__name__)
 
 Result = tuple[dict[str, Any], dict[str, Any]]
 """The state update of a step, and its decision for the trace."""
-Said = TypeVar("Said")
+T = TypeVar("T")
 
 CALLS_RESERVED: Final = 2
 """Model calls that earlier steps leave unused, for writing the text and for repairing or checking it."""
 
 
-class Conversing(TypedDict, total=False):
+class ConversationState(TypedDict, total=False):
     """The state common to all modes: the conversation, the standalone question, and the outcome."""
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -64,7 +64,7 @@ class Conversing(TypedDict, total=False):
     notice: NoticeRecord | None
 
 
-def blank_fields(question: str) -> Conversing:
+def blank_fields(question: str) -> ConversationState:
     """Return the initial fields of a new question."""
     return {
         "question": question,
@@ -113,8 +113,8 @@ def trace_step(
 
 
 async def model_or_rules(
-    seconds: float, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
-) -> tuple[Said, list[NoticeRecord]]:
+    seconds: float, model: Callable[[], Awaitable[T]] | None, rules: Callable[[], Awaitable[T]]
+) -> tuple[T, list[NoticeRecord]]:
     """Return the model's result; or the rules' without a model or, with a note, if it fails or exceeds `seconds`."""
     if model is None:
         return await rules(), []
@@ -189,7 +189,7 @@ async def write_or_quote(
     return "".join(pieces), problem
 
 
-async def complete(
+async def make_standalone(
     question: str,
     history: Sequence[Exchange],
     summary: str,
@@ -209,7 +209,7 @@ async def complete(
         log.info("a follow-up is not completed (%s)", error.code)
         return ""
     standalone = " ".join(standalone.split())[:MAX_STANDALONE] or question
-    if is_completion(standalone, question, [*history, Exchange("", summary)]):
+    if is_valid_standalone(standalone, question, [*history, Exchange("", summary)]):
         return standalone
     log.info("what a model made of a follow-up is no question about the same")
     return ""
@@ -254,7 +254,9 @@ async def _resolve_followup(
         return correction, {"messages": []}
     summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, spare)
     history = exchanges_of(messages[len(removed) :])
-    standalone = await complete(question, history, summary, condenser, context.budget, memory=memory, spare=spare)
+    standalone = await make_standalone(
+        question, history, summary, condenser, context.budget, memory=memory, spare=spare
+    )
     return standalone, {"summary": summary, "messages": removed}
 
 
@@ -270,7 +272,7 @@ async def summarise(
     turns = turns_of(messages)
     surplus = turns[: memory.count_summarised([turn.exchange for turn in turns])]
     removed = [RemoveMessage(id=message.id) for turn in surplus for message in turn.messages if message.id]
-    exchanges = [turn.exchange for turn in surplus if turn.answered]
+    exchanges = [turn.exchange for turn in surplus if turn.answer]
     if not exchanges:
         return previous, removed
     tokens, summary = HISTORY_TOKENS // 2, ""
@@ -286,7 +288,7 @@ def shorten_answers(messages: Sequence[AnyMessage], memory: Memory) -> list[AnyM
     """Return the first sentence of each answer that a summary would replace, under the answer's id."""
     turns = turns_of(messages)
     surplus = turns[: memory.count_summarised([turn.exchange for turn in turns])]
-    old = [turn.answered for turn in surplus if turn.answered]
+    old = [turn.answer for turn in surplus if turn.answer]
     return [AIMessage(short, id=one.id) for one in old if 0 < len(short := first_sentence(one.text)) < len(one.text)]
 
 

@@ -26,7 +26,7 @@ from rag.checking.verifier import Verifier
 from rag.errors import ModelError, RagError
 from rag.graphs.common import (
     CALLS_RESERVED,
-    Conversing,
+    ConversationState,
     Result,
     blank_fields,
     check_question,
@@ -61,11 +61,11 @@ from rag.types import Notice, Passage
 
 log = logging.getLogger(__name__)
 
-_MOST_CALLS: Final = 4
-OF_ROUTE: Final = {"calculate": "calculator", "date": "date", "statistics": "statistics", "web": "web_search"}
-_LONGEST_ARGUMENT: Final = 20_000
-_LONGEST_RESULT: Final = 8_000  # characters of a result that a model reads
-_TALK: Final = frozenset({"small_talk", "unknown"})
+_MAX_CALLS: Final = 4
+TOOL_OF_ROUTE: Final = {"calculate": "calculator", "date": "date", "statistics": "statistics", "web": "web_search"}
+_MAX_ARGUMENT: Final = 20_000
+_MAX_RESULT: Final = 8_000  # characters of a result that a model reads
+_TALK_ROUTES: Final = frozenset({"small_talk", "unknown"})
 
 
 class UseRecord(TypedDict):
@@ -78,7 +78,7 @@ class UseRecord(TypedDict):
     failed: NoticeRecord | None
 
 
-class ToolState(Conversing, total=False):
+class ToolState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `_blank_state` resets.
 
     `drafted` is the model's text on the results; `problem` why there is none.
@@ -112,7 +112,7 @@ def _blank_state(question: str) -> dict[str, Any]:
 Running = Runtime[ToolContext]
 
 
-class Calls:
+class ToolCalls:
     """The tool calls for one question, and the passages that they found."""
 
     def __init__(self, question: str, context: ToolContext) -> None:
@@ -123,7 +123,7 @@ class Calls:
 
     async def call_by_rules(self) -> None:
         """Call the tool of the route; without one, the calculator for arithmetic, else a search."""
-        name = OF_ROUTE.get(self._context.options.route, "")
+        name = TOOL_OF_ROUTE.get(self._context.options.route, "")
         await self.call(name or ("calculator" if expression_of(self.question) else "retrieve"), self.question)
 
     async def call_by_model(self, model: ChatReasoner, history: Sequence[AnyMessage]) -> str:
@@ -136,7 +136,7 @@ class Calls:
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
         while True:
             with budget.reserve_end():
-                tools = self._available_tools() if budget.remaining and len(self.uses) < _MOST_CALLS else []
+                tools = self._available_tools() if budget.remaining and len(self.uses) < _MAX_CALLS else []
             reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
             calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
             if not calls:
@@ -154,15 +154,15 @@ class Calls:
 
     async def _reply_to(self, name: str, argument: str) -> str:
         """Call a tool for the model, and return the reply. Passages are numbered across all calls."""
-        if len(self.uses) >= _MOST_CALLS:
+        if len(self.uses) >= _MAX_CALLS:
             return "No more calls can be made."
         before = len(self.passages)
         use = await self.call(name, argument)
         if len(self.passages) == before:
-            text = use["result"][:_LONGEST_RESULT] or self._failure_text(use)
+            text = use["result"][:_MAX_RESULT] or self._failure_text(use)
             return text if use["name"] in OWN_WORDS else wrap_quote(text)
         block, _ = passage_block(self.passages[before:], numbers=range(before + 1, len(self.passages) + 1))
-        return block[: 4 * _LONGEST_RESULT]
+        return block[: 4 * _MAX_RESULT]
 
     def _failure_text(self, use: UseRecord) -> str:
         notice = use["failed"] or record(Notice("search_none"))
@@ -170,7 +170,7 @@ class Calls:
 
     async def call(self, name: str, argument: str) -> UseRecord:
         """Call a tool and record its result; an unknown or failing tool is recorded with its error."""
-        began, argument = time.perf_counter(), argument[:_LONGEST_ARGUMENT]
+        began, argument = time.perf_counter(), argument[:_MAX_ARGUMENT]
         use = UseRecord(name=name[:60], argument=argument[:1_000], result="", seconds=0.0, failed=None)
         with span(use["name"], "tool", argument=argument[:200]):
             try:
@@ -219,7 +219,7 @@ async def enter(state: ToolState, runtime: Running) -> Result:
     update, route = _blank_state(state["question"].strip()), runtime.context.options.route
     if route != "unknown" and (end := check_question(update)):
         return end
-    is_standalone = route in (*_TALK, "statistics") or expression_of(update["question"])
+    is_standalone = route in (*_TALK_ROUTES, "statistics") or expression_of(update["question"])
     return await start_turn(update, {} if is_standalone else state, runtime, CALLS_RESERVED, aside=route != "web")
 
 
@@ -257,7 +257,7 @@ async def call(state: ToolState, runtime: Running) -> Result:
     A model's text without a tool call is ignored, since it has no source.
     """
     context, question = runtime.context, question_of(state)
-    calls, drafted, problem = Calls(question, context), "", None
+    calls, drafted, problem = ToolCalls(question, context), "", None
     no_web = context.options.route == "web" and context.work.web is None
     skip_model = no_web or expression_of(question)
     if isinstance(context.reasoner, ChatReasoner) and not skip_model:
@@ -339,7 +339,7 @@ def graph_of(saver: Any = None) -> Any:
 def _after_enter(state: ToolState, runtime: Running) -> Literal["talk", "call", "__end__"]:
     if state["outcome"]:
         return "__end__"
-    return "talk" if runtime.context.options.route in _TALK else "call"
+    return "talk" if runtime.context.options.route in _TALK_ROUTES else "call"
 
 
 async def prepare(run: Run) -> PreparedGraph:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Filled = TypeVar("Filled", bound=BaseModel)
+SchemaT = TypeVar("SchemaT", bound=BaseModel)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; the limit for a model that repeats itself
@@ -147,13 +147,13 @@ class ChatReasoner:
         return read_judgements(reply, len(claims))
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
-        return one_line(await self.lines(requests.rewrite(self.texts, question, tried, passages)))
+        return one_line(await self.ask_lines(requests.rewrite(self.texts, question, tried, passages)))
 
-    async def lines(self, prompt: Prompt) -> list[str]:
+    async def ask_lines(self, prompt: Prompt) -> list[str]:
         """Return the lines of a complete reply, without list marks and enclosing quotation marks."""
-        return reply_lines(await self.whole(prompt))
+        return reply_lines(await self.ask(prompt))
 
-    async def whole(self, prompt: Prompt) -> str:
+    async def ask(self, prompt: Prompt) -> str:
         """Return a complete reply verbatim, without thoughts."""
         await learn(self._fast)
         with _translate_failures():
@@ -168,7 +168,7 @@ class ChatReasoner:
     def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
         return compose_answer(self, question, passages, plan)
 
-    async def room(self, tokens: int) -> int:
+    async def readable_tokens(self, tokens: int) -> int:
         """Return how many of `tokens` fit into one request that the model can read within its timeout."""
         return (await learn(self._model)).room(tokens, _request_timeout(self._model))
 
@@ -178,14 +178,14 @@ class ChatReasoner:
         messages, marker = _messages(requests.add_memory(self.texts, prompt, self._notes)), requests.marker_in(prompt)
         shown, source = (
             ShownText(NOT_IN_PAGES, marker),
-            _Source(limit_reply(self._model, prompt.most), messages, marker),
+            _ReplyStream(limit_reply(self._model, prompt.most), messages, marker),
         )
         with _translate_failures():
             async for piece in shown.filter(join_halves(source.pieces())):
                 yield piece
             is_cut_off = source.unfinished == "answer_too_long" and not shown.text and is_only_thought(source.beginning)
             if is_cut_off and remember_thoughts(self._model):
-                source = _Source(limit_reply(self._model, prompt.most), messages, marker)
+                source = _ReplyStream(limit_reply(self._model, prompt.most), messages, marker)
                 async for piece in shown.filter(join_halves(source.pieces())):
                     yield piece
         if source.unfinished:
@@ -195,17 +195,17 @@ class ChatReasoner:
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
         """Rewrite a follow-up as a standalone question in the same language. Raises ModelError."""
-        return one_line(await self.lines(requests.condense(self.texts, question, history, summary)))
+        return one_line(await self.ask_lines(requests.condense(self.texts, question, history, summary)))
 
     async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
         """Summarise `before`, an earlier summary, and `exchanges` in about `tokens`. Raises ModelError."""
-        return prose(await self.whole(requests.summarise(self.texts, before, exchanges, tokens)))
+        return prose(await self.ask(requests.summarise(self.texts, before, exchanges, tokens)))
 
     async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
         """Suggest follow-up questions that the passages answer. Raises ModelError."""
-        return drop_intro(await self.lines(requests.suggest(self.texts, question, answer, passages)))
+        return drop_intro(await self.ask_lines(requests.suggest(self.texts, question, answer, passages)))
 
-    async def fill(self, schema: type[Filled], prompt: Prompt) -> Filled:
+    async def fill(self, schema: type[SchemaT], prompt: Prompt) -> SchemaT:
         """Return a reply in the form of `schema`. Raises ModelError, also if the reply does not match it."""
         fill: Any = self._structured or fill_schema
         pace = await learn(self._fast)
@@ -213,7 +213,7 @@ class ChatReasoner:
             raise ModelError("model_slow")
         with _translate_failures():
             try:
-                form: Filled = await fill(limit_reply(self._fast, prompt.most), schema, _messages(prompt))
+                form: SchemaT = await fill(limit_reply(self._fast, prompt.most), schema, _messages(prompt))
             except ModelError as error:
                 if error.code != "chat_unusable" or not was_cut_thinking(self._fast, error.__cause__):
                     raise
@@ -221,7 +221,7 @@ class ChatReasoner:
         return form
 
 
-class _Source:
+class _ReplyStream:
     """A streamed reply; `unfinished` is the reason if it is incomplete, as a code of rag.locales.
 
     Small models sometimes continue their prompt instead of answering. A reply with `marker`, the random name of the

@@ -29,9 +29,9 @@ Compose = Literal["auto", "stuff", "refine", "map_reduce", "map_rerank"]
 COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce", "map_rerank")
 Numbered = tuple[int, Passage]
 
-_RULES_AND_ANSWER: Final = 1_200  # tokens of a request that are not passages
-_MIN_ROOM: Final = 400
-_LABEL: Final = 40  # tokens of a passage's tags and title
+_OVERHEAD_TOKENS: Final = 1_200  # tokens of a request that are not passages
+_MIN_PASSAGE_TOKENS: Final = 400
+_LABEL_TOKENS: Final = 40  # tokens of a passage's tags and title
 _MAX_CONCURRENT: Final = 4  # requests to a server
 _MARK: Final = lazy_regex(r"\[(\d{1,3})\]")
 _SCORE: Final = lazy_regex(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1,3})[^\n]{0,20}\s*+$", re.IGNORECASE)
@@ -39,16 +39,16 @@ _SCORE: Final = lazy_regex(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A way to compose, with up to `room` tokens of passages per request, in up to `calls` requests."""
+    """A way to compose, with up to `passage_tokens` tokens of passages per request, in up to `calls` requests."""
 
     way: Way = "stuff"
-    room: int = 16_000
+    passage_tokens: int = 16_000
     calls: int = 1
     deep: bool = False
 
 
 def count_tokens(passages: Sequence[Passage]) -> int:
-    return sum(estimate_tokens(passage.text[:MAX_PASSAGE]) + _LABEL for passage in passages)
+    return sum(estimate_tokens(passage.text[:MAX_PASSAGE]) + _LABEL_TOKENS for passage in passages)
 
 
 def choose_plan(
@@ -59,15 +59,15 @@ def choose_plan(
     No other way is a default: a small context window or a slow server means a small model, which answers worse from its
     own notes and needs many times the calls. All ways but "stuff" need at least two calls.
     """
-    room = max(_MIN_ROOM, context_tokens - _RULES_AND_ANSWER)
+    tokens = max(_MIN_PASSAGE_TOKENS, context_tokens - _OVERHEAD_TOKENS)
     is_requested = compose != "auto" and calls >= 2 and len(passages) > 1
     way: Way = cast(Way, compose) if is_requested else "stuff"
-    return Plan(way, room, calls, deep)
+    return Plan(way, tokens, calls, deep)
 
 
-def fitting_share(passages: Sequence[Passage], room: int) -> float:
+def fitting_share(passages: Sequence[Passage], tokens: int) -> float:
     """Return the share of the passages' text that fits into one request, up to 1."""
-    return min(1.0, room / max(1, count_tokens(passages)))
+    return min(1.0, tokens / max(1, count_tokens(passages)))
 
 
 async def compose_answer(
@@ -81,7 +81,7 @@ async def compose_answer(
 
 
 async def _stuff(writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
-    fitting = fit(numbered, plan.room)
+    fitting = fit(numbered, plan.passage_tokens)
     async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
         yield piece
 
@@ -90,7 +90,7 @@ async def _refine(writer: ChatReasoner, question: str, numbered: Sequence[Number
     groups = group_passages(numbered, plan)
     draft = ""
     for group in groups[:-1]:
-        reply = await writer.whole(_refine_prompt(writer, question, group, draft, plan))
+        reply = await writer.ask(_refine_prompt(writer, question, group, draft, plan))
         draft = draft if NOT_IN_PAGES in reply or not reply else reply
     text = ""
     async for piece in writer.stream(_refine_prompt(writer, question, groups[-1], draft, plan)):
@@ -109,17 +109,17 @@ def _refine_prompt(writer: ChatReasoner, question: str, group: Sequence[Numbered
 async def _map_reduce(
     writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan
 ) -> AsyncIterator[str]:
-    gate = asyncio.Semaphore(_MAX_CONCURRENT)
+    semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def take_notes(group: Sequence[Numbered]) -> list[Numbered]:
-        async with gate:
-            lines = await writer.lines(requests.notes(writer.texts, question, group))
+        async with semaphore:
+            lines = await writer.ask_lines(requests.notes(writer.texts, question, group))
         return parse_notes(group, lines)
 
     groups = group_passages(numbered, replace(plan, calls=plan.calls - 1))
     all_notes = [note for notes in await asyncio.gather(*map(take_notes, groups)) for note in notes]
     if all_notes:
-        fitting = fit(all_notes, plan.room)
+        fitting = fit(all_notes, plan.passage_tokens)
         async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
             yield piece
 
@@ -127,10 +127,10 @@ async def _map_reduce(
 async def _map_rerank(
     writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan
 ) -> AsyncIterator[str]:
-    gate = asyncio.Semaphore(_MAX_CONCURRENT)
+    semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def answer_scored(group: Sequence[Numbered]) -> tuple[int, str]:
-        async with gate:
+        async with semaphore:
             source = writer.stream(requests.answer_scored(writer.texts, question, group, deep=plan.deep))
             return parse_score("".join([piece async for piece in source]).rpartition(RESET)[2])
 
@@ -151,12 +151,12 @@ def group_passages(numbered: Sequence[Numbered], plan: Plan) -> list[list[Number
     """Return the passages of each request, in order: one each if there are enough calls, else as many as needed."""
     size = -(-len(numbered) // max(1, plan.calls))
     groups = [list(numbered[at : at + size]) for at in range(0, len(numbered), size)]
-    return [fit(group, plan.room) for group in groups]
+    return [fit(group, plan.passage_tokens) for group in groups]
 
 
-def fit(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
+def fit(numbered: Sequence[Numbered], tokens: int) -> list[Numbered]:
     """Return the passages, all cut by the same share if they do not fit."""
-    share = fitting_share([passage for _, passage in numbered], room)
+    share = fitting_share([passage for _, passage in numbered], tokens)
     if share >= 1.0:
         return list(numbered)
     return [

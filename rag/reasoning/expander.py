@@ -24,7 +24,7 @@ from rag.types import Passage
 SECONDS: Final = 20.0
 _MAX_PASSAGE: Final = 1_200  # characters
 _MAX_QUERY: Final = 400
-_NEAR, _SENTENCES = 3, 2  # number of first passages used as feedback, and of sentences from them
+_FEEDBACK_PASSAGES, _FEEDBACK_SENTENCES = 3, 2  # number of first passages used as feedback, and of sentences from them
 
 _PART = lazy_regex(
     r"[?？;；]\s*|[,，]\s*+(?:and\s++|以及|并且|而)?+(?=(?:what|which|who|when|where|why|how)\b)"
@@ -66,7 +66,7 @@ class ChatExpander:
         return needs[0] if len(needs) == 1 else ""
 
     def _lines(self, prompt: Prompt) -> list[str]:
-        return _wait_for(self._writer.lines(prompt), self._seconds)
+        return _wait_for(self._writer.ask_lines(prompt), self._seconds)
 
 
 def _wait_for(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
@@ -89,7 +89,9 @@ class FeedbackExpander:
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
         """Return the question and the best sentences of the first passages."""
-        return " ".join((question, *self._quoter.find_closest(question, near[:_NEAR], _SENTENCES)))[:_MAX_PASSAGE]
+        return " ".join(
+            (question, *self._quoter.find_closest(question, near[:_FEEDBACK_PASSAGES], _FEEDBACK_SENTENCES))
+        )[:_MAX_PASSAGE]
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
         """Return the parts of a question that asks several things, else its keywords, with and without a heading."""

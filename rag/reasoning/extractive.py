@@ -55,11 +55,18 @@ MAX_SENTENCES: Final = 1 + len(MIN_LIKELIHOODS)
 MIN_NAMED_SHARE: Final = 0.34
 """Minimum share of the question's names, by IDF, that the passages should mention."""
 
-FEATURES: Final = {"holds": 4.0, "beside": 4.0, "quantity": 1.1, "code": 8.0, "passage": 1.5, "near": 25.0}
+FEATURES: Final = {
+    "in_sentence": 4.0,
+    "in_neighbours": 4.0,
+    "quantity": 1.1,
+    "code": 8.0,
+    "passage": 1.5,
+    "similarity": 25.0,
+}
 """The columns of `features` and their weights, chosen on several sets: docs/decisions/0012-quoted-answers.md."""
 READER_WEIGHT: Final = 1.0
 """The weight of the reader's logit of a sentence, on the scale of FEATURES."""
-HOLDS, PASSAGE, NEAR = map(list(FEATURES).index, ("holds", "passage", "near"))
+IN_SENTENCE, PASSAGE, SIMILARITY = map(list(FEATURES).index, ("in_sentence", "passage", "similarity"))
 _MAX_ENCODED: Final = 64
 """Sentences whose vectors are compared with the question's."""
 _MAX_PREPARED: Final = 600
@@ -88,7 +95,7 @@ _NAME = lazy_regex(  # a capital within a sentence, a number, capitals, Latin le
     rf"(?<!^)(?<!{_LETTER})(?<!['’])(?:[A-Z]|\d)(?:{_LETTER}|['’&.,:-](?={_LETTER}))*|[A-Z][A-Z\d]+"
     rf"|(?<=[\u3400-\u9fff])[A-Za-z]{_LETTER}*|(?<!{_LETTER})[A-Za-z]++(?=[\u3400-\u9fff])|《[^《》]++》"
 )
-_ASKING = lazy_regex(
+_QUESTION_WORDS = lazy_regex(
     r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"
     r"|will|may|the|a|an|of|in|on|at|to|for|by|with|from|and|or|that|this|it|its|please|tell|me|about|there|have|has"
     r"|had|be|been)\b|什么|怎么样?|如何|为什么|多少|哪些?|哪个|哪里|何时|是否|谁|请问|告诉我|吗|呢|的|了|是|有|在|和|与",
@@ -104,19 +111,19 @@ TermWeights = Callable[[Sequence[int]], Mapping[int, float]]
 class Sentence:
     """A quotable sentence of the passage with index `passage`.
 
-    `terms` are those of the sentence, its title and its headings, `beside` those that only the sentences before and
-    after it have. `in_page` is the page's title followed by the text.
+    `terms` are those of the sentence, its title and its headings, `neighbour_terms` those that only the sentences
+    before and after it have. `in_page` is the page's title followed by the text.
     """
 
     passage: int
-    quoted: Quotable
+    unit: Quotable
     terms: frozenset[int]
-    beside: frozenset[int]
+    neighbour_terms: frozenset[int]
     in_page: str
 
     def cite(self, number: int) -> str:
         """Return the lines of the quote, each with this citation mark."""
-        return "\n\n".join(f"{line} [{number}]" for line in self.quoted.lines)
+        return "\n\n".join(f"{line} [{number}]" for line in self.unit.lines)
 
     def line(self, passages: Sequence[Passage]) -> Line:
         """Return the sentence as input for the reader."""
@@ -208,13 +215,13 @@ class ExtractiveReasoner:
         """
         sentences, columns = self.score_sentences(question, passages)
         if (
-            columns[:, NEAR].max(initial=0.0) < MIN_COSINE
+            columns[:, SIMILARITY].max(initial=0.0) < MIN_COSINE
             and max(self.compute_shares(question, passages), default=0.0) < MIN_SHARE
         ):
             return
         named_pages = find_named(passages, self._question_weights(question), self.encoder)
         selected: list[Sentence] = []
-        ranked = _by_likelihood(sentences, self._scores(question, passages, sentences, columns))
+        ranked = _rank_by_likelihood(sentences, self._scores(question, passages, sentences, columns))
         for sentence, likelihood in _each_page_first(ranked, passages, named_pages):
             if len(selected) == MAX_SENTENCES or (selected and likelihood < MIN_LIKELIHOODS[len(selected) - 1]):
                 return
@@ -222,10 +229,10 @@ class ExtractiveReasoner:
                 selected.append(sentence)
                 yield sentence
 
-    def answers(self, question: str, passages: Sequence[Passage]) -> float:
+    def answer_probability(self, question: str, passages: Sequence[Passage]) -> float:
         """Return the reader's probability (0 to 1) that the passages have an answer; 1 without a reader."""
         sentences, columns = self.score_sentences(question, passages)
-        logits = self._logits(question, passages, sentences, _by_features(sentences, columns))
+        logits = self._logits(question, passages, sentences, _score_by_features(sentences, columns))
         if logits is None:
             return 1.0
         odds = float(np.nansum(np.exp(logits)))
@@ -240,10 +247,8 @@ class ExtractiveReasoner:
         """
         sources = [passages[number - 1] for number in numbers]
         quotes = await asyncio.to_thread(lambda: self._filter_near(about, list(self.select(question, sources))))
-        new = [
-            quote for quote in quotes if quote.quoted.text not in seen and any(map(is_statement, quote.quoted.lines))
-        ]
-        seen.update(quote.quoted.text for quote in new)
+        new = [quote for quote in quotes if quote.unit.text not in seen and any(map(is_statement, quote.unit.lines))]
+        seen.update(quote.unit.text for quote in new)
         return [(numbers[quote.passage], quote.cite(numbers[quote.passage])) for quote in new]
 
     def _filter_near(self, question: str, sentences: list[Sentence]) -> list[Sentence]:
@@ -261,14 +266,16 @@ class ExtractiveReasoner:
         scores = [max(0.0, passage.score) / best for passage in passages]
         columns = features(question, self._question_weights(question), sentences, scores)
         if self._meaning is not None and sentences:
-            columns[:, NEAR] = self._near(question, sentences, columns[:, HOLDS] + columns[:, PASSAGE])
+            columns[:, SIMILARITY] = self._similarities(
+                question, sentences, columns[:, IN_SENTENCE] + columns[:, PASSAGE]
+            )
         return sentences, columns
 
     def _scores(
         self, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence], columns: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return log scores (n,) of how likely each sentence answers, by its features and the reader."""
-        scores = _by_features(sentences, columns)
+        scores = _score_by_features(sentences, columns)
         logits = self._logits(question, passages, sentences, scores)
         return (
             scores if logits is None else scores + READER_WEIGHT * np.where(np.isnan(logits), np.nanmin(logits), logits)
@@ -278,12 +285,14 @@ class ExtractiveReasoner:
         self, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence], scores: NDArray[np.float64]
     ) -> NDArray[np.float32] | None:
         """Return the reader's logits (n,), NaN for sentences that it did not read; None if it reads none."""
-        order = [index for index in np.argsort(-scores, kind="stable").tolist() if not sentences[index].quoted.asks]
+        order = [index for index in np.argsort(-scores, kind="stable").tolist() if not sentences[index].unit.asks]
         if self._reader is None or not order:
             return None
         return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
 
-    def _near(self, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _similarities(
+        self, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return each sentence's cosine with the question, clipped at 0; the least promising get the lowest one."""
         assert self._meaning is not None
         query_vector = self._meaning.encode_query(question)
@@ -305,10 +314,10 @@ class ExtractiveReasoner:
                 page_terms |= terms[i]
             elif (part.asks or not part.is_heading) and _WORD.search(part.text):
                 sentence_terms = terms[i] | page_terms
-                beside = (terms[i - 1] | terms[i + 1]) - sentence_terms
+                neighbour_terms = (terms[i - 1] | terms[i + 1]) - sentence_terms
                 line = part.lines[0] if part.text.startswith("|") else part.text
                 in_page = f"{passage.title}. {line[:_MAX_CHARACTERS]}"
-                yield Sentence(index, part, sentence_terms, beside, in_page)
+                yield Sentence(index, part, sentence_terms, neighbour_terms, in_page)
 
     def compute_shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """Return the share of the question's words, by IDF, in each passage, its title and headings. May block."""
@@ -328,7 +337,7 @@ class ExtractiveReasoner:
 
     def rephrase(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the question without question words, that with the first heading, and its rarest words. May block."""
-        words = [w for w in re.findall(r"[\w][\w'-]*", _ASKING.sub(" ", question)) if w]
+        words = [w for w in re.findall(r"[\w][\w'-]*", _QUESTION_WORDS.sub(" ", question)) if w]
         weight = {word: sum(self._question_weights(word).values()) for word in words}
         core = " ".join(words)
         heading = " ".join((passages[0].title, *passages[0].section[-1:])) if passages else ""
@@ -357,15 +366,15 @@ def features(
     the library and among the sentences; whether it has a quantity, if one is asked for; the share of the question's
     codes, which vectors cannot tell apart; its passage's score relative to the best; and zeros for the cosine.
     """
-    rarity = _rarity(weights, [sentence.terms for sentence in sentences])
+    rarity = _local_idf(weights, [sentence.terms for sentence in sentences])
     rare = {term: math.sqrt(weight * rarity[term]) for term, weight in weights.items()}
     asks_quantity, codes = bool(_ASKS_QUANTITY.search(question)), _codes(question)
     rows = [
         (
             _share(rare, sentence.terms),
-            _share(rare, sentence.beside),
-            asks_quantity and bool(_QUANTITY.search(sentence.quoted.text)),
-            len(codes & _codes(sentence.quoted.text)) / len(codes) if codes else 0.0,
+            _share(rare, sentence.neighbour_terms),
+            asks_quantity and bool(_QUANTITY.search(sentence.unit.text)),
+            len(codes & _codes(sentence.unit.text)) / len(codes) if codes else 0.0,
             scores[sentence.passage],
             0.0,
         )
@@ -379,24 +388,24 @@ def _codes(text: str) -> set[str]:
     return {code.translate(_HYPHENS).casefold() for code in _CODE.findall(fold(text))}
 
 
-def _rarity(terms: Collection[Term], texts: Sequence[Collection[Term]]) -> dict[Term, float]:
+def _local_idf(terms: Collection[Term], texts: Sequence[Collection[Term]]) -> dict[Term, float]:
     """Return the IDF of each of these terms among the texts, given as sets of terms."""
     counts = Counter(term for text in texts for term in terms if term in text)
     return {term: math.log(1 + (len(texts) - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
 
 
-def _by_features(sentences: Sequence[Sentence], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _score_by_features(sentences: Sequence[Sentence], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weighted sum of the features, (n,). A question passes its score to the next sentence, as in an FAQ."""
     scores: NDArray[np.float64] = columns @ np.array(list(FEATURES.values()))
     for i in range(1, len(sentences)):
-        if sentences[i - 1].quoted.asks and sentences[i - 1].passage == sentences[i].passage:
+        if sentences[i - 1].unit.asks and sentences[i - 1].passage == sentences[i].passage:
             scores[i] = max(scores[i - 1 : i + 1])
     return scores
 
 
-def _by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
+def _rank_by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
     """Return the sentences, without questions, and the likelihood that each one answers, most likely first."""
-    statements = [i for i, sentence in enumerate(sentences) if not sentence.quoted.asks]
+    statements = [i for i, sentence in enumerate(sentences) if not sentence.unit.asks]
     odds = np.exp(scores[statements] - max(scores[statements], default=0.0))
     order = np.argsort(-odds, kind="stable")
     return [(sentences[statements[i]], float(odds[i] / odds.sum())) for i in order]
@@ -416,17 +425,17 @@ def _each_page_first(
 
 def _is_new(sentence: Sentence, selected: Sequence[Sentence]) -> bool:
     """Return whether a sentence states something that no selected sentence contains verbatim."""
-    if any(_plain(sentence.quoted.text) in _plain(other.quoted.text) for other in selected):
+    if any(_plain(sentence.unit.text) in _plain(other.unit.text) for other in selected):
         return False
-    return any(map(is_statement, sentence.quoted.lines))
+    return any(map(is_statement, sentence.unit.lines))
 
 
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
-def distil(passages: Sequence[Passage], worth: Callable[[str], float], share: float) -> list[Passage]:
-    """Return the passages in order with about `share` of their text: the best sentences of all by `worth`.
+def distil(passages: Sequence[Passage], score_sentence: Callable[[str], float], share: float) -> list[Passage]:
+    """Return the passages in order with about `share` of their text: the best sentences of all by `score_sentence`.
 
     An ellipsis marks each gap. Every passage keeps at least its best sentence, so that their numbers stay valid.
     Offsets are those of the whole passage.
@@ -439,7 +448,7 @@ def distil(passages: Sequence[Passage], worth: Callable[[str], float], share: fl
         (
             (-value + _RANK_COST * place, place, index)
             for place, passage in enumerate(passages)
-            for index, value in enumerate(_sentence_values(passage.text, spans[place], worth))
+            for index, value in enumerate(_sentence_values(passage.text, spans[place], score_sentence))
         )
     )
     selected: list[set[int]] = [set() for _ in passages]
@@ -454,8 +463,10 @@ def distil(passages: Sequence[Passage], worth: Callable[[str], float], share: fl
     ]
 
 
-def _sentence_values(text: str, spans: Sequence[tuple[int, int]], worth: Callable[[str], float]) -> list[float]:
-    values = [worth(text[start:end]) for start, end in spans]
+def _sentence_values(
+    text: str, spans: Sequence[tuple[int, int]], score_sentence: Callable[[str], float]
+) -> list[float]:
+    values = [score_sentence(text[start:end]) for start, end in spans]
     return [
         value + _NEIGHBOUR_SHARE * max(values[i - 1] if i else 0.0, values[i + 1] if i + 1 < len(values) else 0.0)
         for i, value in enumerate(values)

@@ -57,18 +57,18 @@ def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
 class Turn:
     """A question and its answer, if any."""
 
-    asked: HumanMessage
-    answered: AIMessage | None
+    question: HumanMessage
+    answer: AIMessage | None
 
     @property
     def exchange(self) -> Exchange:
-        fields = self.asked.additional_kwargs
-        answer = self.answered.text if self.answered else ""
-        return Exchange(self.asked.text, answer, str(fields.get(_STANDALONE, "")), bool(fields.get(_ASIDE)))
+        fields = self.question.additional_kwargs
+        answer = self.answer.text if self.answer else ""
+        return Exchange(self.question.text, answer, str(fields.get(_STANDALONE, "")), bool(fields.get(_ASIDE)))
 
     @property
     def messages(self) -> list[AnyMessage]:
-        return [self.asked, self.answered] if self.answered else [self.asked]
+        return [self.question, self.answer] if self.answer else [self.question]
 
 
 def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
@@ -79,8 +79,8 @@ def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
     for message in messages:
         if isinstance(message, HumanMessage):
             turns.append(Turn(message, None))
-        elif isinstance(message, AIMessage) and message.text and turns and turns[-1].answered is None:
-            turns[-1] = Turn(turns[-1].asked, message)
+        elif isinstance(message, AIMessage) and message.text and turns and turns[-1].answer is None:
+            turns[-1] = Turn(turns[-1].question, message)
     return turns
 
 
@@ -119,10 +119,10 @@ HISTORY_TOKENS: Final = 2_000
 """Tokens of a conversation that stay verbatim; its summary gets up to half as many."""
 SUMMARY_OF: Final = "(What was said before, in short.)"
 """The question of an exchange whose answer is the summary of older ones."""
-WINDOW: Final = 5
-_MAX_FOLLOWED: Final = 4  # exchanges that a follow-up may refer to
+DEFAULT_WINDOW: Final = 5
+_MAX_FOLLOW_UP_EXCHANGES: Final = 4  # exchanges that a follow-up may refer to
 _OPENING: Final = 600  # characters of an answer
-_MIN_WHOLE: Final = 2  # exchanges that stay in full, however long
+_MIN_VERBATIM: Final = 2  # exchanges that stay in full, however long
 
 _FIRST: Final = lazy_regex(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
 _YOU: Final = lazy_regex(r"\byour?\b|你", re.I)
@@ -143,7 +143,7 @@ class Memory:
     LangChain's memories of these names."""
 
     kind: MemoryKind = "recent"
-    window: int = WINDOW
+    window: int = DEFAULT_WINDOW
     tokens: int = 8_000
 
     @property
@@ -157,7 +157,7 @@ class Memory:
             return 0
         return len(exchanges) if self.kind == "summary" else count_overflowing(exchanges)
 
-    def begins(self, exchanges: Sequence[Exchange]) -> int:
+    def first_visible(self, exchanges: Sequence[Exchange]) -> int:
         """Return the index of the first exchange that a model sees."""
         if self.kind == "window":
             return max(0, len(exchanges) - self.window)
@@ -166,8 +166,11 @@ class Memory:
     def select_exchanges(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
         """Return the exchanges for rewriting a follow-up; with a summary, the openings of the last answers suffice."""
         if self.verbatim:
-            return list(exchanges[self.begins(exchanges) :])
-        return [replace(exchange, answer=exchange.answer.strip()[:_OPENING]) for exchange in exchanges[-_MAX_FOLLOWED:]]
+            return list(exchanges[self.first_visible(exchanges) :])
+        return [
+            replace(exchange, answer=exchange.answer.strip()[:_OPENING])
+            for exchange in exchanges[-_MAX_FOLLOW_UP_EXCHANGES:]
+        ]
 
 
 def count_overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKENS) -> int:
@@ -175,7 +178,7 @@ def count_overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKEN
     room = tokens
     for place in range(len(exchanges) - 1, -1, -1):
         room -= estimate_tokens(exchanges[place].meant) + estimate_tokens(exchanges[place].answer)
-        if room < 0 and len(exchanges) - place > _MIN_WHOLE:
+        if room < 0 and len(exchanges) - place > _MIN_VERBATIM:
             return place + 1
     return 0
 
@@ -216,7 +219,7 @@ def _asks_for_answer(question: str) -> bool:
     return bool(match and _ANSWER.search(question, match.end()))
 
 
-def is_completion(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
+def is_valid_standalone(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
     """Return whether a model's standalone version of a follow-up is still about the same thing.
 
     It must be a question if the follow-up is one, in the same language, share a word with it, and use mostly words of

@@ -25,12 +25,20 @@ MAX_SUBQUESTIONS: Final = 2
 """Maximum number of sub-questions per revision."""
 MAX_SCANNED: Final = 4
 """Best passages of a search that are scanned for names."""
-FIRST_KEPT: Final = 1
+FIRST_RESULTS: Final = 1
 """Passages of the first search that stay ahead of all others."""
 HOP_GAIN: Final = 2.0
 """Factor for a name found by a hop, relative to names found by the search before it."""
 
-FEATURES: Final = {"said": 6.0, "held": 9.5, "titled": 4.0, "rare": 1.5, "early": 1.9, "page": 2.6, "long": 0.6}
+FEATURES: Final = {
+    "in_sentence": 6.0,
+    "in_passage": 9.5,
+    "in_title": 4.0,
+    "rare": 1.5,
+    "early": 1.9,
+    "page": 2.6,
+    "long": 0.6,
+}
 """Features of useful names and their weights, from a conditional logit on half of the HotpotQA and MuSiQue questions.
 
 The shares of the query's terms in the sentence and in its passage, with their title; the share of the title's terms
@@ -46,7 +54,7 @@ _HAN = "\u3400-\u9fff"
 _PIECE = lazy_regex(f"[{_HAN}]+|[^\\s{_HAN}]+")
 _OPENING = "《“「"
 _SMALL_WORDS = frozenset("of de la du van von der the &".split())
-_AROUND = "《》“”「」’'.& -"
+_NAME_PUNCTUATION = "《》“”「」’'.& -"
 _POSSESSIVE = lazy_regex(r"['’]s?$")
 _QUALIFIED = lazy_regex(r"(?<!\s)\s*+[(（][^()（）]*+[)）]$")
 _JOIN = r"(?:\b(?:and|or|vs|versus|than)\b|[和与與跟及比、]|或)"
@@ -58,7 +66,7 @@ _MAX_GAP: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class FollowUpSearch:
     """A sub-question: the `text` to search for, and why."""
 
     text: str
@@ -67,7 +75,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class CandidateName:
     """A new name in a passage (by index), the text to search for with it, and the chance that it is the right one."""
 
     name: str
@@ -83,11 +91,11 @@ class RulePlanner:
         self._terms = encoder.terms
         self._weights = weights
 
-    def plan(self, question: str) -> list[Planned]:
+    def plan(self, question: str) -> list[FollowUpSearch]:
         """Return the question unchanged. One search finds both sides of most comparisons, and reads them together."""
-        return [Planned(question, Notice("plan_question"), "question")]
+        return [FollowUpSearch(question, Notice("plan_question"), "question")]
 
-    def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[Planned]:
+    def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[FollowUpSearch]:
         """Return up to MAX_SUBQUESTIONS sub-questions, most promising first; none if there is nothing new to search.
 
         `found` are the passages for each text of `asked`, which includes the question. A missing side of a comparison
@@ -106,13 +114,13 @@ class RulePlanner:
         hops = self._hops(question, sources)
         selected = self._distinct(question, asked, [*missing, *hops])
         return [
-            Planned(text, Notice("plan_side", {"name": missing[text]}), "comparison")
+            FollowUpSearch(text, Notice("plan_side", {"name": missing[text]}), "comparison")
             if text in missing
-            else Planned(text, Notice("plan_hop", {"name": hops[text]}), "hop")
+            else FollowUpSearch(text, Notice("plan_hop", {"name": hops[text]}), "hop")
             for text in selected
         ]
 
-    def sides(self, question: str, passages: Sequence[Passage]) -> list[str]:
+    def find_compared(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the titles of these pages that the question compares, in its order."""
         return _find_sides(question, {trim_title(passage.title) for passage in passages})
 
@@ -121,11 +129,11 @@ class RulePlanner:
         best: dict[str, float] = {}
         names: dict[str, str] = {}
         for query, passages in sources:
-            for lead in self.leads(question, query, passages[:MAX_SCANNED]):
-                best[lead.text] = max(
-                    best.get(lead.text, 0.0), lead.chance * HOP_GAIN * best.get(query, 1.0 / HOP_GAIN)
+            for candidate in self.find_candidates(question, query, passages[:MAX_SCANNED]):
+                best[candidate.text] = max(
+                    best.get(candidate.text, 0.0), candidate.chance * HOP_GAIN * best.get(query, 1.0 / HOP_GAIN)
                 )
-                names[lead.text] = lead.name
+                names[candidate.text] = candidate.name
         return {text: names[text] for text in sorted(best, key=lambda text: -best[text])}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
@@ -144,7 +152,7 @@ class RulePlanner:
                 seen += [new] if new else []
         return selected
 
-    def leads(self, question: str, query: str, passages: Sequence[Passage]) -> list[Lead]:
+    def find_candidates(self, question: str, query: str, passages: Sequence[Passage]) -> list[CandidateName]:
         """Return the names in the passages that are in neither `question` nor `query`, a part of it.
 
         Chances are a softmax over the names' best occurrences. May block.
@@ -157,7 +165,7 @@ class RulePlanner:
         odds = {name: math.exp(score - top) for name, (score, _, _) in best.items()}
         total = sum(odds.values())
         return [
-            Lead(name, f"{name} {self._remaining_query(query, sentence)}".strip(), odds[name] / total, place)
+            CandidateName(name, f"{name} {self._remaining_query(query, sentence)}".strip(), odds[name] / total, place)
             for name, (_, sentence, place) in best.items()
         ]
 
@@ -204,7 +212,7 @@ class RulePlanner:
 
         A first word is not part of a name if no capitalised word follows, or if it is in `ordinary` (lower-case words).
         """
-        runs = [run for match in _RUN.finditer(text) for run in _capitals(match[0])]
+        runs = [run for match in _RUN.finditer(text) for run in _split_names(match[0])]
         if runs and text.startswith(runs[0]) and (len(words := runs[0].split()) == 1 or words[0].lower() in ordinary):
             runs[0] = " ".join(words[1:])
         names = dict.fromkeys([*runs, *(title for title in titles if title in text)])
@@ -216,10 +224,10 @@ def trim_title(title: str) -> str:
     return _QUALIFIED.sub("", title) or title
 
 
-def _capitals(run: str) -> Iterator[str]:
+def _split_names(run: str) -> Iterator[str]:
     """Yield the names in a run of words: capitalised words, with numbers and small words between them."""
     if run[0] in _OPENING:
-        yield run.strip(_AROUND)
+        yield run.strip(_NAME_PUNCTUATION)
         return
     name: list[str] = []
     for word in (*_SPLIT.split(run), "x"):
@@ -229,7 +237,7 @@ def _capitals(run: str) -> Iterator[str]:
         while name and name[-1] in _SMALL_WORDS:
             name.pop()
         if any(part[0].isupper() for part in name):
-            yield _POSSESSIVE.sub("", " ".join(name)).strip(_AROUND)
+            yield _POSSESSIVE.sub("", " ".join(name)).strip(_NAME_PUNCTUATION)
         name = []
 
 
@@ -311,7 +319,7 @@ def select_fitting(passages: Sequence[Passage], room: int) -> list[Passage]:
     return [passage for passage, used in zip(passages, before, strict=False) if used < max(1, room)]
 
 
-def interleave(searches: Sequence[Sequence[Passage]], keep: int = FIRST_KEPT) -> list[Passage]:
+def interleave(searches: Sequence[Sequence[Passage]], keep: int = FIRST_RESULTS) -> list[Passage]:
     """Merge the results of searches: the first `keep` of the first search, then one of each in turn.
 
     Passages of a page that touch or overlap become one, at the place of the first.

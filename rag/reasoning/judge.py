@@ -18,7 +18,7 @@ from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import MIN_SHARE, ExtractiveReasoner
-from rag.reasoning.hops import Lead, RulePlanner, trim_title
+from rag.reasoning.hops import CandidateName, RulePlanner, trim_title
 from rag.text import question_language
 from rag.types import Notice, Passage
 
@@ -69,12 +69,12 @@ class ChatJudge:
     def __init__(self, chat: ChatReasoner) -> None:
         self._chat = chat
 
-    async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
-        """Judge each of the passages, which were found for `question`, a part of the `whole`. Raises ModelError.
+    async def judge(self, question: str, main_question: str, passages: Sequence[Passage]) -> list[Judgement]:
+        """Judge the passages, which were found for `question`, a part of the `main_question`. Raises ModelError.
 
         A passage that the model skips is not relevant; a quote that is not in its passage is dropped.
         """
-        reply = await self._chat.fill(JudgeReply, requests.judge(self._chat.texts, question, whole, passages))
+        reply = await self._chat.fill(JudgeReply, requests.judge(self._chat.texts, question, main_question, passages))
         verdicts = {verdict.number: verdict for verdict in reply.passages}
         return [_judgement(verdicts.get(number), passage) for number, passage in enumerate(passages, 1)]
 
@@ -98,25 +98,27 @@ class RuleJudge:
         self._planner = RulePlanner(quoter.encoder, quoter.weights)
         self.quoter = quoter
 
-    async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
-        return await asyncio.to_thread(self._judge, question, whole, passages)
+    async def judge(self, question: str, main_question: str, passages: Sequence[Passage]) -> list[Judgement]:
+        return await asyncio.to_thread(self._judge, question, main_question, passages)
 
-    def _judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
+    def _judge(self, question: str, main_question: str, passages: Sequence[Passage]) -> list[Judgement]:
         """Judge by words; each page that the question compares answers its side."""
-        sides = self._planner.sides(question, passages)
-        leads: dict[int, Lead] = {}
-        for lead in sorted(self._planner.leads(whole, question, passages), key=lambda lead: lead.chance):
-            leads[lead.passage] = lead
+        sides = self._planner.find_compared(question, passages)
+        candidates: dict[int, CandidateName] = {}
+        for candidate in sorted(
+            self._planner.find_candidates(main_question, question, passages), key=lambda candidate: candidate.chance
+        ):
+            candidates[candidate.passage] = candidate
         passage_shares = zip(passages, self.quoter.compute_shares(question, passages), strict=True)
         verdicts = [
-            _judge_by_words(question, share, trim_title(passage.title) in sides, leads.get(place))
+            _judge_by_words(question, share, trim_title(passage.title) in sides, candidates.get(place))
             for place, (passage, share) in enumerate(passage_shares)
         ]
         return [replace(verdict, quote=self._quote(question, passages[i])) for i, verdict in enumerate(verdicts)]
 
     def _quote(self, question: str, passage: Passage) -> str:
         """Return the most relevant sentence of the passage, verbatim, without list marks before it."""
-        quotable = next((sentence.quoted for sentence in self.quoter.select(question, [passage])), None)
+        quotable = next((sentence.unit for sentence in self.quoter.select(question, [passage])), None)
         if quotable is None:
             return ""
         return quotable.lines[0] if quotable.lines[0] in passage.text else quotable.text
@@ -132,10 +134,10 @@ class RuleJudge:
                 separator = "\n\n"
 
 
-def _judge_by_words(question: str, share: float, is_side: bool, lead: Lead | None) -> Judgement:
-    score: Score = 2 if is_side or share >= _ANSWER_SHARE else 1 if lead and share >= MIN_SHARE else 0
+def _judge_by_words(question: str, share: float, is_side: bool, candidate: CandidateName | None) -> Judgement:
+    score: Score = 2 if is_side or share >= _ANSWER_SHARE else 1 if candidate and share >= MIN_SHARE else 0
     code = ("judge_beside", "judge_leads", "judge_side" if is_side else "judge_holds")[score]
-    params = {"percent": round(100 * share), "name": lead.name if lead else ""}
+    params = {"percent": round(100 * share), "name": candidate.name if candidate else ""}
     reason = say(Notice(code, params), question_language(question))
-    missing = lead.text if lead and score == 1 else ""
-    return Judgement(score, missing, reason, worth=lead.chance if lead and score == 1 else 0.0)
+    missing = candidate.text if candidate and score == 1 else ""
+    return Judgement(score, missing, reason, worth=candidate.chance if candidate and score == 1 else 0.0)

@@ -13,7 +13,7 @@ from rag.checking.marks import code_spans
 from rag.patterns import lazy_regex
 from rag.text import HEADING, INTRODUCTION, fenced_blocks, is_chinese, list_leads, split_sentences, strip_struck
 
-MOST_COMMANDS: Final = 6
+MAX_COMMANDS: Final = 6
 _FENCE: Final = lazy_regex(r"\s*(?:```|~~~)")
 _CONTINUED: Final = lazy_regex(r"(?<![ \t])[ \t]*+\\$")
 _ENDS: Final = lazy_regex(r"[^\w\s)）\]\"”」』]$")
@@ -93,7 +93,7 @@ def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
     by line."""
     lines = [line for line in block if _WORD.search(line) and not _FENCE.match(line)]
     commands = _commands(lines)
-    if not 0 < len(commands) <= MOST_COMMANDS:
+    if not 0 < len(commands) <= MAX_COMMANDS:
         return before + [Quotable(line.strip(), (as_code(line),), is_code=True) for line in lines]
     code_lines = tuple(as_code(command) for command in commands)
     text = "\n".join(lines)

@@ -18,14 +18,14 @@ from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.hops import Planned, RulePlanner
+from rag.reasoning.hops import FollowUpSearch, RulePlanner
 from rag.reasoning.replies import one_line
 from rag.text import escape_markdown, first_sentence, question_language
 from rag.types import Notice, Passage
 
 AspectKind = Literal["name", "attribute", "clause", "comparison"]
 Tool = Literal["library", "web"]
-Leg = Literal["", "keyword", "dense", "hybrid"]
+SearchMethod = Literal["", "keyword", "dense", "hybrid"]
 Action = Literal["continue", "revise", "finish"]
 
 MAX_STEPS: Final = 6
@@ -75,7 +75,7 @@ class Task:
     question: str
     step: SubQuestion
     aspects: tuple[Aspect, ...] = ()
-    past: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
 
 
@@ -84,7 +84,7 @@ class Query:
     """A search: its text, its legs (empty for the configured ones), the reason, and a heading to search under."""
 
     text: str
-    leg: Leg = ""
+    method: SearchMethod = ""
     reason: str = ""
     section: str = ""
 
@@ -100,18 +100,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a run: sub-questions asked and the results of each, best first; open aspects; pending steps."""
+    """The state of a run: queries and the results of each, best first; open aspects; pending steps."""
 
     question: str
-    asked: tuple[str, ...]
-    found: tuple[tuple[Passage, ...], ...]
-    past: tuple[str, ...] = ()
+    queries: tuple[str, ...]
+    results: tuple[tuple[Passage, ...], ...]
+    findings: tuple[str, ...] = ()
     open_aspects: tuple[Aspect, ...] = ()
     open_steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NextAction:
     """The next action; `steps` are up to MAX_NEW_STEPS, for `revise`."""
 
     action: Action
@@ -205,11 +205,11 @@ class ChatResearcher:
         aspects = [Aspect(f"a{n}", _short(aspect.text), aspect.kind) for n, aspect in enumerate(reply.aspects, 1)]
         return Plan(tuple(aspects), _steps(reply.steps, MAX_STEPS), _short(reply.unclear))
 
-    async def word(self, task: Task) -> Query:
+    async def write_query(self, task: Task) -> Query:
         """Return the query for a step, with the kind of search and the reason."""
         words = f" ({', '.join(task.step.keywords)})" if task.step.keywords else ""
         wanted = task.step.text + words
-        prompt = requests.search_query(self._chat.texts, task.question, wanted, task.past, task.headings)
+        prompt = requests.search_query(self._chat.texts, task.question, wanted, task.findings, task.headings)
         reply = await self._chat.fill(QueryReply, prompt)
         section = reply.section if reply.section in task.headings else ""
         return Query(_short(reply.query) or task.step.text, reply.search, _short(reply.reason), section)
@@ -225,25 +225,25 @@ class ChatResearcher:
         met = tuple(task.aspects[n - 1].id for n in reply.met if 0 < n <= len(task.aspects))
         return Reading(verbatim, one_line([reply.summary])[:MAX_SUMMARY], met)
 
-    async def decide(self, progress: Progress, *, revisions: int) -> Choice:
+    async def decide(self, progress: Progress, *, revisions: int) -> NextAction:
         """Choose the next action after a round; up to `revisions` revisions are still allowed."""
         prompt = requests.choose_next(
             self._chat.texts,
             progress.question,
-            progress.past,
+            progress.findings,
             [aspect.text for aspect in progress.open_aspects],
             progress.open_steps,
             revisions,
         )
         reply = await self._chat.fill(ChoiceReply, prompt)
-        return Choice(reply.action, _short(reply.justification), _steps(reply.steps, MAX_NEW_STEPS))
+        return NextAction(reply.action, _short(reply.justification), _steps(reply.steps, MAX_NEW_STEPS))
 
     def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
         """Yield the report in pieces, with marks `[n]`, the 1-based indexes in `passages`; nothing without findings."""
         headings = [part.heading for part in parts]
         return self._chat.stream(requests.report(self._chat.texts, question, headings, list(enumerate(passages, 1))))
 
-    async def mend(self, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> list[str]:
+    async def repair(self, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> list[str]:
         """Correct each of the sentences to what the passages support, with marks; empty if they support none of it."""
         reply = await self._chat.fill(MendReply, requests.mend(self._chat.texts, question, sentences, passages))
         corrected = {sentence.number: sentence.sentence.strip() for sentence in reply.sentences}
@@ -281,30 +281,30 @@ class RuleResearcher:
         """Plan a step and an aspect for each thing that the question asks about."""
         steps = self._planner.plan(question)
         aspects = tuple(Aspect(f"a{n}", step.text, "clause") for n, step in enumerate(steps, 1))
-        return Plan(aspects, tuple(_planned_step(step, question) for step in steps))
+        return Plan(aspects, tuple(_sub_question(step, question) for step in steps))
 
-    async def word(self, task: Task) -> Query:
+    async def write_query(self, task: Task) -> Query:
         return Query(task.step.text)
 
     async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
         if not passages:
             return Reading()
         matches = (await asyncio.to_thread(list, self.quoter.select(task.step.text, passages)))[:_MAX_SENTENCES]
-        sentences = tuple((one.passage, one.quoted.text) for one in matches)
+        sentences = tuple((one.passage, one.unit.text) for one in matches)
         met = [one.id for one in task.aspects if any(await self.quoter.grade(one.text, passages))]
         return Reading(sentences, first_sentence(sentences[0][1], MAX_SUMMARY) if sentences else "", tuple(met))
 
-    async def decide(self, progress: Progress, *, revisions: int) -> Choice:
+    async def decide(self, progress: Progress, *, revisions: int) -> NextAction:
         """Continue with the planned steps, then follow new names in the results."""
         language = question_language(progress.question)
         if progress.open_steps:
-            return Choice("continue", say(Notice("research_by_plan"), language))
-        results = [list(passages) for passages in progress.found]
-        new_steps = await asyncio.to_thread(self._planner.revise, progress.question, progress.asked, results)
+            return NextAction("continue", say(Notice("research_by_plan"), language))
+        results = [list(passages) for passages in progress.results]
+        new_steps = await asyncio.to_thread(self._planner.revise, progress.question, progress.queries, results)
         if not new_steps or not revisions:
-            return Choice("finish", say(Notice("research_no_new_name"), language))
-        steps = tuple(_planned_step(step, progress.question) for step in new_steps)
-        return Choice("revise", say(Notice("research_new_name"), language), steps)
+            return NextAction("finish", say(Notice("research_no_new_name"), language))
+        steps = tuple(_sub_question(step, progress.question) for step in new_steps)
+        return NextAction("revise", say(Notice("research_new_name"), language), steps)
 
     async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
         """Yield quotes, no sentence twice: those for the user's own questions, then the others by page.
@@ -330,5 +330,5 @@ class RuleResearcher:
                 separator = "\n\n"
 
 
-def _planned_step(planned: Planned, question: str) -> SubQuestion:
-    return SubQuestion(planned.text, say(planned.justification, question_language(question)))
+def _sub_question(search: FollowUpSearch, question: str) -> SubQuestion:
+    return SubQuestion(search.text, say(search.justification, question_language(question)))

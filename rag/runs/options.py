@@ -10,7 +10,7 @@ from rag.config import Settings
 from rag.models.servers import SAMPLING
 from rag.models.usage import Prices
 from rag.reasoning.composing import Compose
-from rag.reasoning.history import WINDOW, Memory, MemoryKind
+from rag.reasoning.history import DEFAULT_WINDOW, Memory, MemoryKind
 from rag.store.values import Filters
 
 TreeOrder = Literal["breadth", "best"]
@@ -49,7 +49,7 @@ class RunOptions:
     tree_order: TreeOrder = "breadth"
     branch: Mapping[str, Any] = field(default_factory=dict)
     memory: MemoryKind = "recent"
-    window: int = WINDOW
+    window: int = DEFAULT_WINDOW
     context_tokens: int = 16_000
     calls: int | None = None
     tokens: int | None = None

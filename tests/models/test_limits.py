@@ -35,7 +35,7 @@ def test_a_model_that_was_cut_while_it_thought_gets_room_for_it() -> None:
     with ChatServer([CUT, "It is so [1].", "It is so [1]."]) as server:
         reasoner = ChatReasoner(model_of(server))
         assert asyncio.run(text_of(reasoner)) == "It is so [1]."
-        assert asyncio.run(reasoner.whole(PROMPT)) == "It is so [1]."
+        assert asyncio.run(reasoner.ask(PROMPT)) == "It is so [1]."
         assert limits(server) == [100, 4_100, 4_100]
 
 
@@ -60,7 +60,7 @@ def test_blanks_without_end_are_no_thought() -> None:
         reasoner = ChatReasoner(model_of(server))
         with pytest.raises(ModelError):
             asyncio.run(text_of(reasoner))
-        assert asyncio.run(reasoner.whole(PROMPT)).strip() == ""
+        assert asyncio.run(reasoner.ask(PROMPT)).strip() == ""
         assert set(limits(server)) == {100}
 
 

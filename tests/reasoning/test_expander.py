@@ -78,7 +78,7 @@ def test_a_model_that_does_not_answer_is_not_waited_for() -> None:
         texts = SHIPPED
         cancelled = False
 
-        async def lines(self, prompt: Prompt) -> list[str]:
+        async def ask_lines(self, prompt: Prompt) -> list[str]:
             try:
                 await asyncio.sleep(30)
             except asyncio.CancelledError:

@@ -18,7 +18,7 @@ from rag.reasoning.history import (
     answer_from_conversation,
     count_overflowing,
     find_earlier_questions,
-    is_completion,
+    is_valid_standalone,
     questions_before,
     summary_by_rules,
 )
@@ -55,7 +55,7 @@ FOLLOW_UP, MEANT = "How wide is its crater?", "How wide is Mount Aso's crater?"
 )
 def test_a_completed_follow_up_is_a_question_about_the_same(standalone: str, question: str, counts: bool) -> None:
     chinese = [Exchange("阿苏山在哪里？", "阿苏山在日本九州。")]
-    assert is_completion(standalone, question, [*TALK, *chinese]) is counts
+    assert is_valid_standalone(standalone, question, [*TALK, *chinese]) is counts
 
 
 def test_an_answer_in_the_place_of_a_completed_question_is_not_searched_for(runs: Runs) -> None:
@@ -152,7 +152,7 @@ class Completing(ScriptedReasoner, ChatReasoner):
             raise self.reply
         return self.reply
 
-    async def room(self, tokens: int) -> int:
+    async def readable_tokens(self, tokens: int) -> int:
         return tokens
 
     def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from rag.locales import say
 from rag.models.sparse import SparseEncoder
-from rag.reasoning.hops import Lead, RulePlanner, interleave
+from rag.reasoning.hops import CandidateName, RulePlanner, interleave
 from rag.types import Passage
 from tests.support.answering import passage
 
@@ -125,8 +125,11 @@ class TestInTurns:
 
 
 def test_a_name_is_worth_its_best_place(planner: RulePlanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    ada = Lead("Ada Lindqvist", "Ada Lindqvist", 0.9, 0)
-    told = {"What?": [ada], "Who?": [replace(ada, chance=0.1), Lead("Eugenius Birch", "Eugenius Birch", 0.5, 0)]}
-    monkeypatch.setattr(planner, "leads", lambda question, query, passages: told[query])
+    ada = CandidateName("Ada Lindqvist", "Ada Lindqvist", 0.9, 0)
+    told = {
+        "What?": [ada],
+        "Who?": [replace(ada, chance=0.1), CandidateName("Eugenius Birch", "Eugenius Birch", 0.5, 0)],
+    }
+    monkeypatch.setattr(planner, "find_candidates", lambda question, query, passages: told[query])
     first, *_ = planner.revise("What?", list(told), [[], []])
     assert first.text == "Ada Lindqvist"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reasoning.quotable import MOST_COMMANDS, as_code, as_prose, quotables
+from rag.reasoning.quotable import MAX_COMMANDS, as_code, as_prose, quotables
 
 
 def written(text: str) -> list[tuple[str, ...]]:
@@ -36,8 +36,8 @@ def test_a_sentence_before_code_stays_apart_where_it_does_not_lead_to_it() -> No
 def test_other_code_is_quoted_by_lines() -> None:
     indented = "```python\ndef double(n):\n    return 2 * n\n```"
     assert written(indented) == [("`def double(n):`",), ("`return 2 * n`",)]
-    long = "\n".join(f"step {n}" for n in range(MOST_COMMANDS + 1))
-    assert len(written(f"```\n{long}\n```")) == MOST_COMMANDS + 1
+    long = "\n".join(f"step {n}" for n in range(MAX_COMMANDS + 1))
+    assert len(written(f"```\n{long}\n```")) == MAX_COMMANDS + 1
 
 
 def test_headings_and_questions_are_told_apart_from_code() -> None:

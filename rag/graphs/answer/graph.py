@@ -29,13 +29,13 @@ from rag.graphs.answer.state import (
     Result,
     blank_state,
     earlier_messages,
-    is_long,
+    needs_summary,
     read_passages,
     reference,
     removals,
 )
 from rag.graphs.answer.writing import failure_state, generate
-from rag.graphs.common import complete, prepare_graph, question_of, shorten_answers, summarise, trace_step
+from rag.graphs.common import make_standalone, prepare_graph, question_of, shorten_answers, summarise, trace_step
 from rag.models.usage import BUDGET_CODES
 from rag.patterns import lazy_regex
 from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
@@ -93,10 +93,10 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
     history = exchanges_of(earlier[len(removed) :])
-    standalone = await complete(question, history, summary, condenser, budget, memory=memory, spare=budget.end)
+    standalone = await make_standalone(question, history, summary, condenser, budget, memory=memory, spare=budget.end)
     if not standalone:
         exchanges = history or exchanges_of(earlier)  # their words make a better query than a summary
-        before = questions_before(exchanges[memory.begins(exchanges) :])
+        before = questions_before(exchanges[memory.first_visible(exchanges) :])
         if has_subject(question) or not before:
             return {**update, "before": before}, step_note("followed", before=before)
         update["before"], standalone = before[:-1], before[-1]
@@ -193,7 +193,7 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     If the model's verdicts are late or unreadable, all are selected, as in a fast run.
     """
     context = runtime.context
-    if context.sure() and context.reasoner.kind == "chat" and not state["graded"]:
+    if context.is_sure() and context.reasoner.kind == "chat" and not state["graded"]:
         return {"relevant": len(state["passages"])}, step_note("sure", of=len(state["passages"]))
     refs = [ref for ref in state["passages"] if ref["id"] not in state["graded"]]
     passages = await read_passages(refs, context.passages_of)
@@ -353,7 +353,7 @@ def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["con
     if len(state["messages"]) < 2:
         return "agent"
     follows = not (state["standalone"] or is_about_conversation(state["question"]))
-    return "condense" if follows or is_long(state, runtime.context.options.memory_scope) else "agent"
+    return "condense" if follows or needs_summary(state, runtime.context.options.memory_scope) else "agent"
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
@@ -407,8 +407,8 @@ def _context(run: Run) -> LoopContext:
         passages_of=cache.passages_of,
         budget=run.budget,
         answerable=cache.answerable,
-        sure=cache.is_sure,
-        fast=run.mode.name == "fast",
+        is_sure=cache.is_sure,
+        is_fast=run.mode.name == "fast",
         condenser=run.condenser,
         quoter=run.quoter,
         verifiers=run.verifiers,

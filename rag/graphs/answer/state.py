@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, blank_fields, summary_messages
+from rag.graphs.common import ConversationState, blank_fields, summary_messages
 from rag.models.usage import CallBudget
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
@@ -49,7 +49,7 @@ class StepRecord(TypedDict):
     detail: dict[str, Any]
 
 
-class LoopState(Conversing, total=False):
+class LoopState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `blank_state` resets at entry.
 
     `passages` are the passages for the answer, in context order; `found` are the results of all searches of this
@@ -84,8 +84,8 @@ class LoopContext:
     passages_of: Callable[[Sequence[str]], Sequence[Passage]]
     budget: CallBudget
     answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
-    sure: Callable[[], bool] = lambda: False  # whether one of them surely found the answer
-    fast: bool = False
+    is_sure: Callable[[], bool] = lambda: False  # whether one of them surely found the answer
+    is_fast: bool = False
     condenser: ChatReasoner | None = None
     quoter: ExtractiveReasoner | None = None
     verifiers: Sequence[Verifier] = ()  # best first; rules apply if none works
@@ -146,11 +146,11 @@ def earlier_messages(state: LoopState, memory: Memory) -> list[AnyMessage]:
     Questions without an answer are omitted, since many services require alternating questions and answers.
     """
     turns = turns_of(state["messages"][:-1])
-    recent = turns[memory.begins([turn.exchange for turn in turns]) :]
-    messages = [message for turn in recent if turn.answered for message in turn.messages]
+    recent = turns[memory.first_visible([turn.exchange for turn in turns]) :]
+    messages = [message for turn in recent if turn.answer for message in turn.messages]
     shortened = ((HumanMessage if isinstance(m, HumanMessage) else AIMessage)(m.text[:MAX_TURN]) for m in messages)
     return [*summary_messages(state), *shortened]
 
 
-def is_long(state: LoopState, memory: Memory) -> bool:
+def needs_summary(state: LoopState, memory: Memory) -> bool:
     return bool(memory.count_summarised(exchanges_of(state["messages"][:-1])))

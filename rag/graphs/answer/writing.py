@@ -38,8 +38,8 @@ from rag.runs.serialization import notice_of, record, step_note
 from rag.text import strip_citations, terms
 from rag.types import Citation, Notice, Passage, because
 
-_Written = tuple[str, ModelError | None, Notice | None]
-_SHORTENED: Final = "answer_too_long"
+_WriteResult = tuple[str, ModelError | None, Notice | None]
+_TOO_LONG: Final = "answer_too_long"
 """The code of a reply that hit the model's length limit; its text is usable."""
 
 
@@ -65,7 +65,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     pieces: list[str] = []
     composed, error, doubt = await _write(state, passages, runtime, pieces)
     checked = await _verify("".join(pieces), passages, question, context, ask=error is None and not doubt)
-    is_complete = error is None or error.code == _SHORTENED
+    is_complete = error is None or error.code == _TOO_LONG
     if is_complete and not doubt and context.reasoner.kind == "chat":
         doubt = _doubt_notice(checked, passages, likely)
         if doubt and await _quote(state, passages, runtime, pieces):
@@ -106,7 +106,7 @@ async def _score_quotes(state: LoopState, passages: Sequence[Passage], context: 
     """Return the probability that the quoted sentences answer, if the answer is quotes; else 1."""
     if context.quoter is None or context.reasoner.kind == "chat":
         return 1.0
-    return await asyncio.to_thread(context.quoter.answers, question_of(state), passages)
+    return await asyncio.to_thread(context.quoter.answer_probability, question_of(state), passages)
 
 
 async def _missing_names(
@@ -136,13 +136,13 @@ async def _verify(
 
     The chat model does not check a fast answer, which takes only one call.
     """
-    verifiers = [one for one in context.verifiers if ask and not (context.fast and one.checks_by == "model")]
+    verifiers = [one for one in context.verifiers if ask and not (context.is_fast and one.checks_by == "model")]
     return (await check_with(text, passages, verifiers, question, context.options.context_tokens)).result()
 
 
 async def _write(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
-) -> _Written:
+) -> _WriteResult:
     """Stream the answer and collect it in `pieces`, so that the text so far survives a failure.
 
     Returns how it was composed, the error that interrupted it, and the caveat of an answer that was quoted instead.
@@ -153,7 +153,7 @@ async def _write(
     tokens = context.options.context_tokens
     if isinstance(context.reasoner, ChatReasoner):
         with suppress(ModelError):  # the call for the answer will report the error
-            tokens = await context.reasoner.room(tokens)
+            tokens = await context.reasoner.readable_tokens(tokens)
     plan = choose_plan(passages, context.options.compose, tokens, calls, deep=deep)
     context_passages = await _distill(question, passages, plan, context)
     try:
@@ -168,13 +168,13 @@ async def _write(
 
 async def _quote_instead(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
-) -> _Written | None:
+) -> _WriteResult | None:
     """Quote the passages' best sentences instead of an answer that a model failed to write or complete.
 
     Returns None if there are none, or if the model's text so far is better: it hit a length or budget limit.
     """
     is_over_budget = error.code in BUDGET_CODES
-    if pieces and (is_over_budget or error.code == _SHORTENED):
+    if pieces and (is_over_budget or error.code == _TOO_LONG):
         return None
     if not await _quote(state, passages, runtime, pieces):
         return None
@@ -213,7 +213,7 @@ def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
 
 async def _distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
     """Return the passages, reduced to their relevant sentences if that was requested or they do not fit."""
-    choice, fits = context.options.distill, fitting_share(passages, plan.room)
+    choice, fits = context.options.distill, fitting_share(passages, plan.passage_tokens)
     if context.quoter is None or context.reasoner.kind != "chat" or choice is False:
         return passages
     if choice is None and (plan.way != "stuff" or fits >= 1.0):
@@ -237,7 +237,7 @@ def end_state(
     likely: float,
 ) -> LoopState:
     """Return the outcome, with a notice that explains it where necessary."""
-    if error and not (error.code == _SHORTENED and text):
+    if error and not (error.code == _TOO_LONG and text):
         return failure_state(error.notice)
     if not text.strip() or (not citations and (likely < DOUBT or declines(text))):
         return _missing_state(state, Notice("not_in_pages"))

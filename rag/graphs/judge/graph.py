@@ -68,13 +68,13 @@ from rag.text import unique_terms
 from rag.tracing import span
 from rag.types import Notice, Passage
 
-_SAME_QUESTION: Final = 0.97
+_MIN_EQUIVALENT_COSINE: Final = 0.97
 """Minimum cosine similarity of equivalent questions. At 0.92, one in forty MuSiQue questions matched one of its own
 sub-questions, as "when" and "where" about the same thing do; from 0.97, none did."""
 
 _CALLS_PER_JUDGEMENT: Final = 2
 """A reply in the wrong format is retried once."""
-_NS_END: Final = "|"
+_NAMESPACE_SEPARATOR: Final = "|"
 
 _LIMIT_CODES: Final = frozenset(
     {"judge_budget_calls", "judge_budget_tokens", "judge_budget_seconds", "judge_stopped_by_person"}
@@ -105,7 +105,7 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     stop = _stop_reason(state, context, changes)
     nodes: Sequence[NodeRecord] = state["nodes"]
     if not stop:
-        nodes = await asyncio.to_thread(grow, nodes, context.limits, partial(_find_same, context))
+        nodes = await asyncio.to_thread(grow, nodes, context.limits, partial(_find_equivalent, context))
     levels = [] if stop else next_levels(nodes, context.options.tree_order, _free_slots(state, context))
     level_ids = {node["id"] for node in levels}
     status: Status = "open" if levels else "cut"
@@ -134,7 +134,7 @@ def _stop_reason(state: TreeState, context: TreeContext, changes: Sequence[Chang
 
 def _free_slots(state: TreeState, context: TreeContext) -> int:
     """Return how many levels may start in parallel with the remaining searches and calls."""
-    limit = min(context.limits.at_once, _searches_left(state, context))
+    limit = min(context.limits.max_parallel, _searches_left(state, context))
     if context.model is None:
         return limit
     return min(limit, max(1, (context.budget.remaining - CALLS_RESERVED) // _calls_per_level(context)))
@@ -144,7 +144,7 @@ def _calls_per_level(context: TreeContext) -> int:
     return context.limits.judged if context.options.judge_each else 1
 
 
-def _find_same(context: TreeContext, question: str, others: Sequence[str]) -> int:
+def _find_equivalent(context: TreeContext, question: str, others: Sequence[str]) -> int:
     """Return the index of the question with the same words or nearly the same meaning; -1 for none."""
     words = unique_terms(question)
     for place, other in enumerate(others):
@@ -158,7 +158,7 @@ def _find_same(context: TreeContext, question: str, others: Sequence[str]) -> in
     except ModelError:  # the embedding service is unavailable
         return -1
     best = max(range(len(cosines)), key=cosines.__getitem__)
-    return best if cosines[best] >= _SAME_QUESTION else -1
+    return best if cosines[best] >= _MIN_EQUIVALENT_COSINE else -1
 
 
 def _stream_tree(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState) -> None:
@@ -230,7 +230,7 @@ async def close(state: LevelState, _: Running) -> Result:
         **node,
         "judgements": sorted(state.get("verdicts", []), key=lambda one: places[one["passage"]]),
         "status": "failed" if node["status"] == "failed" else "done",
-        "checkpoint": str(get_config()["configurable"].get("checkpoint_ns", "")).rpartition(_NS_END)[0],
+        "checkpoint": str(get_config()["configurable"].get("checkpoint_ns", "")).rpartition(_NAMESPACE_SEPARATOR)[0],
         "calls": state.get("calls", 0),
         "ms": round(state.get("ms", 0.0), 1),
     }

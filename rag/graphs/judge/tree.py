@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, blank_fields, merge_by_id
+from rag.graphs.common import ConversationState, blank_fields, merge_by_id
 from rag.models.usage import CallBudget
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
@@ -30,11 +30,11 @@ from rag.types import Passage
 
 Status = Literal["open", "running", "done", "failed", "linked", "refused", "cut"]
 _Row = dict[str, Any]
-_ASKED_ELSEWHERE: Final = ("linked", "refused")
-_CURIOSITY: Final = 0.5
+_NOT_SEARCHED: Final = ("linked", "refused")
+_EXPLORATION: Final = 0.5
 """Weight of exploration, of nodes with few searched siblings, against promise (the constant of UCB)."""
 
-_Same = Callable[[str, Sequence[str]], int]
+FindEquivalent = Callable[[str, Sequence[str]], int]
 """A function that returns the index of the question equivalent to the first argument, or -1."""
 
 
@@ -43,7 +43,7 @@ class Limits:
     """Limits of a tree. The question has depth 0; up to `width` passages of a level lead to further questions.
 
     A search returns up to `recall` runs of sentences, of which the first `judged` are judged. No level starts after
-    `seconds`; `at_once` levels run in parallel.
+    `seconds`; `max_parallel` levels run in parallel.
     """
 
     depth: int = 3
@@ -53,7 +53,7 @@ class Limits:
     recall: int = 20
     searches_by_rules: int = 6
     seconds: float = 180.0
-    at_once: int = 4
+    max_parallel: int = 4
     characters: int = 8_000
     """Characters of passages for the answer."""
 
@@ -110,7 +110,7 @@ _Ledger = Annotated[dict[str, dict[str, Any]], _merge_ledgers]
 _Notes = Annotated[list[NoticeRecord], operator.add]
 
 
-class TreeState(Conversing, total=False):
+class TreeState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `blank_state` resets.
 
     `begun` has the nodes and the ledger of an earlier tree that this one continues. `stop` is why no more levels start,
@@ -235,7 +235,7 @@ def _children_by_parent(nodes: Sequence[NodeRecord]) -> dict[str, list[NodeRecor
     return children
 
 
-def grow(nodes: Sequence[NodeRecord], limits: Limits, same: _Same) -> list[NodeRecord]:
+def grow(nodes: Sequence[NodeRecord], limits: Limits, find_equivalent: FindEquivalent) -> list[NodeRecord]:
     """Return the nodes with a child for each passage that has a gap, up to `width` per node and `nodes` in total.
 
     A question that an ancestor asks is refused; one that another node asks is linked to it and not searched again.
@@ -247,8 +247,8 @@ def grow(nodes: Sequence[NodeRecord], limits: Limits, same: _Same) -> list[NodeR
             continue
         tree[at] = {**node, "expanded": True}
         for gap in gaps:
-            if sum(other["status"] not in _ASKED_ELSEWHERE for other in tree) < limits.nodes:
-                tree.append(_make_child(gap, node, tree, same))
+            if sum(other["status"] not in _NOT_SEARCHED for other in tree) < limits.nodes:
+                tree.append(_make_child(gap, node, tree, find_equivalent))
     return tree
 
 
@@ -263,7 +263,9 @@ def _find_gaps(node: NodeRecord, limits: Limits) -> list[JudgementRecord]:
     return sorted(ones, key=lambda one: -one["worth"])[: limits.width]
 
 
-def _make_child(judgement: JudgementRecord, parent: NodeRecord, tree: Sequence[NodeRecord], same: _Same) -> NodeRecord:
+def _make_child(
+    judgement: JudgementRecord, parent: NodeRecord, tree: Sequence[NodeRecord], find_equivalent: FindEquivalent
+) -> NodeRecord:
     child: NodeRecord = {
         "id": f"n{1 + max(int(node['id'][1:]) for node in tree)}",
         "parent": parent["id"],
@@ -274,8 +276,8 @@ def _make_child(judgement: JudgementRecord, parent: NodeRecord, tree: Sequence[N
         "status": "open",
         "same_as": "",
     }
-    searched = [node for node in tree if node["status"] not in _ASKED_ELSEWHERE]
-    place = same(child["question"], [node["question"] for node in searched])
+    searched = [node for node in tree if node["status"] not in _NOT_SEARCHED]
+    place = find_equivalent(child["question"], [node["question"] for node in searched])
     if place < 0:
         return child
     same_node = searched[place]["id"]
@@ -310,7 +312,7 @@ def _confidence_bound(node: NodeRecord, nodes: Sequence[NodeRecord]) -> float:
     siblings = [one for one in searched if one["parent"] == node["parent"] and one["parent"]]
     best = max((judgement["score"] / 2 for twin in siblings for judgement in twin.get("judgements", ())), default=0.5)
     bonus = math.sqrt(math.log(1 + len(searched)) / (1 + len(siblings)))
-    return (node["worth"] + best) / 2 + _CURIOSITY * bonus
+    return (node["worth"] + best) / 2 + _EXPLORATION * bonus
 
 
 def branch(nodes: Sequence[NodeRecord], change: Mapping[str, Any]) -> list[NodeRecord]:

@@ -32,7 +32,7 @@ from rag.graphs.common import (
 )
 from rag.graphs.research import nodes
 from rag.graphs.research.nodes import Running
-from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave, step_passages
+from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_search_web, step_passages
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.research import ChatResearcher, Part, RuleResearcher
@@ -108,7 +108,7 @@ def _after_dispatch(state: ResearchState, runtime: Running) -> list[Send] | Lite
                 aspects=state["aspects"],
                 past=[past_step["summary"] for past_step in state["past"] if past_step["summary"]],
                 calls=min(2 * nodes.CALLS_PER_STEP, spare // len(running)),
-                web=may_leave(state, context),
+                web=may_search_web(state, context),
                 headings=headings,
             ),
         )
@@ -216,7 +216,7 @@ async def _repair(check: Check, passages: Sequence[Passage], question: str, cont
         return check
     doubtful = check.doubtful()
     try:
-        sentences = await context.model.mend(question, [check.text[a:b] for a, b in doubtful], passages)
+        sentences = await context.model.repair(question, [check.text[a:b] for a, b in doubtful], passages)
     except ModelError:
         return check
     text = check.text
@@ -294,7 +294,7 @@ def _context(run: Run) -> ResearchContext:
         web=None if cannot_ask else cache.retriever.web,
         titles=cache.retriever.titles,
         answerable=cache.answerable,
-        holds=lambda question: cache.retriever.find_cached(question) is not None,
+        is_in_ledger=lambda question: cache.retriever.find_cached(question) is not None,
         may_wait=bool(run.thread),
         condenser=run.condenser,
         verifiers=run.verifiers,

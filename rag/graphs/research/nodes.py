@@ -40,12 +40,12 @@ from rag.graphs.research.state import (
     StepRecord,
     apply_changes,
     blank_state,
-    may_leave,
+    may_search_web,
     step_passages,
 )
 from rag.locales import say
 from rag.reasoning.history import MAX_STANDALONE
-from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
+from rag.reasoning.research import Aspect, NextAction, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.scoped_search import LEG
 from rag.runs.serialization import NoticeRecord, record, step_note
@@ -83,8 +83,8 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
         draft, notes = await model_or_rules(time_left(context), by_model, partial(rules.plan, question, titles))
     if not draft.steps:
         draft = await rules.plan(question, titles)
-    leaves = model is None and may_leave(state, context)
-    is_answered = await asyncio.to_thread(context.holds, question) if leaves else True
+    searches_web = model is None and may_search_web(state, context)
+    is_answered = await asyncio.to_thread(context.is_in_ledger, question) if searches_web else True
     web_steps = [] if is_answered else [_web_question(state, "research_web_too")]
     steps = _number_steps([*draft.steps, *web_steps], (), "plan")
     aspects = [asdict(one) for one in draft.aspects]
@@ -116,7 +116,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     steps = _keep_in_library(steps) if state["web"] == "no" else steps
     is_stopped = any(change.kind == "finish" for change in changes)
     stop = "stopped_by_person" if is_stopped else _end_reason(state, context)
-    ready = [] if stop else _ready_steps(steps)[: min(context.limits.at_once, _searches_left(state, context))]
+    ready = [] if stop else _ready_steps(steps)[: min(context.limits.max_parallel, _searches_left(state, context))]
     if _needs_consent(ready, state, context):
         return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")
     ready_ids = {step["id"] for step in ready}
@@ -131,7 +131,9 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
 
 def _move_answered(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
     """Turn web steps that an earlier report's passages answer into library steps."""
-    answered = {one["id"] for one in _open_steps(steps) if one["tool"] == "web" and context.holds(one["sub_question"])}
+    answered = {
+        one["id"] for one in _open_steps(steps) if one["tool"] == "web" and context.is_in_ledger(one["sub_question"])
+    }
     return [{**step, "tool": "library"} if step["id"] in answered else step for step in steps]
 
 
@@ -183,8 +185,8 @@ async def step(state: StepInput, runtime: Running) -> Result:
 async def _search_and_read(state: StepInput, context: ResearchContext) -> Result:
     current, limits = state["step"], context.limits
     task, model, rules = _build_task(state), context.model, context.rules
-    by_model = partial(model.word, task) if model else None
-    query, notes = await model_or_rules(time_left(context), by_model, partial(rules.word, task))
+    by_model = partial(model.write_query, task) if model else None
+    query, notes = await model_or_rules(time_left(context), by_model, partial(rules.write_query, task))
     passages, source, web_notes = await _find(current["tool"], query, context, on_web=state["web"])
     selected = passages[: limits.keep]
     from_ledger = bool(passages) and LEG in passages[0].ranks
@@ -196,7 +198,7 @@ async def _search_and_read(state: StepInput, context: ResearchContext) -> Result
         "id": current["id"],
         "status": "done" if selected else "empty",
         "query": query.text,
-        "leg": "ledger" if from_ledger else query.leg,
+        "leg": "ledger" if from_ledger else query.method,
         "reason": "" if from_ledger else query.reason,
         "summary": reading.summary,
         "kept": [{"url_hash": one.url_hash, "url": one.url, "title": one.title} for one in selected],
@@ -235,7 +237,7 @@ def _search(query: Query, context: ResearchContext) -> list[Passage]:
     """Search under the query's heading, or everywhere if that finds nothing; with its leg or the run's strategy."""
     with span("retrieve", "tool", query=query.text) as search_span:
         options: dict[str, Any] = {"k": context.limits.recall}
-        options |= {"strategy": query.leg} if query.leg in ("keyword", "dense") else {}
+        options |= {"strategy": query.method} if query.method in ("keyword", "dense") else {}
         passages = list(context.search(query.text, sections=[query.section], **options)) if query.section else []
         passages = passages or list(context.search(query.text, **options))
         search_span.attributes.update(passages=len(passages), **options)
@@ -330,12 +332,12 @@ def _should_search_web(state: ResearchState, context: ResearchContext) -> bool:
     return context.web is not None and not (searched or refused) and context.answerable() < DOUBT
 
 
-async def _decide(state: ResearchState, context: ResearchContext) -> tuple[Choice, str, list[NoticeRecord]]:
+async def _decide(state: ResearchState, context: ResearchContext) -> tuple[NextAction, str, list[NoticeRecord]]:
     progress = _build_progress(state)
     remaining = max(0, context.limits.revisions - state["revisions"])
     model, rules = context.model, context.rules
     if _is_done(state, context) or (model is None and _has_searched_web(state, context)):
-        return Choice("finish"), "rules", []
+        return NextAction("finish"), "rules", []
     by_rules = context.limits.rounds if model is None else remaining
     by_model = partial(model.decide, progress, revisions=remaining) if model else None
     with context.budget.reserve(CALLS_RESERVED):

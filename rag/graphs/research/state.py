@@ -15,10 +15,10 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, blank_fields, merge_by_id
+from rag.graphs.common import ConversationState, blank_fields, merge_by_id
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.research import AspectKind, ChatResearcher, Leg, RuleResearcher, Tool
+from rag.reasoning.research import AspectKind, ChatResearcher, RuleResearcher, SearchMethod, Tool
 from rag.runs.options import RunOptions
 from rag.runs.serialization import NoticeRecord, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change
@@ -33,7 +33,7 @@ END_STATUSES: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", 
 class Limits:
     """Limits of a run. A search returns up to `recall` passages that together fill the context; a step reads `keep`.
 
-    No step starts after `seconds`; up to `at_once` steps run in parallel.
+    No step starts after `seconds`; up to `max_parallel` steps run in parallel.
     """
 
     rounds: int = 7
@@ -42,7 +42,7 @@ class Limits:
     searches: int = 12
     searches_by_rules: int = 6
     seconds: float = 180.0
-    at_once: int = 4
+    max_parallel: int = 4
     revisions: int = 2
     characters: int = 8_000
     """Characters of passages for the report."""
@@ -75,7 +75,7 @@ class StepRecord(TypedDict, total=False):
     status: Status
     by: Literal["plan", "revision", "person"]
     query: str
-    leg: Leg | Literal["ledger"]
+    leg: SearchMethod | Literal["ledger"]
     reason: str
     summary: str
     kept: list[dict[str, str]]
@@ -130,7 +130,7 @@ def _append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*old, *new]))
 
 
-class ResearchState(Conversing, total=False):
+class ResearchState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `blank_state` resets.
 
     `unclear` is the planner's question to the user, `clarified` the reply; `met` are ids of covered aspects, `gain` is
@@ -177,8 +177,9 @@ class ResearchContext:
     """Runtime context of a run; never saved.
 
     `search` and `web`, its counterpart for the web, block and are called in threads; `web` is None if it isn't allowed.
-    `holds` returns whether an earlier report's ledger answers a question; it may block. `seconds` returns the working
-    time so far, `changes` the user's changes since the start; `may_wait` is whether the run can wait for a reply.
+    `is_in_ledger` returns whether an earlier report's ledger answers a question; it may block. `seconds` returns the
+    working time so far, `changes` the user's changes since the start; `may_wait` is whether the run can wait for a
+    reply.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -190,7 +191,7 @@ class ResearchContext:
     web: Callable[[str], Sequence[Passage]] | None = None
     titles: Callable[[], Sequence[str]] = tuple
     answerable: Callable[[], float] = lambda: 1.0
-    holds: Callable[[str], bool] = lambda _: False
+    is_in_ledger: Callable[[str], bool] = lambda _: False
     may_wait: bool = False
     condenser: ChatReasoner | None = None
     verifiers: Sequence[Verifier] = ()
@@ -220,7 +221,7 @@ def blank_state(question: str) -> dict[str, Any]:
     }
 
 
-def may_leave(state: ResearchState, context: ResearchContext) -> bool:
+def may_search_web(state: ResearchState, context: ResearchContext) -> bool:
     """Return whether web search is allowed, by an option or by the user's reply."""
     return context.web is not None and (context.options.web == "allowed" or state["web"] == "yes")
 

@@ -40,17 +40,17 @@ from rag.types import Notice, Page, Passage
 from rag.web.url_key import split_url
 
 ROUTE: Final = "what_changed"
-_DAYS: Final = 7
+_DEFAULT_DAYS: Final = 7
 """Default period for changes, in days."""
-_MOST_PAGES: Final = 40
+_MAX_PAGES: Final = 40
 """Maximum pages that a summary covers; any others are only counted."""
 _PARTS: Final = 12  # in total, and at least one per page
-_LONGEST_HEADING: Final = 200  # characters
-_CHANGES: Final = 3  # sentences quoted from a changed page
+_MAX_HEADING: Final = 200  # characters
+_MAX_CHANGED_SENTENCES: Final = 3  # sentences quoted from a changed page
 _PREPOSITION: Final = lazy_regex(r"\b(?:in|on|to|about)\b|关于|有关", re.IGNORECASE)
 
 Kind = Literal["changed", "shortened", "gone", "new"]
-_KINDS: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order of the summary
+_KINDS_IN_ORDER: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order of the summary
 
 
 class PartRecord(TypedDict):
@@ -62,24 +62,24 @@ class PartRecord(TypedDict):
 
 
 @dataclass(slots=True)
-class Gathered:
-    """Passages in order, and the parts that they form. `pages` of `of` pages are covered; `page` is set if there is
-    only one, and `aside` counts its sections without a part."""
+class SummaryContent:
+    """Passages in order, and the parts that they form. `pages` of `total_pages` pages are covered; `page` is
+    set if there is only one, and `skipped_sections` counts its sections without a part."""
 
     passages: list[Passage] = field(default_factory=list)
     parts: list[PartRecord] = field(default_factory=list)
     pages: int = 0
-    of: int = 0
+    total_pages: int = 0
     page: Page | None = None
-    aside: int = 0
+    skipped_sections: int = 0
 
     @property
     def notice(self) -> Notice | None:
         """A notice about the coverage, or None if there is nothing to say."""
-        if self.aside:
-            return Notice("summary_sections", {"parts": len(self.parts), "aside": self.aside})
-        if self.pages < self.of:
-            return Notice("summary_some", {"pages": self.pages, "of": self.of})
+        if self.skipped_sections:
+            return Notice("summary_sections", {"parts": len(self.parts), "aside": self.skipped_sections})
+        if self.pages < self.total_pages:
+            return Notice("summary_some", {"pages": self.pages, "of": self.total_pages})
         return Notice("summary_all", {"pages": self.pages}) if self.pages > 1 else None
 
     def add(self, page: Page, pieces: Sequence[Section], heading: str, parts: int) -> None:
@@ -144,24 +144,24 @@ def _find_named(question_text: str, pages: Sequence[Page]) -> list[Page]:
     return find_named_pages(question_text, pages) or find_pages_with(topic_of(question_text), pages)
 
 
-def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathered:
+def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> SummaryContent:
     """Gather the sections of one page, or some of each of several pages, so that every site is covered.
 
     With `whole`, all sections of a single page are read, those without a part last.
     """
     if len(pages) == 1:
         return _gather_page(reader.read(pages[0].url_hash), reader, whole)
-    selected = _by_site(pages)[:_MOST_PAGES]
+    selected = _by_site(pages)[:_MAX_PAGES]
     counts = Counter(map(_site_of, selected))
     sites = [site for site, count in counts.items() if site and 1 < count < len(selected)]
     places = {site: place for place, site in enumerate(sites)}  # pages without a heading come first
-    gathered, last_site = Gathered(of=len(pages)), ""
+    content, last_site = SummaryContent(total_pages=len(pages)), ""
     for page in sorted(selected, key=lambda page: places.get(_site_of(page), -1)):
         site = _site_of(page)
         heading = f"## {_heading(site)}\n\n" if site in places and site != last_site else ""
-        if _add_page(gathered, page, reader, heading, len(selected)):
+        if _add_page(content, page, reader, heading, len(selected)):
             last_site = site
-    return gathered
+    return content
 
 
 def _site_of(page: Page) -> str:
@@ -169,19 +169,19 @@ def _site_of(page: Page) -> str:
     return page.site or split_url(page.url).hostname or ""
 
 
-def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered:
-    gathered = Gathered(pages=1, of=1, page=page)
+def _gather_page(page: Page | None, reader: PageReader, whole: bool) -> SummaryContent:
+    content = SummaryContent(pages=1, total_pages=1, page=page)
     if page is None:
-        return gathered
+        return content
     sections = sections_of(page.text)
     parts = select_parts(sections)
-    aside = sorted({*range(len(sections))}.difference(*parts))
+    skipped = sorted({*range(len(sections))}.difference(*parts))
     for places in parts:
         name = " › ".join(step for step in sections[places[0]].path if step != page.title)
-        gathered.add(page, [sections[n] for n in places], f"## {_heading(name)}" if name else "", len(parts))
-    gathered.passages += [_as_passage(page, sections[n]) for n in aside if whole]
-    gathered.aside = 0 if whole else len(aside)
-    return _set_ids(gathered, {page.url_hash: reader.passages(page.url_hash)})
+        content.add(page, [sections[n] for n in places], f"## {_heading(name)}" if name else "", len(parts))
+    content.passages += [_as_passage(page, sections[n]) for n in skipped if whole]
+    content.skipped_sections = 0 if whole else len(skipped)
+    return _set_ids(content, {page.url_hash: reader.passages(page.url_hash)})
 
 
 def _by_site(pages: Sequence[Page]) -> list[Page]:
@@ -194,16 +194,16 @@ def _by_site(pages: Sequence[Page]) -> list[Page]:
     return [pages[place] for place in sorted(range(len(pages)), key=turns.__getitem__)]
 
 
-def _add_page(gathered: Gathered, entry: Page, reader: PageReader, above: str, parts: int) -> bool:
+def _add_page(content: SummaryContent, entry: Page, reader: PageReader, above: str, parts: int) -> bool:
     """Add a part for a page, one of `parts`, from its largest sections; return False if it has no text."""
     page = reader.read(entry.url_hash)
     sections = sections_of(page.text) if page else []
     if page is None or not sections:
         return False
     pieces = [sections[places[0]] for places in select_parts(sections)[: max(1, _PARTS // parts)]]
-    gathered.add(page, pieces, f"{above}### {_heading(page.title or page.url)}", parts)
-    gathered.pages += 1
-    _set_ids(gathered, {page.url_hash: reader.passages(page.url_hash)})
+    content.add(page, pieces, f"{above}### {_heading(page.title or page.url)}", parts)
+    content.pages += 1
+    _set_ids(content, {page.url_hash: reader.passages(page.url_hash)})
     return True
 
 
@@ -212,7 +212,7 @@ def _add_page(gathered: Gathered, entry: Page, reader: PageReader, above: str, p
 
 def since_of(question: Question) -> str:
     """Return the start of the period for changes (ISO 8601); "" if the question gives only its end."""
-    default = "" if question.scope.until else (datetime.now(UTC) - timedelta(days=_DAYS)).date().isoformat()
+    default = "" if question.scope.until else (datetime.now(UTC) - timedelta(days=_DEFAULT_DAYS)).date().isoformat()
     return question.scope.since or default
 
 
@@ -226,29 +226,29 @@ def changes_notice(count: int, question: Question) -> Notice:
     return Notice("summary_changes_in" if count else "summary_unchanged_in", {"count": count, "period": period})
 
 
-def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader, language: str) -> Gathered:
+def gather_changes(pages: Sequence[Page], question: Question, reader: PageReader, language: str) -> SummaryContent:
     """Gather the new, changed and deleted pages of the period, each with sentences that show the change."""
     since, until = since_of(question), question.scope.until
-    rows: dict[Kind, list[tuple[Page, list[Section]]]] = {kind: [] for kind in _KINDS}
-    gathered = Gathered()
+    rows: dict[Kind, list[tuple[Page, list[Section]]]] = {kind: [] for kind in _KINDS_IN_ORDER}
+    content = SummaryContent()
     for entry in pages:
         kind, sections = _kind_of_change(entry, since, until), list[Section]()
-        if kind == "changed" and gathered.of < _MOST_PAGES:
+        if kind == "changed" and content.total_pages < _MAX_PAGES:
             kind, entry, sections = _find_changes(entry, reader, since)
         if kind:
-            gathered.of += 1
+            content.total_pages += 1
             rows[kind].append((entry, sections))
     for kind, changed_pages in rows.items():
         above = f"## {say(Notice(f'summary_{kind}'), language)}\n\n"
-        for page, sections in changed_pages[: _MOST_PAGES - gathered.pages]:
+        for page, sections in changed_pages[: _MAX_PAGES - content.pages]:
             if sections:
-                gathered.add(page, sections, f"{above}### {_heading(page.title or page.url)}", 1)
-                gathered.pages += 1
-                _set_ids(gathered, {page.url_hash: reader.passages(page.url_hash)})
+                content.add(page, sections, f"{above}### {_heading(page.title or page.url)}", 1)
+                content.pages += 1
+                _set_ids(content, {page.url_hash: reader.passages(page.url_hash)})
                 above = ""
-            elif _add_page(gathered, page, reader, above, _PARTS):
+            elif _add_page(content, page, reader, above, _PARTS):
                 above = ""
-    return gathered
+    return content
 
 
 def _kind_of_change(page: Page, since: str, until: str) -> Kind | None:
@@ -271,7 +271,7 @@ def _find_changes(entry: Page, reader: PageReader, since: str) -> tuple[Kind | N
     relevant = [(piece, end) for piece, end in zip(pieces, ends, strict=True) if len(re.findall(r"\w", piece.text)) > 1]
     added = [(end - len(piece.text), end) for piece, end in relevant if piece.kind == "added"]
     removed = [(end - 1, end + 1) for piece, end in relevant if piece.kind == "removed"]
-    sentences = list(sentences_at(page.text, added or removed))[:_CHANGES]
+    sentences = list(sentences_at(page.text, added or removed))[:_MAX_CHANGED_SENTENCES]
     kind: Kind | None = "changed" if added else "shortened"
     return kind if sentences else None, page, [Section((), start, end) for start, end in sentences]
 
@@ -285,13 +285,13 @@ def _as_passage(page: Page, piece: Section) -> Passage:
     return Passage("", *fields, piece.path, text, piece.start, piece.end, date=page.modified or page.published)
 
 
-def _set_ids(gathered: Gathered, chunks: Mapping[str, Sequence[Passage]]) -> Gathered:
+def _set_ids(content: SummaryContent, chunks: Mapping[str, Sequence[Passage]]) -> SummaryContent:
     """Set the ids of these pages' passages: each gets the id of the chunk that it starts in."""
-    gathered.passages = [
+    content.passages = [
         _with_chunk_id(passage, chunks[passage.url_hash]) if passage.url_hash in chunks and not passage.id else passage
-        for passage in gathered.passages
+        for passage in content.passages
     ]
-    return gathered
+    return content
 
 
 def _with_chunk_id(passage: Passage, chunks: Sequence[Passage]) -> Passage:
@@ -301,7 +301,7 @@ def _with_chunk_id(passage: Passage, chunks: Sequence[Passage]) -> Passage:
 
 def _heading(heading: str) -> str:
     """Return a page's heading for the summary, without text that reads like a citation mark."""
-    return escape_markdown(re.sub(r"\[([\d,\s–-]+)\]", r"(\1)", heading[:_LONGEST_HEADING]))
+    return escape_markdown(re.sub(r"\[([\d,\s–-]+)\]", r"(\1)", heading[:_MAX_HEADING]))
 
 
 # Sections and sentences of a text
@@ -315,11 +315,11 @@ _MAX_PARTS = 16  # parts up to which all are included
 _FEW_HEADINGS = 3  # headings up to which a text is divided evenly
 _MIN_WEIGHT = 25  # Latin characters' worth
 _MAX_WEIGHT = 600
-_SHORT = 120  # a longer fragment, like a table in one line, is informative
+_MIN_FRAGMENT_WEIGHT = 120  # a longer fragment, like a table in one line, is informative
 _CANDIDATES = 24  # sentences at the beginning of a page, one of which describes its topic
 _OPENING = 6_000  # characters that contain them
 _MIN_LEAD, _MAX_LEAD = 45, 240  # Latin characters' worth
-_ENDS, _CLOSING = (".", "!", "。", "！"), "*_\"'”’」』)）"
+_SENTENCE_ENDS, _CLOSING_MARKS = (".", "!", "。", "！"), "*_\"'”’」』)）"
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,25 +381,25 @@ def _largest(sizes: Mapping[tuple[str, ...], int], depth: int) -> list[tuple[str
     return sorted(groups, key=lambda group: -groups[group])[:_MAX_SECTIONS]
 
 
-def leading(text: str, count: int) -> list[Quotable]:
+def leading_sentences(text: str, count: int) -> list[Quotable]:
     """Return the first informative sentences of a section, short fragments last; if it has none, its first table rows
     or lines of code."""
     units = [unit for unit in quotables(text) if any(map(str.isalpha, unit.text))]
     candidates = [unit for unit in units if not (unit.is_heading or unit.is_table_header or unit.asks)]
     sentences = [unit for unit in candidates if not unit.is_code and all(map(is_statement, unit.lines))]
     informative = [unit for unit in sentences if _MIN_WEIGHT <= weigh(unit.text) <= _MAX_WEIGHT]
-    informative.sort(key=lambda unit: weigh(unit.text) < _SHORT and not _is_whole(unit.text))
+    informative.sort(key=lambda unit: weigh(unit.text) < _MIN_FRAGMENT_WEIGHT and not _is_complete(unit.text))
     return (informative or sentences or candidates)[:count]
 
 
-def _is_whole(text: str) -> bool:
-    return text.rstrip(_CLOSING).endswith(_ENDS)
+def _is_complete(text: str) -> bool:
+    return text.rstrip(_CLOSING_MARKS).endswith(_SENTENCE_ENDS)
 
 
 def opening_sentence(text: str) -> str:
     """Return the first informative whole sentence of a page, else its first one of any kind, if any."""
-    lines = [unit.lines[0] for unit in leading(text[:_OPENING], _CANDIDATES) if not unit.is_code]
-    whole = (line for line in lines if _MIN_LEAD <= weigh(line) <= _MAX_LEAD and _is_whole(line))
+    lines = [unit.lines[0] for unit in leading_sentences(text[:_OPENING], _CANDIDATES) if not unit.is_code]
+    whole = (line for line in lines if _MIN_LEAD <= weigh(line) <= _MAX_LEAD and _is_complete(line))
     return next(whole, lines[0] if lines else "")
 
 
@@ -409,7 +409,7 @@ def select_sentences(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
     sentences: list[list[Quotable]] = []
     for text in texts:
         limit = min(remaining, -(-count // len(texts)))
-        sentences.append(leading(text, limit) if limit else [])
+        sentences.append(leading_sentences(text, limit) if limit else [])
         remaining -= len(sentences[-1])
     return sentences
 

@@ -24,7 +24,7 @@ from rag.checking.statements import remove_spans
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
 from rag.graphs.common import (
-    Conversing,
+    ConversationState,
     Result,
     blank_fields,
     check_question,
@@ -37,8 +37,8 @@ from rag.graphs.common import (
 )
 from rag.graphs.summary.gathering import (
     ROUTE,
-    Gathered,
     PartRecord,
+    SummaryContent,
     changes_notice,
     gather,
     gather_changes,
@@ -61,11 +61,11 @@ from rag.types import CheckedBy, Notice, Passage
 
 _CALLS_RESERVED: Final = 5
 """Model calls for writing and checks."""
-_RULES_AND_REPLY: Final = 1_600  # tokens of a request that are not passages
+_OVERHEAD_TOKENS: Final = 1_600  # tokens of a request that are not passages
 _HEADING: Final = lazy_regex(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
 
 
-class SummaryState(Conversing, total=False):
+class SummaryState(ConversationState, total=False):
     """The conversation, and the fields of the current question, which `_blank_state` resets.
 
     `page` is the hash of the only page, if its summary may be stored. `told` is the notice about the coverage,
@@ -94,7 +94,7 @@ class SummaryContext:
     """Runtime context of a run; never saved. `writer` is the name of the reasoner."""
 
     reader: PageReader | None
-    asked: Question
+    question: Question
     budget: CallBudget
     writer: str
     search: Callable[[str], Sequence[Passage]]
@@ -105,7 +105,7 @@ class SummaryContext:
 
     @property
     def options(self) -> RunOptions:
-        return self.asked.options
+        return self.question.options
 
 
 def _blank_state(question: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ async def enter(state: SummaryState, runtime: Running) -> Result:
     update, context = _blank_state(state["question"].strip()), runtime.context
     if end := check_question(update):
         return end
-    alone = await asyncio.to_thread(is_standalone, context.asked, context.reader)
+    alone = await asyncio.to_thread(is_standalone, context.question, context.reader)
     return await start_turn(update, {} if alone else state, runtime, _CALLS_RESERVED)
 
 
@@ -131,45 +131,45 @@ async def read(state: SummaryState, runtime: Running) -> Result:
     context = runtime.context
     if context.reader and (
         missing := await asyncio.to_thread(
-            missing_page, question_of(state), context.asked, context.reader, context.search
+            missing_page, question_of(state), context.question, context.reader, context.search
         )
     ):
         return end_update("not_in_pages", missing), step_note("no_such_page")
-    gathered, stored, notice = await asyncio.to_thread(_gather, question_of(state), context)
+    content, stored, notice = await asyncio.to_thread(_gather, question_of(state), context)
     if stored:
-        end = _stored_end(gathered, stored)
+        end = _stored_end(content, stored)
         runtime.stream_writer({"token": end["text"], **end})
         return end, step_note("summary_kept")
     update: dict[str, Any] = {"told": record(notice) if notice else None}
-    if not any(part["quotes"] for part in gathered.parts):
+    if not any(part["quotes"] for part in content.parts):
         outcome = "answered" if notice else "not_in_pages"
         return {"outcome": outcome, "notice": record(notice or Notice("summary_nothing"))}, step_note("nothing_found")
-    batches = _batches(gathered.passages, context) if context.model else []
-    if batches and batches[-1][-1] < len(gathered.passages):
-        read_size = sum(len(passage.text) for passage in gathered.passages[: batches[-1][-1]])
-        notice = Notice("summary_part", {"percent": 100 * read_size // sum(len(one.text) for one in gathered.passages)})
+    batches = _batches(content.passages, context) if context.model else []
+    if batches and batches[-1][-1] < len(content.passages):
+        read_size = sum(len(passage.text) for passage in content.passages[: batches[-1][-1]])
+        notice = Notice("summary_part", {"percent": 100 * read_size // sum(len(one.text) for one in content.passages)})
         update["told"] = record(notice)
-    is_whole_page = gathered.page is not None and is_only_name(question_of(state), gathered.page)
+    is_whole_page = content.page is not None and is_only_name(question_of(state), content.page)
     update |= {
-        "page": gathered.page.url_hash if gathered.page and is_whole_page else "",
-        "parts": gathered.parts,
-        "passages": [asdict(passage) for passage in gathered.passages],
+        "page": content.page.url_hash if content.page and is_whole_page else "",
+        "parts": content.parts,
+        "passages": [asdict(passage) for passage in content.passages],
         "batches": batches if len(batches) > 1 else [],
     }
-    runtime.stream_writer({"parts": gathered.parts, "passages": update["passages"], "told": update["told"]})
-    return update, step_note("summary_read", passages=len(gathered.passages), of=gathered.of)
+    runtime.stream_writer({"parts": content.parts, "passages": update["passages"], "told": update["told"]})
+    return update, step_note("summary_read", passages=len(content.passages), of=content.total_pages)
 
 
-def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
+def _gather(text: str, context: SummaryContext) -> tuple[SummaryContent, Mapping[str, Any] | None, Notice | None]:
     """Return the gathered passages, a stored summary of them, and a notice about the coverage."""
-    reader, question = context.reader, context.asked
+    reader, question = context.reader, context.question
     if reader is None:
-        return Gathered(), None, None
+        return SummaryContent(), None, None
     pages, language = select_pages(text, question, reader, context.recent_pages), question_language(text)
     if question.options.route == ROUTE:
         content = gather_changes(pages, question, reader, language)
-        partial = content.notice if content.pages < content.of else None
-        return content, None, partial or changes_notice(content.of, question)
+        partial = content.notice if content.pages < content.total_pages else None
+        return content, None, partial or changes_notice(content.total_pages, question)
     content = gather(pages, reader, whole=context.model is not None)
     whole = content.page is not None and is_only_name(text, content.page)
     return (
@@ -179,10 +179,10 @@ def _gather(text: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, 
     )
 
 
-def _stored_end(gathered: Gathered, stored: Mapping[str, Any]) -> dict[str, Any]:
+def _stored_end(content: SummaryContent, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the final state update of a run that a stored summary answers."""
-    assert gathered.page is not None, "only the summaries of single pages are kept"
-    passages = [{**one, "text": gathered.page.text[one["start"] : one["end"]]} for one in stored["passages"]]
+    assert content.page is not None, "only the summaries of single pages are kept"
+    passages = [{**one, "text": content.page.text[one["start"] : one["end"]]} for one in stored["passages"]]
     coverage = notice_of(stored.get("told"))
     when = str(stored["made"])[:10]
     notice = Notice("summary_kept", {"when": when})
@@ -194,7 +194,7 @@ def _stored_end(gathered: Gathered, stored: Mapping[str, Any]) -> dict[str, Any]
 
 def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[int]]:
     """Return the passage numbers of each request: as many as fit, in as many requests as the budget allows."""
-    room = max(1_000, context.options.context_tokens - _RULES_AND_REPLY)
+    room = max(1_000, context.options.context_tokens - _OVERHEAD_TOKENS)
     batches: list[list[int]] = [[]]
     remaining = room
     for number, passage in enumerate(passages, 1):
@@ -214,7 +214,9 @@ async def note(state: NoteInput, runtime: Running) -> Result:
     numbered = list(zip(state["numbers"], passages, strict=True))
     try:
         with context.budget.share(1):
-            lines = await context.model.lines(requests.section_notes(context.model.texts, state["question"], numbered))
+            lines = await context.model.ask_lines(
+                requests.section_notes(context.model.texts, state["question"], numbered)
+            )
     except ModelError as error:
         return {}, step_note("failed", reason=error.code)
     return {"notes": lines}, step_note("summary_noted", passages=len(passages))
@@ -236,7 +238,7 @@ def _by_model(state: SummaryState, passages: Sequence[Passage], context: Summary
         return None
     numbered = list(enumerate(passages, 1))
     notes = parse_notes(numbered, state["notes"])
-    context_passages = fit(notes or numbered, context.options.context_tokens - _RULES_AND_REPLY)
+    context_passages = fit(notes or numbered, context.options.context_tokens - _OVERHEAD_TOKENS)
     prompt = requests.summary(context.model.texts, question_of(state), _headings(state["parts"]), context_passages)
     return context.model.stream(prompt)
 
@@ -431,7 +433,7 @@ def _context(run: Run) -> SummaryContext:
     reasoner = run.reasoner
     return SummaryContext(
         reader=run.cache.retriever.reader,
-        asked=run.question,
+        question=run.question,
         budget=run.budget,
         writer=reasoner.name,
         search=run.cache.search,

@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, label_count
 from rag.reasoning.composing import COMPOSE
-from rag.reasoning.history import MEMORIES, WINDOW
+from rag.reasoning.history import DEFAULT_WINDOW, MEMORIES
 from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.session import Choices, browser, chat_in_use, keep_chat, recall_chat, session
@@ -196,7 +196,7 @@ def _draw_memory(language: Language) -> None:
         )
     if session().choices.memory == "window":
         with right:
-            _draw_number("window", (1, 50, 1), str(WINDOW), language)
+            _draw_number("window", (1, 50, 1), str(DEFAULT_WINDOW), language)
 
 
 def _draw_research(language: Language) -> None:

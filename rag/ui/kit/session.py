@@ -15,7 +15,7 @@ from streamlit.runtime import Runtime
 
 from rag.config import load_settings
 from rag.errors import StoreAwayError
-from rag.reasoning.history import WINDOW, MemoryKind
+from rag.reasoning.history import DEFAULT_WINDOW, MemoryKind
 from rag.runs.options import TreeOrder
 from rag.store.values import Filters
 from rag.types import Notice, Retrieval, RunMode
@@ -47,7 +47,7 @@ class Choices:
     judge_each: bool = False
     tree_order: TreeOrder = "breadth"
     memory: MemoryKind = "recent"
-    window: int = WINDOW
+    window: int = DEFAULT_WINDOW
     calls: int | None = None
     tokens: int | None = None
     seconds: int | None = None

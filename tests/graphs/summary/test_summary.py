@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rag.config import load_settings
-from rag.graphs.summary.gathering import leading
+from rag.graphs.summary.gathering import leading_sentences
 from rag.locales import say
 from rag.models.chat import build_chat_model
 from rag.reasoning import Reasoner
@@ -313,11 +313,11 @@ def test_parts_under_one_heading_have_it_once(runs: Runs) -> None:
     ],
 )
 def test_short_fragments_come_after_sentences(text: str, first: str) -> None:
-    assert leading(text, 1)[0].text.startswith(first)
+    assert leading_sentences(text, 1)[0].text.startswith(first)
 
 
 def test_a_section_of_numbers_has_no_sentence() -> None:
-    assert leading("## Photos\n\n1/5\n\n2/5", 2) == []
+    assert leading_sentences("## Photos\n\n1/5\n\n2/5", 2) == []
 
 
 def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
