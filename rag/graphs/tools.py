@@ -65,6 +65,7 @@ _MAX_CALLS: Final = 4
 TOOL_OF_ROUTE: Final = {"calculate": "calculator", "date": "date", "statistics": "statistics", "web": "web_search"}
 _MAX_ARGUMENT: Final = 20_000
 _MAX_RESULT: Final = 8_000  # characters of a result that a model reads
+_MAX_BLOCK: Final = 4 * _MAX_RESULT  # characters of passages that a model reads
 _TALK_ROUTES: Final = frozenset({"small_talk", "unknown"})
 
 
@@ -161,8 +162,7 @@ class ToolCalls:
         if len(self.passages) == before:
             text = use["result"][:_MAX_RESULT] or self._failure_text(use)
             return text if use["name"] in OWN_WORDS else wrap_quote(text)
-        block, _ = passage_block(self.passages[before:], numbers=range(before + 1, len(self.passages) + 1))
-        return block[: 4 * _MAX_RESULT]
+        return _fitting_block(self.passages[before:], before + 1)
 
     def _failure_text(self, use: UseRecord) -> str:
         notice = use["failed"] or record(Notice("search_none"))
@@ -195,6 +195,16 @@ class ToolCalls:
 
     def passage_records(self) -> list[dict[str, Any]]:
         return [asdict(passage) for passage in self.passages]
+
+
+def _fitting_block(passages: Sequence[Passage], number: int) -> str:
+    """Return the leading passages that fit into `_MAX_BLOCK`, at least one, numbered from `number`, in whole tags."""
+    block = ""
+    for count in range(len(passages), 0, -1):
+        block, _ = passage_block(passages[:count], numbers=range(number, number + count))
+        if len(block) <= _MAX_BLOCK:
+            break
+    return block
 
 
 def _normalise_call(call: Any) -> Any:

@@ -130,6 +130,15 @@ def test_what_a_model_says_of_passages_is_cited_and_checked(runs: Runs) -> None:
     assert "[1] Page 1" in requests[1].messages[-1]["content"]
 
 
+def test_many_long_passages_are_cut_between_their_tags(runs: Runs) -> None:
+    found = [passage(n, f"Mount Aso erupted in {1900 + n}. " * 200) for n in range(1, 13)]
+    replies = [Reply(tool_calls=[Call("retrieve", {"query": "Aso"})]), Reply("Mount Aso erupted in 1953.")]
+    _, requests = asked(runs, "When did Mount Aso erupt?", "", replies, found=found)
+    block = requests[1].messages[-1]["content"]
+    starts, ends = re.findall(r"<passage", block), re.findall(r"</passage-[0-9a-f]{6}>", block)
+    assert 1 < len(starts) == len(ends) < len(found) and block.endswith(ends[-1]) and len(block) <= 32_000
+
+
 def test_at_most_four_calls_and_none_that_is_unknown_or_closed(runs: Runs) -> None:
     call = Reply(
         tool_calls=[Call("calculator", {"expression": "1 + 1"}), Call("python", {"code": "open('/etc/passwd')"})]
