@@ -320,7 +320,7 @@ async def prepare_graph(
     graph = graph_of(run.checkpointer())
     state = await saved_state(run, graph)
     if state is None:  # continue without saving, with the history
-        graph, run.thread = graph_of(), ""
+        graph, run.thread = graph_of(None), ""
     context = make_context(run)
     if run.is_resumed and state and state.get("question") == run.question.text:
         run.restore_usage(Spent(**state["spent"]) if state.get("spent") else Spent())

@@ -333,7 +333,7 @@ def _outcome(text: str, has_citations: bool, passages: list[Passage], state: Too
 
 
 @cache
-def graph_of(saver: Any = None) -> Any:
+def graph_of(saver: Any) -> Any:
     """Build enter → call → write, or enter → talk, on first use; all runs share the graph."""
     builder = StateGraph(ToolState, context_schema=ToolContext)
     for name, node in (("enter", enter), ("talk", talk), ("call", call), ("write", write)):

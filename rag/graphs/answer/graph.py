@@ -387,7 +387,7 @@ def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
 
 
 @cache
-def graph_of(mode: str, saver: Any = None) -> _Graph:
+def graph_of(mode: str, saver: Any) -> _Graph:
     """Return the graph of `mode`, built on first use and shared by all runs; `saver` stores its conversations."""
     return (build_deep if mode == "deep" else build_fast)(saver)
 

@@ -330,7 +330,7 @@ async def _quote_tree(state: TreeState, context: TreeContext) -> dict[str, Any]:
 
 
 @cache
-def graph_of(saver: Any = None) -> Any:
+def graph_of(saver: Any) -> Any:
     """Build enter → pick → parallel levels → pick …, then write. A level is a subgraph; `saver` stores checkpoints."""
     builder = StateGraph(TreeState, context_schema=TreeContext)
     builder.add_node("enter", trace_step("enter", enter))

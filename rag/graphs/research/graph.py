@@ -52,7 +52,7 @@ _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
 
 @cache
-def graph_of(saver: Any = None) -> Any:
+def graph_of(saver: Any) -> Any:
     """Build enter → plan → (approve) → dispatch → (consent → dispatch) → parallel steps → review → dispatch …, then
     write → verify; `saver` stores its checkpoints."""
     builder = StateGraph(ResearchState, context_schema=ResearchContext)

@@ -393,7 +393,7 @@ def _passages(state: SummaryState) -> list[Passage]:
 
 
 @cache
-def graph_of(saver: Any = None) -> Any:
+def graph_of(saver: Any) -> Any:
     """Build enter → read → (notes in parallel, for several requests) → write → verify; `saver` stores checkpoints."""
     builder = StateGraph(SummaryState, context_schema=SummaryContext)
     builder.add_node("enter", trace_step("enter", enter))

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from inspect import Parameter, signature
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from rag.errors import ModelError, StoreError
 from rag.graphs.answer.graph import build_deep, graph_of
 from rag.graphs.answer.state import LoopContext
-from rag.graphs.modes import MODES
+from rag.graphs.modes import MODES, GraphMode
 from rag.locales import say
 from rag.models.usage import CallBudget
 from rag.reasoning import RESET
@@ -122,7 +123,7 @@ def test_a_passage_removed_between_search_and_answer_is_left_out() -> None:
         CallBudget(2),
     )
     given: Any = {"question": QUESTION, "run_mode": "fast", "messages": []}
-    state = asyncio.run(graph_of("fast").ainvoke(given, context=context))
+    state = asyncio.run(graph_of("fast", None).ainvoke(given, context=context))
     assert [ref["id"] for ref in state["passages"]] == ["p2"]
     assert state["citations"][0]["url"] == "https://example.org/2"
 
@@ -387,7 +388,7 @@ def test_the_state_is_plain_and_small(runs: Runs) -> None:
         ScriptedReasoner(), lambda q, before: retriever.search(q, before).passages, retriever.passages, CallBudget(12)
     )
     given: Any = {"question": QUESTION, "run_mode": "deep", "messages": []}
-    state: Any = asyncio.run(graph_of("deep").ainvoke(given, context=context))
+    state: Any = asyncio.run(graph_of("deep", None).ainvoke(given, context=context))
     messages = json.dumps([m.model_dump() for m in state["messages"]])
     rest = json.dumps({name: value for name, value in state.items() if name != "messages"})
     assert "Aso. Aso." not in messages
@@ -415,9 +416,16 @@ def test_a_failed_turn_leaves_no_trace_and_a_long_one_is_clipped(runs: Runs) -> 
 def test_every_mode_has_a_graph_that_is_built_once() -> None:
     for name, mode in MODES.items():
         assert mode.name == name
-        assert graph_of(name) is graph_of(name)
+        assert graph_of(name, None) is graph_of(name, None)
     assert MODES["fast"].max_calls == 3
-    assert {"grade", "rewrite"} & set(graph_of("fast").get_graph().nodes) == set()
+    assert {"grade", "rewrite"} & set(graph_of("fast", None).get_graph().nodes) == set()
+
+
+@pytest.mark.parametrize(
+    "mode", [mode for mode in MODES.values() if isinstance(mode, GraphMode)], ids=lambda mode: mode.name
+)
+def test_a_graph_without_a_saver_has_one_key_in_the_cache(mode: GraphMode) -> None:
+    assert signature(mode.graph_module.graph_of).parameters["saver"].default is Parameter.empty
 
 
 def test_nothing_heavy_is_imported_before_the_first_run() -> None:

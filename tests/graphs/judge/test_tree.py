@@ -35,7 +35,7 @@ class Asking:
 
 async def test_twenty_parallel_branches_lose_nothing() -> None:
     found = [passage(n, f"Passage number {n} tells of one thing.") for n in range(1, BRANCHES + 1)]
-    graph, limits = graph_of(), Limits(width=20, nodes=21, judged=20, searches_by_rules=21, max_parallel=20)
+    graph, limits = graph_of(None), Limits(width=20, nodes=21, judged=20, searches_by_rules=21, max_parallel=20)
     for _ in range(10):
         retriever = FakeRetriever(default=found)
         context = TreeContext(
