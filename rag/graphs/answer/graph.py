@@ -231,7 +231,7 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
             detail = step_note("failed", reason=error.code, attempt=attempt)
             return {**update, "broken": record(error.notice)}, detail
         query = ""
-    query = " ".join(query.split())[:400]
+    query = " ".join(query.split())[:MAX_QUERY_CHARACTERS]
     if not query or query.casefold() in {tried.casefold() for tried in state["tried"]}:
         return {**update, "exhausted": True}, step_note("nothing_left_to_try", attempt=attempt)
     return {**update, "query": query}, step_note("rewritten", query=query, attempt=attempt)
