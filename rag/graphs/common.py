@@ -85,6 +85,14 @@ def merge_by_id(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     return list(merged.values())
 
 
+def merge_values(old: Mapping[str, T], new: Mapping[str, T], merge: Callable[[T, T], T]) -> dict[str, T]:
+    """Return both mappings as one; `merge` makes one value of an old and a new one with the same key."""
+    merged = dict(old)
+    for key, value in new.items():
+        merged[key] = merge(merged[key], value) if key in merged else value
+    return merged
+
+
 def question_of(state: Mapping[str, Any]) -> str:
     """Return the standalone question if there is one, else the original question."""
     return str(state.get("standalone") or state["question"])
@@ -375,6 +383,12 @@ def limit_reached(context: Any, searches_left: int) -> str:
     if time_left(context) <= 0:
         return "budget_seconds"
     return "" if searches_left else "budget_searches"
+
+
+def searches_left(context: Any, searches: int, limit_by_model: int) -> int:
+    """Return how many more searches the options allow, by default up to the limit for a model or that for rules."""
+    default = limit_by_model if context.model is not None else context.limits.searches_by_rules
+    return max(0, (context.options.searches or default) - searches)
 
 
 def usage(context: Any) -> dict[str, float]:

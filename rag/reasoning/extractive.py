@@ -192,7 +192,7 @@ class ExtractiveReasoner:
     def distil(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
         """Return the passages with about `share` of their text: the sentences with most of the question's terms."""
         weights = self._question_weights(question)
-        return distil(passages, lambda text: _share(weights, self._terms(text)), share)
+        return distil(passages, lambda text: weighted_share(weights, self._terms(text)), share)
 
     def find_missing_names(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Return the names of the question that no passage has; none if the passages have enough of them by IDF.
@@ -204,7 +204,7 @@ class ExtractiveReasoner:
         names = {name: self._terms(name) for name in _NAME.findall(question)}
         weights = self.weights(sorted(frozenset().union(*names.values())))
         page_terms = frozenset[int]().union(*(self._terms("\n".join((p.title, *p.section, p.text))) for p in passages))
-        if not weights or _share(weights, page_terms) >= MIN_NAMED_SHARE:
+        if not weights or weighted_share(weights, page_terms) >= MIN_NAMED_SHARE:
             return []
         return [name for name, terms in names.items() if terms and not terms & page_terms]
 
@@ -323,7 +323,7 @@ class ExtractiveReasoner:
         """Return the share of the question's words, by IDF, in each passage, its title and headings. May block."""
         weights = self._question_weights(question)
         texts = ("\n".join((p.title, *p.section, p.text)) for p in passages)
-        return [_share(weights, self._terms(text)) for text in texts]
+        return [weighted_share(weights, self._terms(text)) for text in texts]
 
     def _question_weights(self, question: str) -> Mapping[int, float]:
         return self.weights(sorted(set(self.encoder.encode_query(question).indices)))
@@ -348,11 +348,11 @@ class ExtractiveReasoner:
         """Return the `count` sentences that have most of the question's terms, best first. May block."""
         weights = self._question_weights(question)
         sentences = dict.fromkeys(p.text[a:b] for p in passages for a, b in split_sentences(p.text))
-        return sorted(sentences, key=lambda text: -_share(weights, self._terms(text)))[:count]
+        return sorted(sentences, key=lambda text: -weighted_share(weights, self._terms(text)))[:count]
 
 
-def _share(weights: Mapping[Term, float], terms: frozenset[Term]) -> float:
-    """Return the weighted share of the question's terms that are among `terms`, 0 to 1."""
+def weighted_share(weights: Mapping[Term, float], terms: frozenset[Term]) -> float:
+    """Return the share of the weighted terms, by weight, that are among `terms`, 0 to 1."""
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
 
@@ -371,8 +371,8 @@ def features(
     asks_quantity, codes = bool(_ASKS_QUANTITY.search(question)), _codes(question)
     rows = [
         (
-            _share(rare, sentence.terms),
-            _share(rare, sentence.neighbour_terms),
+            weighted_share(rare, sentence.terms),
+            weighted_share(rare, sentence.neighbour_terms),
             asks_quantity and bool(_QUANTITY.search(sentence.unit.text)),
             len(codes & _codes(sentence.unit.text)) / len(codes) if codes else 0.0,
             scores[sentence.passage],

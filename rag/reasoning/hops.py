@@ -15,14 +15,15 @@ from typing import Final, Literal
 
 from rag.models.sparse import SparseEncoder
 from rag.patterns import lazy_regex
+from rag.reasoning.extractive import weighted_share
 from rag.retrieval.context import is_touching, merge_passages
 from rag.text import sentence_spans
 from rag.types import Notice, Passage
 
 Kind = Literal["question", "comparison", "hop"]
 
-MAX_SUBQUESTIONS: Final = 2
-"""Maximum number of sub-questions per revision."""
+MAX_NEW_STEPS: Final = 2
+"""Maximum number of sub-questions that one revision of a plan adds."""
 MAX_SCANNED: Final = 4
 """Best passages of a search that are scanned for names."""
 FIRST_RESULTS: Final = 1
@@ -96,7 +97,7 @@ class RulePlanner:
         return [FollowUpSearch(question, Notice("plan_question"), "question")]
 
     def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[FollowUpSearch]:
-        """Return up to MAX_SUBQUESTIONS sub-questions, most promising first; none if there is nothing new to search.
+        """Return up to MAX_NEW_STEPS sub-questions, most promising first; none if there is nothing new to search.
 
         `found` are the passages for each text of `asked`, which includes the question. A missing side of a comparison
         comes before new names. If both sides were found, a new name of each is followed once, but only if each page was
@@ -137,14 +138,14 @@ class RulePlanner:
         return {text: names[text] for text in sorted(best, key=lambda text: -best[text])}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
-        """Return the first MAX_SUBQUESTIONS texts whose new terms are neither a subset nor a superset of another's."""
+        """Return the first MAX_NEW_STEPS texts whose new terms are neither a subset nor a superset of another's."""
         question_terms = self._terms(question)
         seen = [terms for text in asked if (terms := self._terms(text) - question_terms)]
         selected: list[str] = []
         for text in texts:
             new = self._terms(text) - question_terms
             if (
-                len(selected) < MAX_SUBQUESTIONS
+                len(selected) < MAX_NEW_STEPS
                 and text not in asked
                 and not (new and any(new <= other or other <= new for other in seen))
             ):
@@ -186,13 +187,15 @@ class RulePlanner:
         parsed = [(passage, *self._parse(passage, titles)) for passage in passages]
         terms = {name: self._terms(name) for _, _, sentences in parsed for names, _ in sentences for name in names}
         idf = self._weights(sorted(query_terms.union(*terms.values(), *titles.values())))
+        query_idf = {term: idf[term] for term in query_terms}
         max_idf = max(idf.values(), default=1.0) or 1.0
         for place, (passage, heading, sentences) in enumerate(parsed):
             heading_terms = self._terms(heading)
-            in_passage = _share(idf, query_terms, self._terms(passage.text) | heading_terms)
-            in_title = _share(idf, titles[trim_title(passage.title)], query_terms)
+            in_passage = weighted_share(query_idf, self._terms(passage.text) | heading_terms)
+            title_idf = {term: idf[term] for term in titles[trim_title(passage.title)]}
+            in_title = weighted_share(title_idf, query_terms)
             for number, (names, text) in enumerate(sentences, 1):
-                in_sentence = _share(idf, query_terms, self._terms(text) | heading_terms)
+                in_sentence = weighted_share(query_idf, self._terms(text) | heading_terms)
                 for name in names:
                     if new_terms := terms[name] - known_terms:
                         rare = sum(idf[term] for term in new_terms) / len(new_terms) / max_idf
@@ -239,12 +242,6 @@ def _split_names(run: str) -> Iterator[str]:
         if any(part[0].isupper() for part in name):
             yield _POSSESSIVE.sub("", " ".join(name)).strip(_NAME_PUNCTUATION)
         name = []
-
-
-def _share(idf: Mapping[int, float], asked: frozenset[int], terms: frozenset[int]) -> float:
-    """Return the share of the `asked` terms, by IDF, that are among `terms`."""
-    total = sum(idf[term] for term in asked)
-    return sum(idf[term] for term in asked & terms) / total if total else 0.0
 
 
 def _strip(run: str, sentence: str) -> str:

@@ -18,7 +18,7 @@ from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.hops import FollowUpSearch, RulePlanner
+from rag.reasoning.hops import MAX_NEW_STEPS, FollowUpSearch, RulePlanner
 from rag.reasoning.replies import one_line
 from rag.text import escape_markdown, first_sentence, question_language
 from rag.types import Notice, Passage
@@ -30,8 +30,6 @@ Action = Literal["continue", "revise", "finish"]
 
 MAX_STEPS: Final = 6
 """Maximum steps of a first plan."""
-MAX_NEW_STEPS: Final = 2
-"""Maximum steps that one revision adds."""
 MAX_SUMMARY: Final = 160
 """Maximum characters of a step's summary."""
 _MAX_SENTENCES: Final = 2  # sentences per step, by rules

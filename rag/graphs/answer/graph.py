@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
@@ -35,11 +35,19 @@ from rag.graphs.answer.state import (
     removals,
 )
 from rag.graphs.answer.writing import failure_state, generate
-from rag.graphs.common import make_standalone, prepare_graph, question_of, shorten_answers, summarise, trace_step
+from rag.graphs.common import (
+    check_question,
+    make_standalone,
+    prepare_graph,
+    question_of,
+    shorten_answers,
+    summarise,
+    trace_step,
+)
 from rag.models.usage import BUDGET_CODES
 from rag.patterns import lazy_regex
 from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
-from rag.reasoning.questions import has_subject, is_about_conversation, is_third_language, question_problem
+from rag.reasoning.questions import has_subject, is_about_conversation, is_third_language
 from rag.retrieval.scoped_search import LEG
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import record, step_note
@@ -69,8 +77,8 @@ async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Start a question; only the conversation survives from the earlier state."""
     question = state["question"].strip()
     update = blank_state(question, state["run_mode"])
-    if problem := question_problem(question):
-        return {**update, **failure_state(problem)}, step_note("refused", reason=problem.code)
+    if end := check_question(update):
+        return cast(Result, end)
     correction = " ".join(runtime.context.options.standalone.split())
     update["messages"] = [*removals(state.get("messages", [])), human_message(question, correction)]
     if correction:

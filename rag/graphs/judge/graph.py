@@ -33,6 +33,7 @@ from rag.graphs.common import (
     question_of,
     require_quoter,
     rules_notice,
+    searches_left,
     start_turn,
     time_left,
     trace_step,
@@ -169,9 +170,8 @@ def _stream_tree(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState
 
 
 def _searches_left(state: TreeState, context: TreeContext) -> int:
-    limits = context.limits
-    default = limits.nodes if context.model is not None else limits.searches_by_rules
-    return max(0, min(context.options.searches or default, limits.nodes) - state["searches"])
+    nodes_left = max(0, context.limits.nodes - state["searches"])
+    return min(searches_left(context, state["searches"], context.limits.nodes), nodes_left)
 
 
 async def search(state: LevelState, runtime: Running) -> Result:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import ConversationState, blank_fields, merge_by_id
+from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values
 from rag.models.usage import CallBudget
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
@@ -99,10 +99,7 @@ class NodeRecord(TypedDict, total=False):
 
 def _merge_ledgers(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Merge two ledgers; a passage that two searches found has the text that both read."""
-    both = dict(old)
-    for key, passage in new.items():
-        both[key] = asdict(merge_readings(passage_of(both[key]), passage_of(passage))) if key in both else passage
-    return both
+    return merge_values(old, new, lambda one, other: asdict(merge_readings(passage_of(one), passage_of(other))))
 
 
 _Nodes = Annotated[list[NodeRecord], merge_by_id]

@@ -24,6 +24,7 @@ from rag.graphs.common import (
     limit_reached,
     model_or_rules,
     question_of,
+    searches_left,
     start_turn,
     time_left,
     usage,
@@ -116,7 +117,8 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     steps = _keep_in_library(steps) if state["web"] == "no" else steps
     is_stopped = any(change.kind == "finish" for change in changes)
     stop = "stopped_by_person" if is_stopped else _end_reason(state, context)
-    ready = [] if stop else _ready_steps(steps)[: min(context.limits.max_parallel, _searches_left(state, context))]
+    slots = min(context.limits.max_parallel, _searches_left(state, context))
+    ready = [] if stop else _ready_steps(steps)[:slots]
     if _needs_consent(ready, state, context):
         return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")
     ready_ids = {step["id"] for step in ready}
@@ -413,9 +415,7 @@ def _end_reason(state: ResearchState, context: ResearchContext) -> str:
 
 
 def _searches_left(state: ResearchState, context: ResearchContext) -> int:
-    limits = context.limits
-    default = limits.searches if context.model is not None else limits.searches_by_rules
-    return max(0, (context.options.searches or default) - state["searches"])
+    return searches_left(context, state["searches"], context.limits.searches)
 
 
 def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], context: ResearchContext) -> str:

@@ -15,7 +15,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import ConversationState, blank_fields, merge_by_id
+from rag.graphs.common import ConversationState, blank_fields, merge_by_id, merge_values
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research import AspectKind, ChatResearcher, RuleResearcher, SearchMethod, Tool
@@ -109,11 +109,7 @@ class _DecisionRecord(TypedDict):
 
 def _merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
     """Merge two ledgers; a passage that two steps found appears once, with the text that both read."""
-    both = dict(old)
-    for key, entry in new.items():
-        existing = both.get(key)
-        both[key] = _merge_entries(existing, entry) if existing else entry
-    return both
+    return merge_values(old, new, _merge_entries)
 
 
 def _merge_entries(one: Entry, other: Entry) -> Entry:
