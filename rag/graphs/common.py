@@ -131,7 +131,7 @@ async def model_or_rules(
             return await model(), []
     except (ModelError, TimeoutError) as error:
         notice = error.notice if isinstance(error, ModelError) else Notice("research_model_slow")
-        log.info("rules take a step of the model (%s)", notice.code)
+        log.info("a step of the model falls back to rules (%s)", notice.code)
         return await rules(), [record(notice)]
 
 
@@ -214,12 +214,12 @@ async def make_standalone(
         with budget.reserve(spare):
             standalone = await condenser.condense(question, memory.select_exchanges(history), summary)
     except ModelError as error:
-        log.info("a follow-up is not completed (%s)", error.code)
+        log.info("a follow-up could not be rewritten (%s)", error.code)
         return ""
     standalone = " ".join(standalone.split())[:MAX_STANDALONE] or question
     if is_valid_standalone(standalone, question, [*history, Exchange("", summary)]):
         return standalone
-    log.info("what a model made of a follow-up is no question about the same")
+    log.info("the model's version of a follow-up is about something else and is not used")
     return ""
 
 
@@ -288,7 +288,7 @@ async def summarise(
         with budget.reserve(spare):
             summary = await condenser.summarise(previous, exchanges, tokens)
     except ModelError as error:
-        log.info("a conversation is summed up by rules (%s)", error.code)
+        log.info("a conversation is summarised by rules (%s)", error.code)
     return summary or summary_by_rules(previous, exchanges, tokens), removed
 
 
@@ -360,7 +360,7 @@ def require_quoter(run: Run) -> ExtractiveReasoner:
     """Return the run's quoter, which answers if there is no model or it fails. Raises TypeError if the run has none."""
     quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else run.reasoner
     if not isinstance(quoter, ExtractiveReasoner):
-        raise TypeError("this mode needs what quotes, beside what writes")
+        raise TypeError("this mode needs an ExtractiveReasoner that quotes, besides the reasoner that writes")
     return quoter
 
 

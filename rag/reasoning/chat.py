@@ -128,7 +128,7 @@ class ChatReasoner:
             except refusals as error:
                 if not (tools and refuses_tools(error, model)):
                     raise
-                log.info("%s takes no tools; rules choose", self.name)
+                log.info("%s does not support tools; rules choose them", self.name)
                 self._takes_tools = False
                 remember_no_tools(model)
                 raise ModelError(NO_TOOLS, model=self.name) from error

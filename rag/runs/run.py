@@ -378,9 +378,9 @@ def failure_notice(run: Run, task: asyncio.Task[None]) -> Notice | None:
     if problem is None or isinstance(problem, RagError):
         return problem.notice if problem else None
     if run.thread and run.state.get("outcome"):
-        log_problem("a conversation could not be kept", problem)
+        log_problem("a conversation could not be saved", problem)
         return None
-    log_problem("a run broke off", problem)
+    log_problem("a run failed", problem)
     return Notice("run_failed")
 
 
@@ -391,7 +391,7 @@ async def conclude(run: Run, interruption: Notice | None) -> Answer:
     (answer,) = await asyncio.gather(run.mode.finish(run, interruption), return_exceptions=True)
     if not isinstance(answer, BaseException):
         return answer
-    log_problem("an answer could not be put together", answer)
+    log_problem("an answer could not be built", answer)
     return build_answer(run, "failed", Notice("run_failed"))
 
 

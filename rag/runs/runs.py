@@ -193,7 +193,7 @@ class Runs:
         """Wait for the answer; raises TimeoutError after `timeout` seconds, while the run continues."""
         run = self._run(run_id, owner)
         if not run.done.wait(timeout) or run.answer is None:
-            raise TimeoutError(f"run {run_id} goes on after {timeout} s")
+            raise TimeoutError(f"run {run_id} has no answer after {timeout} s")
         return run.answer
 
     def close(self) -> None:
@@ -243,7 +243,7 @@ class Runs:
         if self._on_end is not None:
             self._on_end(run)
         if run.hooks.on_answer is not None:
-            await _call_hook("what follows an answer failed", run.hooks.on_answer, run.answer)
+            await _call_hook("an answer could not be processed further", run.hooks.on_answer, run.answer)
         run.done.set()
 
     async def _drive(self, run: Run) -> Notice | None:
@@ -253,7 +253,7 @@ class Runs:
         while (remaining := self._limit(run) - run.seconds()) > 0 and not (task.done() or stop.done()):
             await asyncio.wait({task, stop}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
             if not (task.done() or stop.done()):
-                await _call_hook("what a person changed could not be read", run.changes)
+                await _call_hook("the user's changes to a run could not be loaded", run.changes)
         is_interrupted = not task.done()
         if is_interrupted:
             task.cancel()
@@ -278,7 +278,7 @@ async def _wait_for_reply(run: Run) -> Notice | None:
     run.replied.clear()
     if run.hooks.on_wait is not None:
         await _report_spans(run)
-        await _call_hook("that a run waits could not be kept", run.hooks.on_wait, run.waits, usage)
+        await _call_hook("the questions of a waiting run could not be saved", run.hooks.on_wait, run.waits, usage)
     run.add("waiting", run.waits)
     tasks = [asyncio.create_task(one.wait()) for one in (run.stopped, run.replied)]
     try:
@@ -293,7 +293,7 @@ async def _wait_for_reply(run: Run) -> Notice | None:
 async def _report_spans(run: Run) -> None:
     run.trace.close()
     if run.hooks.on_spans is not None:
-        await _call_hook("the spans of a run could not be kept", run.hooks.on_spans, tuple(run.trace.spans))
+        await _call_hook("the spans of a run could not be saved", run.hooks.on_spans, tuple(run.trace.spans))
 
 
 async def _call_hook(message: str, hook: Callable[..., object], *args: Any) -> bool:
@@ -308,7 +308,7 @@ async def _remember_text(run: Run) -> None:
     """Add the text so far to the conversation, with a short timeout, so that the answer isn't delayed."""
     (problem,) = await asyncio.gather(asyncio.wait_for(run.mode.remember(run), STOP_GRACE), return_exceptions=True)
     if isinstance(problem, BaseException):
-        log_problem("a stopped answer could not be kept in its conversation", problem)
+        log_problem("an interrupted answer could not be added to its conversation", problem)
 
 
 async def _report_text(run: Run) -> None:
@@ -316,4 +316,4 @@ async def _report_text(run: Run) -> None:
     succeeds = run.hooks.on_text is not None
     while succeeds and run.hooks.on_text is not None:
         await asyncio.sleep(_TEXT_INTERVAL)
-        succeeds = await _call_hook("what a run wrote so far could not be handed on", run.hooks.on_text, run.text)
+        succeeds = await _call_hook("the text of a run so far could not be saved", run.hooks.on_text, run.text)

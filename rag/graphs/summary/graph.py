@@ -181,7 +181,7 @@ def _gather(text: str, context: SummaryContext) -> tuple[SummaryContent, Mapping
 
 def _stored_end(content: SummaryContent, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the final state update of a run that a stored summary answers."""
-    assert content.page is not None, "only the summaries of single pages are kept"
+    assert content.page is not None, "only summaries of single pages are stored"
     passages = [{**one, "text": content.page.text[one["start"] : one["end"]]} for one in stored["passages"]]
     coverage = notice_of(stored.get("told"))
     when = str(stored["made"])[:10]
@@ -210,7 +210,7 @@ def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[
 async def note(state: NoteInput, runtime: Running) -> Result:
     """Have the model summarise some passages in notes; if it fails, their parts are quoted later."""
     context, passages = runtime.context, [passage_of(passage) for passage in state["passages"]]
-    assert context.model is not None, "notes are taken by a model"
+    assert context.model is not None, "only a model takes notes"
     numbered = list(zip(state["numbers"], passages, strict=True))
     try:
         with context.budget.share(1):
