@@ -60,9 +60,9 @@ _WITH_FINISH_REASON: Final = "openai-chat"
 
 
 class Grades(BaseModel):
-    """Which passages do not help."""
+    """The irrelevant passages."""
 
-    irrelevant: list[int] = Field(default=[], description="numbers of the passages that have nothing to do with it")
+    irrelevant: list[int] = Field(default=[], description="numbers of the passages that are unrelated to the question")
 
 
 class ChatReasoner:

@@ -48,13 +48,13 @@ _MAX_CHARACTERS = 400  # characters of what is missing
 
 
 class PassageReply(BaseModel):
-    """What is said of one passage."""
+    """The verdict on one passage."""
 
     number: int
-    score: Score = Field(description="2 answers the question, 1 bears on it and lacks something, 0 beside the point")
-    missing: str = Field(default="", description="for a 1: one question, complete in itself, for what it lacks")
-    reason: str = Field(default="", description="why, in a few words")
-    quote: str = Field(default="", description="for 1 and 2: the sentence of the passage, copied to the letter")
+    score: Score = Field(description="2 answers the question, 1 is relevant but lacks something, 0 is not relevant")
+    missing: str = Field(default="", description="for a 1: one self-contained question about what it lacks")
+    reason: str = Field(default="", description="the reason, in a few words")
+    quote: str = Field(default="", description="for 1 and 2: the relevant sentence of the passage, copied verbatim")
 
 
 class JudgeReply(BaseModel):

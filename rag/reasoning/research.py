@@ -128,67 +128,67 @@ class Part:
 class StepReply(BaseModel):
     """One step of a plan."""
 
-    question: str = Field(description="a sub-question that is complete in itself")
+    question: str = Field(description="a self-contained sub-question")
     justification: str = Field(default="", description="why it is needed, in a few words")
-    tool: Tool = Field(default="library", description="web only for what saved pages cannot hold")
-    keywords: list[str] = Field(default=[], description="terms that a page would use")
+    tool: Tool = Field(default="library", description="web only for information that saved pages cannot contain")
+    keywords: list[str] = Field(default=[], description="terms that a page about it would use")
     section: str = Field(default="", description="a heading of the pages to search under, or empty")
-    needs: list[int] = Field(default=[], description="numbers of earlier steps whose result it needs")
+    needs: list[int] = Field(default=[], description="numbers of the earlier steps whose results it needs")
 
 
 class AspectReply(BaseModel):
-    """Something that a full answer has to tell."""
+    """Something that a complete answer must include."""
 
     text: str
     kind: AspectKind = "attribute"
 
 
 class PlanReply(BaseModel):
-    """A plan."""
+    """A research plan."""
 
-    aspects: list[AspectReply] = Field(description="what a full answer has to tell")
-    steps: list[StepReply] = Field(description="at most six")
-    unclear: str = Field(default="", description="one question to the person if a name can mean different things")
+    aspects: list[AspectReply] = Field(description="what a complete answer must include")
+    steps: list[StepReply] = Field(description="up to six steps")
+    unclear: str = Field(default="", description="one question to the user if a name is ambiguous")
 
 
 class QueryReply(BaseModel):
-    """One search."""
+    """A search query."""
 
-    query: str = Field(description="the key terms, names and numbers of what is wanted")
+    query: str = Field(description="key terms, names and numbers of the information needed")
     search: Literal["keyword", "dense", "hybrid"] = Field(description="keyword for exact names and codes")
-    reason: str = Field(default="", description="why this way, in a few words")
-    section: str = Field(default="", description="one of the headings given, or empty")
+    reason: str = Field(default="", description="why this kind of search, in a few words")
+    section: str = Field(default="", description="one of the given headings, or empty")
 
 
 class SentenceReply(BaseModel):
-    """A sentence, under the number that it was asked for by."""
+    """A sentence, with the number of its passage or of the sentence that it replaces."""
 
     number: int
     sentence: str
 
 
 class ReadReply(BaseModel):
-    """What the passages say."""
+    """The findings in the passages."""
 
     sentences: list[SentenceReply] = Field(
-        description="those that bear on the sub-question, copied to the letter, under their passage's number"
+        description="sentences relevant to the sub-question, copied verbatim, each with the number of its passage"
     )
     summary: str = Field(description="what was found, in one sentence")
-    met: list[int] = Field(default=[], description="numbers of the aspects that the passages tell")
+    met: list[int] = Field(default=[], description="numbers of the aspects that the passages cover")
 
 
 class ChoiceReply(BaseModel):
-    """How to go on."""
+    """The next action."""
 
     action: Action
-    justification: str = Field(default="", description="in one sentence")
-    steps: list[StepReply] = Field(default=[], description="for revise: at most two new steps")
+    justification: str = Field(default="", description="the reason, in one sentence")
+    steps: list[StepReply] = Field(default=[], description="for revise: up to two new steps")
 
 
 class MendReply(BaseModel):
-    """Sentences put right."""
+    """Corrected sentences."""
 
-    sentences: list[SentenceReply] = Field(description="one for each number; an empty one where nothing is left of it")
+    sentences: list[SentenceReply] = Field(description="one for each number; empty if nothing of it is supported")
 
 
 class ChatResearcher:

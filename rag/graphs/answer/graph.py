@@ -62,8 +62,8 @@ MAX_QUERY_CHARACTERS = 400
 
 _RECURSION_LIMIT = 24  # a deep run that rewrites three times takes 17 steps
 _DESCRIPTION = (
-    "Search the person's saved web pages and return the passages that fit best. "
-    "query: the key terms, names and numbers of what is wanted, complete in itself."
+    "Search the user's saved web pages and return the best-matching passages. "
+    "query: a self-contained search query with the key terms, names and numbers."
 )
 _QUERY = lazy_regex(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
 _LOOKS_LIKE_A_CALL = lazy_regex(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
