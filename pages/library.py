@@ -31,10 +31,10 @@ from rag.ui.library.page_list import (
     clear_selection,
     current_filter,
     draw_bulk,
+    draw_page_table,
     draw_search,
     draw_states,
     draw_subjects,
-    draw_table,
     recheck,
     search_texts,
 )
@@ -72,7 +72,7 @@ def _load_page(app: App, library: str) -> Page | None:
     page = store.page(match.url_hash) if match else None
     if page is None:
         set_param("page", "")
-        session().notes.append(Notice("page_not_here"))
+        session().notices.append(Notice("page_not_here"))
     return page
 
 
@@ -122,7 +122,7 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
     elif listed.pages:
         above = st.container()
         identity = f"{library}-{len(pages)}-{hash((criteria, tuple(matches)))}"
-        selection = draw_table(listed.pages, excluded, identity, language)
+        selection = draw_page_table(listed.pages, excluded, identity, language)
         if selection.opened is not None:
             clear_selection()
             set_param("page", selection.opened.url_hash)
@@ -180,7 +180,7 @@ def _confirm_clear(app: App, library: str, count: int, language: Language) -> No
         sure = st.checkbox(label("library_clear_confirm", language), key="clear-sure")
         if draw_decision(label("library_clear", language), "clear-go", language, disabled=not sure):
             app.clear_library(library)
-            session().notes.append(Notice("page_removed_done"))
+            session().notices.append(Notice("page_removed_done"))
             st.rerun()
 
     ask()

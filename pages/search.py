@@ -81,7 +81,7 @@ def _search(app: App, library: str, question: str, language: Language) -> Retrie
         with st.spinner(label("search_searching", language), show_time=False):
             result = app.search(question, library=library, chat=state.chat, **search_options())
         current = state.search = Search(library, question, state.scope, result)
-    return current.found
+    return current.result
 
 
 def _draw_results(app: App, library: str, result: Retrieval, language: Language) -> None:
@@ -102,8 +102,8 @@ def _draw_results(app: App, library: str, result: Retrieval, language: Language)
     draw_panel(app, language)
     passages, explanation = st.tabs([label("search_passages", language), label("why_title", language)])
     with passages:
-        for place, passage in enumerate(result.passages, start=1):
-            draw_passage(app, library, passage, result.question, language, key=f"found-{place}", place=place)
+        for number, passage in enumerate(result.passages, start=1):
+            draw_passage(app, library, passage, result.question, language, key=f"found-{number}", number=number)
     with explanation:
         draw_explanation(result, language, key="found")
 

@@ -15,11 +15,11 @@ from rag.locales import Language, label, say
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
 from rag.ui.kit.actions import draw_failure
-from rag.ui.kit.browser import tell_browser
+from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import current_language, draw_language_switch, draw_manage, go, navigation, shared_links
 from rag.ui.kit.parts import page_count
-from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, recall_chat, session
+from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, load_chat_model, session
 from rag.ui.library.libraries import draw_picker, settle_library
 from rag.ui.settings.signed_in import admit, draw_person, is_outside
 
@@ -46,14 +46,14 @@ def draw_shell() -> None:
     app = open_app(language)
     admit(app, language)
     app = open_app(language)  # for the user just admitted
-    recall_chat(app)
+    load_chat_model(app)
     labels = {name: label(name, language) for name in ("skip", "upload", "copied", "offline", "page_unknown", "keys")}
-    tell_browser("frame", language=label("language_tag", language), **labels)
+    send_to_browser("frame", language=label("language_tag", language), **labels)
     if not page.url_path and (links := shared_links()):
         go("add", add=links)
     state = session()
     if moved := state.page != page.url_path:
-        state.page, state.shown, state.absent, state.sources = page.url_path, "", None, {}
+        state.page, state.shown_conversation, state.missing_library_notice, state.sources = page.url_path, "", None, {}
     head = st.container(key="away")
     with show_errors(language), patience(SCREEN_SECONDS), suppress(StoreAwayError):  # shown at the top
         if has_arrived or moved:
@@ -79,7 +79,7 @@ def _wait_for_database(app: App, language: Language) -> None:
 
 
 def _title(app: App, page: str, language: Language, unread: Sequence[str]) -> str:
-    prefix = f"● {label('report_ready', language)} · " if unread or session().finished else ""
+    prefix = f"● {label('report_ready', language)} · " if unread or session().report_arrived else ""
     return f"{prefix}{page} · {app.libraries.title(current_library(app))} · {label('app_name', language)}"
 
 
@@ -90,19 +90,19 @@ def _unread(app: App, *, in_chat: bool) -> list[str]:
     """
     state, library = session(), current_library(app)
     unread = app.conversations.unread(library, state.owner)
-    state.finished = state.finished and state.by_itself
+    state.report_arrived = state.report_arrived and state.is_auto_redraw
     if in_chat and state.conversation in unread:
         app.conversations.mark_read(state.conversation, state.owner)
         unread.remove(state.conversation)
-        state.finished = state.by_itself
-    state.by_itself = False
+        state.report_arrived = state.is_auto_redraw
+    state.is_auto_redraw = False
     return unread
 
 
 def _check_reports(app: App, unread: Sequence[str]) -> None:
     """Redraw the page when a report is finished, to update the tab's title and the list."""
     if app.conversations.unread(current_library(app), session().owner) != unread:
-        session().by_itself = True
+        session().is_auto_redraw = True
         st.rerun()
 
 
@@ -136,7 +136,7 @@ def report_unexpected(error: Exception) -> bool:
 
 def _show_notes(language: Language) -> None:
     """Show the pending notices as toasts."""
-    notes = session().notes
+    notes = session().notices
     while notes:
         st.toast(escape_line(say(notes.pop(0), language)))
 

@@ -25,11 +25,11 @@ from rag.ui.chat.route import draw_removal, draw_route
 from rag.ui.chat.search_explanation import draw_searches, note_lines
 from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_turns, tree_anchor, tree_head
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
-from rag.ui.kit.markdown import Doubtful, answer_markdown, escape_line, shorten
+from rag.ui.kit.markdown import Doubt, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.runs import draw_steps, steps_head, usage_parts
 from rag.ui.kit.session import Scope, chat_in_use, session
-from rag.ui.kit.sources import anchor_of, draw_line, draw_passage, pages_now, tip
+from rag.ui.kit.sources import anchor_of, draw_passage, draw_source_line, pages_now, tooltip_text
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -94,8 +94,8 @@ def draw_text(turn: TurnView, answer: Answer, language: Language) -> None:
 def draw_evidence(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
     """Draw the badge of the answer, its checks and its sources."""
     _draw_doubts(answer, turn.id, language)
-    parts = [_badge(turn, answer, language), head_line(answer, language)]
-    draw_line(app, library, answer, turn.id, language, lead=parts, states=pages_now(app, library, turn))
+    parts = [_badge(turn, answer, language), check_summary(answer, language)]
+    draw_source_line(app, library, answer, turn.id, language, lead=parts, states=pages_now(app, library, turn))
 
 
 def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, cut_off: bool) -> None:
@@ -111,7 +111,7 @@ def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language:
 
 def _draw_doubts(answer: Answer, turn_id: str, language: Language) -> None:
     """Draw the link targets for words after doubtful statements: static markup, ids of letters, digits and hyphens."""
-    if doubtful(answer, language):
+    if doubts_of(answer, language):
         kinds = ("unsupported", "partly")
         st.html("".join(f'<span class="place" id="{anchor_of(turn_id)}-{kind}"></span>' for kind in kinds))
 
@@ -160,7 +160,7 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
 
 def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:
     """Draw the closest passages, the searches and, under the newest answer, next steps."""
-    scope = Scope.from_plain(turn.settings.get("scope", {}))
+    scope = Scope.from_json(turn.settings.get("scope", {}))
     nearest = [] if answer.citations else _nearest_passages(answer)
     if nearest:
         st.markdown(f"## {label('nearest', language)}", anchors=False)
@@ -209,9 +209,9 @@ def _is_notice(answer: Answer) -> bool:
 
 def _answer_markdown(answer: Answer, turn_id: str, language: Language) -> str:
     urls = {citation.url for citation in answer.citations} | {passage.url for passage in answer.passages}
-    marks = {citation.n: tip(citation.quote) for citation in answer.citations}
-    doubts = doubtful(answer, language)
-    return answer_markdown(answer.text, urls=urls, marks=marks, anchor=anchor_of(turn_id), doubtful=doubts)
+    marks = {citation.n: tooltip_text(citation.quote) for citation in answer.citations}
+    doubts = doubts_of(answer, language)
+    return answer_markdown(answer.text, urls=urls, marks=marks, anchor=anchor_of(turn_id), doubts=doubts)
 
 
 def _draw_connect_hint(language: Language) -> None:
@@ -276,7 +276,7 @@ def checker(statements: Sequence[Statement]) -> CheckedBy:
     return "model" if "model" in judges else "local" if "local" in judges else "rules"
 
 
-def head_line(answer: Answer, language: Language) -> str:
+def check_summary(answer: Answer, language: Language) -> str:
     """Return e.g. `5 of 6 statements supported · checked by the chat model`; empty if all statements are quotes."""
     supported, partly, count = count_verdicts(answer.statements)
     if not count or answer.quoted:
@@ -289,10 +289,10 @@ def head_line(answer: Answer, language: Language) -> str:
     return " · ".join([*parts, label(f"checked_by_{by}", language)])
 
 
-def doubtful(answer: Answer, language: Language) -> list[Doubtful]:
+def doubts_of(answer: Answer, language: Language) -> list[Doubt]:
     """Return the statements that are not fully supported or are off-topic, with word and tooltip."""
     return [
-        Doubtful(statement.start, statement.end, *_doubt_words(statement, language), statement.verdict != "unsupported")
+        Doubt(statement.start, statement.end, *_doubt_words(statement, language), statement.verdict != "unsupported")
         for statement in answer.statements
         if statement.verdict != "supported" or not statement.relevant
     ]

@@ -14,7 +14,7 @@ from rag.runs.options import Question, RunOptions
 from rag.store.values import Filters
 from rag.types import RunMode
 from rag.ui.chat.filters import search_options
-from rag.ui.kit.session import Session, chat_in_use, person_id, session, show
+from rag.ui.kit.session import Session, chat_in_use, person_id, session, set_conversation
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -64,7 +64,7 @@ def regenerate(app: App, turn: TurnView, mode: str = "", model: str = "") -> Non
     try:
         request = app.conversations.repeat_question(turn.id, mode, state.owner)
     except RagError as error:
-        state.notes.append(error.notice)
+        state.notices.append(error.notice)
         return
     options = {"settings": settings, "chat": replace(chat, model=model) if chat and model else state.chat}
     _begin(app, request, turn.conversation_id, **options)
@@ -75,10 +75,10 @@ def _begin(app: App, question: Question, conversation: str, **options: Any) -> b
     try:
         turn = app.converse(question, conversation_id=conversation, owner=state.owner, person=person_id(), **options)
     except RagError as error:
-        state.notes.append(error.notice)
+        state.notices.append(error.notice)
         return False
-    show(turn.conversation_id)
-    state.asked = turn.turn_id
+    set_conversation(turn.conversation_id)
+    state.new_turn_id = turn.turn_id
     return True
 
 
@@ -104,7 +104,7 @@ def branch(app: App, library: str, conversation_id: str, turn_id: str, question:
 
 def _collect_settings(state: Session) -> dict[str, Any]:
     """Return the settings to save with the answer, without secrets."""
-    settings: dict[str, Any] = {"scope": state.scope.plain(), **state.choices.options()}
+    settings: dict[str, Any] = {"scope": state.scope.to_json(), **state.choices.options()}
     if state.chat is not None:
         settings |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
     return {name: value for name, value in settings.items() if value not in ("", None, {})}

@@ -26,7 +26,7 @@ from rag.ui.chat.options import (
 )
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import close
+from rag.ui.kit.parts import close_popover
 from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, is_empty, session
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def draw_composer(app: App, library: str, language: Language, running: TurnView 
     if not st.session_state.get(OPTIONS) and not st.session_state.get(_MODEL):
         forget_problem()
     if try_model(app, language):
-        close(_MODEL)
+        close_popover(_MODEL)
     if not is_empty(app, library):
         with st.container(horizontal=True, vertical_alignment="center", key="scope-row", gap="xsmall"):
             draw_filters(app, library, language)
@@ -169,7 +169,7 @@ def _submit(app: App, library: str, running: TurnView | None) -> None:
     if not question and not files:
         return
     if running and app.conversations.turn(running.id, session().owner).state == "running":
-        session().notes.append(Notice("turn_running"))
+        session().notices.append(Notice("turn_running"))
         st.session_state["question"] = question
         return
     text = question or " ".join(name for name, _ in files)

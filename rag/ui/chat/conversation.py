@@ -21,7 +21,7 @@ from rag.ui.chat.route import draw_route
 from rag.ui.chat.tree import draw_live_tree
 from rag.ui.chat.turn_actions import followup_line
 from rag.ui.kit.actions import attempt
-from rag.ui.kit.browser import tell_browser
+from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import answer_markdown, escape, escape_line, shorten
 from rag.ui.kit.runs import LiveRun, current_line, live_lines, usage_parts
 from rag.ui.kit.session import person_id, session
@@ -181,9 +181,15 @@ def _forget_note(app: App, note: Note) -> None:
 def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
     """Scroll to a question that was just asked, or to the end of a conversation that was just opened."""
     state, newest = session(), turns[-1].id
-    show = f"st-key-question-{newest}" if state.asked == newest else "end" if state.shown != conversation_id else ""
-    state.shown = conversation_id
-    tell_browser("place", show=show)
+    scroll_to = (
+        f"st-key-question-{newest}"
+        if state.new_turn_id == newest
+        else "end"
+        if state.shown_conversation != conversation_id
+        else ""
+    )
+    state.shown_conversation = conversation_id
+    send_to_browser("place", scroll_to=scroll_to)
 
 
 def watch(app: App, seen: TurnView) -> None:
@@ -194,17 +200,17 @@ def watch(app: App, seen: TurnView) -> None:
 def _check_newest(app: App, seen: TurnView) -> None:
     newest = app.conversations.newest(seen.conversation_id, session().owner)
     if newest is None or (newest.id, newest.state, newest.suggestions) != (seen.id, seen.state, seen.suggestions):
-        session().by_itself = True
+        session().is_auto_redraw = True
         st.rerun()
 
 
 def _follow_briefly(app: App, turn: TurnView, language: Language) -> TurnView:
     """Follow a turn just asked in this tab for up to _QUICK_SECONDS; if it ends by then, return it as stored."""
     state, until = session(), time.monotonic() + _QUICK_SECONDS
-    if state.asked != turn.id:
+    if state.new_turn_id != turn.id:
         return turn
-    state.asked = ""
-    live, place = state.live.setdefault(turn.id, LiveRun()), st.empty()
+    state.new_turn_id = ""
+    live, place = state.live_runs.setdefault(turn.id, LiveRun()), st.empty()
     with place.container():
         status = st.empty()
         status.markdown(current_line(live, language))
@@ -227,7 +233,7 @@ def _follow_briefly(app: App, turn: TurnView, language: Language) -> TurnView:
 
 def _draw_running(app: App, library: str, turn: TurnView, language: Language, polls: Iterator[int]) -> None:
     """Draw the state of a run. From the second of `polls` on, which blocks nothing else, follow it to its end."""
-    live, follows = session().live.setdefault(turn.id, LiveRun()), next(polls) > 0
+    live, follows = session().live_runs.setdefault(turn.id, LiveRun()), next(polls) > 0
     above = st.container()
     with st.container(key=f"steps-{turn.id}"):
         steps = st.empty()
@@ -294,9 +300,9 @@ def _end(app: App, turn: TurnView) -> None:
     """Redraw once the finished answer is stored, since only then can the next question be asked."""
     with suppress(RagError, TimeoutError):
         app.wait(turn.run_id, _STORED_SECONDS, session().owner)
-    session().live.pop(turn.id, None)
+    session().live_runs.pop(turn.id, None)
     session().stopping.discard(turn.id)
-    session().by_itself = True
+    session().is_auto_redraw = True
     st.rerun()
 
 

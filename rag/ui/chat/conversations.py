@@ -18,7 +18,7 @@ from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import to_local
-from rag.ui.kit.session import CONVERSATION, MODES, Choices, Scope, session, set_param, show
+from rag.ui.kit.session import CONVERSATION, MODES, Choices, Scope, session, set_conversation, set_param
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -52,7 +52,7 @@ def _open(app: App, conversation_id: str) -> None:
     try:
         conversation = app.conversations.conversation(conversation_id, state.owner)
     except RagError as error:
-        state.notes.append(error.notice)
+        state.notices.append(error.notice)
         set_param(CONVERSATION, state.conversation)
         return
     state.conversation = conversation.id
@@ -68,7 +68,7 @@ def _restore_choices(app: App, conversation_id: str) -> None:
     settings = turns[-1].settings if turns else {}
     mode = settings.get("mode", "")
     state.mode = mode if mode in MODES else state.mode
-    state.scope = Scope.from_plain(settings.get("scope", {}))
+    state.scope = Scope.from_json(settings.get("scope", {}))
     state.choices = Choices.from_settings(settings)
 
 
@@ -76,7 +76,7 @@ def _restore_memory(app: App, conversation_id: str) -> None:
     """Restore a conversation's memory options and selected pages, replacing this tab's choices."""
     turns = app.conversations.turns(conversation_id, session().owner) if conversation_id else []
     settings = turns[-1].settings if turns else {}
-    choices, scope = Choices.from_settings(settings), Scope.from_plain(settings.get("scope", {}))
+    choices, scope = Choices.from_settings(settings), Scope.from_json(settings.get("scope", {}))
     session().choices = replace(session().choices, memory=choices.memory, window=choices.window)
     session().scope = replace(session().scope, pages=scope.pages)
 
@@ -96,7 +96,7 @@ def current_conversation(app: App) -> Conversation | None:
 
 def open_conversation(app: App, conversation_id: str) -> None:
     """Open a conversation in this tab with its memory options and pages."""
-    show(conversation_id)
+    set_conversation(conversation_id)
     _restore_memory(app, conversation_id)
 
 
@@ -206,7 +206,7 @@ def _delete(app: App, conversation: Conversation) -> None:
     st.session_state.pop(_DOING, None)
     owner, done = session().owner, Notice("talk_deleted")
     if attempt(lambda: app.conversations.delete(conversation.id, owner), done):
-        show("")
+        set_conversation("")
 
 
 def _draw_opener(app: App, conversation: Conversation, language: Language, *, unread: bool, key: str) -> None:

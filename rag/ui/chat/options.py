@@ -13,7 +13,7 @@ from rag.reasoning.composing import COMPOSE
 from rag.reasoning.history import DEFAULT_WINDOW, MEMORIES
 from rag.ui.chat.filters import draw_strategy
 from rag.ui.kit.actions import draw_failure
-from rag.ui.kit.session import Choices, browser, chat_in_use, keep_chat, recall_chat, session
+from rag.ui.kit.session import Choices, browser_key, chat_in_use, load_chat_model, save_chat_model, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -129,7 +129,7 @@ def _store_chat(name: str, app: App) -> None:
     options = replace(chat, **{name: value})
     options = options if options.service == chat.service else replace(options, api_key="", holder=None)
     if name == "temperature":
-        keep_chat(app, options)
+        save_chat_model(app, options)
     else:
         st.session_state[_WISH] = options
 
@@ -147,11 +147,11 @@ def try_model(app: App, language: Language) -> bool:
     forget_problem()
     try:
         with st.spinner(label("chat_testing", language)):
-            app.chats.connect(wish, browser(), session().owner)
+            app.chats.connect(wish, browser_key(), session().owner)
     except RagError as error:
         st.session_state[_PROBLEM] = error.notice
         return False
-    recall_chat(app)
+    load_chat_model(app)
     return True
 
 

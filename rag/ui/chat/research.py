@@ -15,7 +15,7 @@ from rag.ui.chat.pictures import plan_picture, scrollable
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import close, moment
+from rag.ui.kit.parts import close_popover, format_time
 from rag.ui.kit.runs import LiveRun, change, draw_run_controls, draw_usage, note_text
 from rag.ui.kit.session import person_id, session
 
@@ -37,8 +37,8 @@ _PLANNED_STOPS = ("research_complete", "research_plan_done")
 
 def draw_live_plan(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
     """Draw the steps, the budget, and the controls for changes."""
-    if live.waits:
-        draw_wait(app, turn, live.waits[0], language)
+    if live.requests:
+        draw_wait(app, turn, live.requests[0], language)
         return
     with st.container(key=f"plan-{turn.id}", gap="small"):
         draw_usage(live, language)
@@ -110,7 +110,7 @@ def _draw_controls(app: App, turn: TurnView, live: LiveRun, language: Language) 
 
 def _edit(app: App, turn: TurnView, step_id: str) -> None:
     text = str(st.session_state[f"edit-text-{turn.id}-{step_id}"])
-    close(f"edit-{turn.id}-{step_id}")
+    close_popover(f"edit-{turn.id}-{step_id}")
     change(app, turn, Change("step_edit", {"id": step_id, "sub_question": text}))
 
 
@@ -145,7 +145,7 @@ def _draw_permission(app: App, turn: TurnView, wait: Wait, language: Language) -
 
 def _answer_permission(app: App, turn: TurnView, wait: Wait, choice: str) -> None:
     if attempt(lambda: _reply(app, turn, wait, {"web": choice})):
-        session().live.pop(turn.id, None)
+        session().live_runs.pop(turn.id, None)
 
 
 def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
@@ -167,7 +167,7 @@ def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> 
     clarification = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
     reply = {"changes": _plan_changes(turn.id, steps), "meant": clarification} if begin else {}
     if begin and attempt(lambda: _reply(app, turn, wait, reply)):
-        session().live.pop(turn.id, None)
+        session().live_runs.pop(turn.id, None)
         st.rerun()
 
 
@@ -238,7 +238,7 @@ def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Langua
     if not urls:
         return
     for url in urls:
-        date = moment(next(passage["fetched_at"] for passage in passages.values() if passage["url"] == url))
+        date = format_time(next(passage["fetched_at"] for passage in passages.values() if passage["url"] == url))
         st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
     text, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
     if st.button(text, icon=icon, key=f"add-web-{key}"):

@@ -129,8 +129,8 @@ def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> 
     """Draw a button for each page to remove or, if none matches, each nearest page; a dialog asks for confirmation."""
     rows = turn.route.get("remove") or turn.route.get("near") or ()
     for place, row in enumerate(rows):
-        home = row["library"] or library
-        pages = unless_away(lambda home=home, row=row: app.library(home).stored_pages([row["url_hash"]]))  # type: ignore[misc]
+        name = row["library"] or library
+        pages = unless_away(lambda name=name, row=row: app.library(name).stored_pages([row["url_hash"]]))  # type: ignore[misc]
         if pages is not None and not pages:
             text = label("way_removed", language, title=escape_line(row["title"]))
             st.caption(f":green[:material/check:] {text}")
@@ -139,7 +139,7 @@ def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> 
             icon=":material/delete:",
             key=f"remove-{place}-{turn.id}",
         ):
-            confirm_removal(app, home, list(pages.values()), language, f"turn-{turn.id}-{place}")
+            confirm_removal(app, name, list(pages.values()), language, f"turn-{turn.id}-{place}")
 
 
 def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:

@@ -21,7 +21,7 @@ from rag.ui.kit.markdown import answer_markdown, escape_line, is_web_url, shorte
 from rag.ui.kit.parts import duration
 from rag.ui.kit.runs import LiveRun, draw_run_controls, draw_usage, note_text
 from rag.ui.kit.session import chat_in_use, session
-from rag.ui.kit.sources import Source, anchor_of, draw_reader, home_of, libraries_of
+from rag.ui.kit.sources import Source, anchor_of, draw_panel_link, libraries_of, library_of
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -111,7 +111,7 @@ def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, languag
         with st.container(key=f"verdict-{key}", gap=None):
             citation = _citation(verdict, text)
             _draw_verdict(verdict, text, language)
-            draw_reader(Source(1, home_of(app, library, citation), citation), key, language)
+            draw_panel_link(Source(1, library_of(app, library, citation), citation), key, language)
     if not node.judged and node.state not in ("linked", "refused"):
         st.caption(label("tree_no_passages", language))
     if row["answer"]:

@@ -17,7 +17,7 @@ from rag.ui.chat.options import list_models
 from rag.ui.chat.route import draw_route_menu
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line, shorten
-from rag.ui.kit.parts import close
+from rag.ui.kit.parts import close_popover
 from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, session
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _draw_details(app: App, turn: TurnView, language: Language) -> None:
 
 
 def _send(app: App, turn: TurnView) -> None:
-    close(f"more-{turn.id}")
+    close_popover(f"more-{turn.id}")
     details = {name: str(st.session_state.get(f"{name}-{turn.id}") or "") for name in _DETAILS}
     rating: Literal[-1, 1] = 1 if turn.rating > 0 else -1
     owner, done = session().owner, Notice("feedback_sent")
@@ -213,7 +213,7 @@ def _draw_regenerate_choice(app: App, turn: TurnView, name: str, icon: str, word
 
 
 def _regenerate(app: App, turn: TurnView, **options: str) -> None:
-    close(f"regenerate-{turn.id}")
+    close_popover(f"regenerate-{turn.id}")
     regenerate(app, turn, **options)
 
 
@@ -260,7 +260,7 @@ def _draw_correction(app: App, library: str, turn: TurnView, answer: Answer, lan
             label("understood_again", language),
             type="primary",
             key=f"meant-go-{turn.id}",
-            on_click=close,
+            on_click=close_popover,
             args=(f"correct-{turn.id}",),
         )
     if submitted and correction and correction.strip():

@@ -17,7 +17,7 @@ from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_n
 from rag.ui.evaluation.sets import case_from_form
 from rag.ui.kit.actions import attempt, draw_failure
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten
-from rag.ui.kit.parts import data_table, language_name, metric_name, moment
+from rag.ui.kit.parts import draw_table, format_time, language_name, metric_name
 from rag.ui.kit.session import evaluation_of, person_id, session
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _sides(app: App, candidates: Sequence[Side], language: Language) -> list[Sid
 
 def _side_name(app: App, side: Side, language: Language) -> str:
     run = evaluation_of(app).runs.run(side.run_id)
-    return f"{shorten(run.name, 30)} · {setting_name(side.setting, language)} · {moment(run.created_at)}"
+    return f"{shorten(run.name, 30)} · {setting_name(side.setting, language)} · {format_time(run.created_at)}"
 
 
 def _draw_case_filter(cases: Sequence[Case], language: Language) -> tuple[list[str], list[str]]:
@@ -137,7 +137,7 @@ def _draw_comparison(comparisons: Sequence[MetricDifference], side: str, first: 
         name: label(f"figure_{name}", language)
         for name in ("metric", "before", "after", "by", "interval", "p", "verdict", "judged")
     }
-    data_table([_row(item, language) for item in comparisons], column_config=columns, hide_index=True)
+    draw_table([_row(item, language) for item in comparisons], column_config=columns, hide_index=True)
 
 
 def _row(item: MetricDifference, language: Language) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _draw_questions(
     columns = {str(n): setting_name(side.setting, language) for n, side in enumerate(sides, 1)}
     columns["question"] = label("case_question", language)
     options = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
-    table = data_table(rows, key="compare-questions", column_config=columns, **options)
+    table = draw_table(rows, key="compare-questions", column_config=columns, **options)
     for place in table.selection.rows:
         case = cases[pairs[place].case_id]
         answers = [evaluation_of(app).runs.row(side.run_id, side.setting, case.id) for side in sides]
@@ -262,7 +262,7 @@ def _draw_answer(row: RowView, language: Language) -> None:
     scores = [(metric_name(name, language), row.scores.get(name)) for name in (*_ANSWER_METRICS, *_ANSWER_COSTS)]
     rows = [{"metric": name, "value": round(value, 3)} for name, value in scores if value is not None]
     columns = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
-    data_table(rows, column_config=columns, hide_index=True)
+    draw_table(rows, column_config=columns, hide_index=True)
     with st.expander(label("beside_passages", language, count=len(row.answer.passages)), type="compact"):
         for passage in row.answer.passages[:_PASSAGES]:
             st.caption(

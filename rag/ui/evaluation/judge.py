@@ -13,7 +13,7 @@ from rag.evaluation.judge import ENOUGH
 from rag.locales import Language, label
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape, escape_line
-from rag.ui.kit.parts import data_table
+from rag.ui.kit.parts import draw_table
 from rag.ui.kit.session import evaluation_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Languag
     columns = {name: label(f"judge_{name}", language) for name in ("by", "n", "kappa")}
     if rows:
         columns |= {"interval": label("figure_interval", language), **dict(f1)}
-        data_table(rows, column_config=columns, hide_index=True)
+        draw_table(rows, column_config=columns, hide_index=True)
 
 
 def _format(value: float) -> str:

@@ -16,7 +16,7 @@ from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set
 from rag.ui.kit.actions import attempt, attempt_here
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import data_table, duration, metric_name, moment, strategy_name
+from rag.ui.kit.parts import draw_table, duration, format_time, metric_name, strategy_name
 from rag.ui.kit.session import MODES, chat_in_use, evaluation_of, person_id, session
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _draw_new(app: App, question_set: SetView, language: Language) -> None:
 def _draw_run(app: App, run_id: str, language: Language) -> None:
     run = evaluation_of(app).runs.run(run_id)
     state = label(f"run_state_{run.state}", language)
-    st.markdown(f"**{escape_line(run.name)}** :gray[{moment(run.created_at)} · {state}]")
+    st.markdown(f"**{escape_line(run.name)}** :gray[{format_time(run.created_at)} · {state}]")
     if run.state in ("running", "paused"):
         st.progress(run.done / max(1, run.total), text=label("run_done", language, done=run.done, total=run.total))
     if run.notice:
@@ -152,7 +152,7 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
         for figure in evaluation_of(app).figures(side)
     ]
     columns = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
-    data_table(rows, key=f"figures-{run.id}", column_config=columns, hide_index=True)
+    draw_table(rows, key=f"figures-{run.id}", column_config=columns, hide_index=True)
     draw_withheld(app, [side], language)
     text, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
     export = partial(evaluation_of(app).export, run.id, setting)

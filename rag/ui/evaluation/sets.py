@@ -16,7 +16,7 @@ from rag.reading.charset import decode
 from rag.text import question_language
 from rag.types import Notice
 from rag.ui.kit.actions import attempt, attempt_here
-from rag.ui.kit.parts import data_table
+from rag.ui.kit.parts import draw_table
 from rag.ui.kit.session import chat_in_use, evaluation_of, person_id, session, set_param
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
         for case in cases
     ]
     names = {name: st.column_config.TextColumn(label(f"case_{name}", language)) for name in columns}
-    table = data_table(
+    table = draw_table(
         rows, key=f"cases-{set_id}", column_config=names, hide_index=True, on_select="rerun", selection_mode="multi-row"
     )
     return list(table.selection.rows)
@@ -128,7 +128,7 @@ def _run(work: Callable[[], int], code: str) -> None:
     """Run `work` and redraw the page with a notice of its count or error."""
     count: list[int] = []
     if attempt(lambda: count.append(work())):
-        session().notes.append(Notice(code, {"count": count[0]}))
+        session().notices.append(Notice(code, {"count": count[0]}))
     st.rerun()
 
 
@@ -141,8 +141,8 @@ def _write(app: App, question_set: SetView, language: Language) -> None:
             for count, _ in enumerate(drafts, 1):
                 status.update(label=label("sets_making", language, count=count))
     except RagError as error:
-        session().notes.append(error.notice)
-    session().notes.append(Notice("sets_made", {"count": count}))
+        session().notices.append(error.notice)
+    session().notices.append(Notice("sets_made", {"count": count}))
     st.rerun()
 
 

@@ -14,9 +14,9 @@ from rag.ui.kit.actions import attempt, restores, unless_away
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, outcome_of, summary
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import chunk_count, moment, short_source
+from rag.ui.kit.parts import chunk_count, format_time, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
-from rag.ui.kit.session import Scope, jobs_of, session, set_param, show
+from rag.ui.kit.session import Scope, jobs_of, session, set_conversation, set_param
 
 if TYPE_CHECKING:
     from rag.app import App, JobItem, JobView
@@ -106,7 +106,7 @@ def _draw_head(job: JobView, language: Language) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", wrap=False, key="job-head"):
         with st.container(gap=None, width="stretch"):
             st.markdown(f"## {escape_line(job_name(job, language))}", anchors=False)
-            st.caption(f"{label(kind_key(job), language)} · {moment(job.created_at)}")
+            st.caption(f"{label(kind_key(job), language)} · {format_time(job.created_at)}")
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="job-close"):
             set_param("job", "")
             st.rerun()
@@ -117,7 +117,7 @@ def _ask_about(app: App, job: JobView) -> None:
     hashes = [_page_of(item.result) for item in jobs_of(app).items(job.id, limit=_MAX_SCOPE_PAGES + 1) if item.result]
     state, pages = session(), tuple(dict.fromkeys(filter(None, hashes)))
     state.library, state.scope = job.library, Scope(pages=pages if len(hashes) <= _MAX_SCOPE_PAGES else ())
-    show("")
+    set_conversation("")
     go("chat", **({} if job.library == app.settings.rag_library else {"library": job.library}))
 
 
@@ -174,7 +174,7 @@ def _draw_earlier(app: App, job: JobView, language: Language) -> None:
                 set_param("job", job.id)
                 st.rerun()
             kind = label(kind_key(job), language)
-            st.caption(f"{moment(job.created_at)} · {kind} · {summary(job, language)}")
+            st.caption(f"{format_time(job.created_at)} · {kind} · {summary(job, language)}")
         text = label("jobs_delete_hint", language)
         if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):
             attempt(lambda: jobs_of(app).delete(job.id), Notice("jobs_deleted"))

@@ -27,10 +27,10 @@ def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
     try:
         action()
     except RagError as error:
-        session().notes.append(error.notice)
+        session().notices.append(error.notice)
         return False
     if done:
-        session().notes.append(done)
+        session().notices.append(done)
     return True
 
 
@@ -105,8 +105,8 @@ def _delete_pages(app: App, library: str, url_hashes: Sequence[str]) -> None:
 
 def draw_undo(app: App, library: str, language: Language) -> None:
     """Draw the last deletion in this library with Undo; nothing once it is closed."""
-    token, home, count = st.session_state.get(_UNDO, ("", "", 0))
-    if home != library:
+    token, undo_library, count = st.session_state.get(_UNDO, ("", "", 0))
+    if undo_library != library:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="removal-undo", gap="small"):
         st.markdown(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 COOKIE = "pagelight_browser"
 _ID = lazy_regex(r"[A-Za-z0-9_-]{43}", re.ASCII)
 PAGE = (Path(__file__).resolve().parents[1] / "static" / "page.js").read_text(encoding="utf-8").strip()
-_TELL = "told(document.currentScript.dataset)"
-SCRIPTS: tuple[str, ...] = (PAGE, _TELL)
+_RECEIVE = "receive(document.currentScript.dataset)"
+SCRIPTS: tuple[str, ...] = (PAGE, _RECEIVE)
 
 
 def browser_id() -> str:
@@ -75,15 +75,15 @@ def _valid(value: str) -> str:
     return value if _ID.fullmatch(value) else ""
 
 
-def tell_browser(key: str, **values: str) -> None:
+def send_to_browser(key: str, **values: str) -> None:
     """Send the app's labels and ids to the browser; sending the same values again has no effect.
 
     `language` is the document's language; `skip` labels the link past the sidebar to the newest answer, `upload` the
     button that selects files; `copied` is the message after an answer was copied, `keys` the list of shortcuts.
-    `offline` and `page_unknown` replace dialogs of Streamlit. `show` is the class of the element to scroll to, or
+    `offline` and `page_unknown` replace dialogs of Streamlit. `scroll_to` is the class of the element to scroll to, or
     `end`; it stays in view while the page grows, until the user scrolls or types. `source` is the id of the open
     source, or empty, and `name` the label of its panel.
     """
     data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in values.items())
-    with st.container(key=f"told-{key}"):
-        st.html(f"<script {data}>{_TELL}</script>", unsafe_allow_javascript=True)
+    with st.container(key=f"browser-message-{key}"):
+        st.html(f"<script {data}>{_RECEIVE}</script>", unsafe_allow_javascript=True)

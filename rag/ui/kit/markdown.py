@@ -98,7 +98,7 @@ def is_web_url(url: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubtful:
+class Doubt:
     """A statement `text[start:end]` that is not fully supported, with a word to show after it and a tooltip.
 
     `partly` selects the target, and so the style, of the word's link.
@@ -107,7 +107,7 @@ class Doubtful:
     start: int
     end: int
     word: str
-    tip: str
+    tooltip: str
     partly: bool = False
 
 
@@ -119,7 +119,7 @@ class _Rules:
     marks: Mapping[int, str]
     anchor: str
     pending: bool
-    doubtful: tuple[Doubtful, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def answer_markdown(
@@ -129,24 +129,24 @@ def answer_markdown(
     marks: Iterable[int] | Mapping[int, str] = (),
     anchor: str = "",
     pending: bool = False,
-    doubtful: Sequence[Doubtful] = (),
+    doubts: Sequence[Doubt] = (),
 ) -> str:
     """Return a model's answer as Streamlit Markdown.
 
     `urls` are the URLs of its sources; `marks` are its citation numbers, or a mapping from these to tooltips that are
     escaped for a Markdown title. A mark `[n]` becomes a link to the page's element `{anchor}-{n}`. With `pending`, for
-    an answer in progress whose marks may change, marks show as grey badges. After each `doubtful` statement, its word
-    links to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
+    an answer in progress whose marks may change, marks show as grey badges. After the statement of each of `doubts`,
+    its word links to `{anchor}-unsupported` or `{anchor}-partly`, with its tooltip as the title.
     """
     tips = marks if isinstance(marks, Mapping) else dict.fromkeys(marks, "")
-    rules = _Rules(frozenset(map(_key, urls)), tips, anchor, pending, tuple(doubtful))
-    return _SIGN.sub("", _blocks(_parse(_repair_bold(_insert_signs(text, rules.doubtful))), rules))
+    rules = _Rules(frozenset(map(_key, urls)), tips, anchor, pending, tuple(doubts))
+    return _SIGN.sub("", _blocks(_parse(_repair_bold(_insert_signs(text, rules.doubts))), rules))
 
 
-def _insert_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
+def _insert_signs(text: str, doubts: Sequence[Doubt]) -> str:
     """Insert a private-use character after each statement; the Markdown parser leaves it in place."""
     text = _SIGN.sub(" ", text)
-    for place, doubt in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MAX_SIGNS]:
+    for place, doubt in sorted(enumerate(doubts), key=lambda pair: -pair[1].end)[:_MAX_SIGNS]:
         marks = _MARKS.match(text, doubt.end)
         at = marks.end() if marks else doubt.end
         if not marks:  # stay inside emphasis, whose end must not precede a letter, and inside a table's last cell
@@ -303,10 +303,10 @@ def _text(content: str, rules: _Rules) -> str:
 
 def _doubt(place: int, rules: _Rules) -> str:
     """Return the word after a statement as a link, which has a border so as not to rely on colour."""
-    if place >= len(rules.doubtful):
+    if place >= len(rules.doubts):
         return ""
-    doubt = rules.doubtful[place]
-    title = escape_line(doubt.tip).replace('"', "")
+    doubt = rules.doubts[place]
+    title = escape_line(doubt.tooltip).replace('"', "")
     return f' [{escape_line(doubt.word)}](#{rules.anchor}-{"partly" if doubt.partly else "unsupported"} "{title}")'
 
 

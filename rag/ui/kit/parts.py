@@ -42,7 +42,7 @@ def empty_state(title: str, lead: str) -> DeltaGenerator:
     return middle
 
 
-def close(key: str) -> None:
+def close_popover(key: str) -> None:
     """Close the popover `key`, which must have `on_change`. Call it before the popover is drawn, as in a callback."""
     st.session_state[key] = False
 
@@ -53,7 +53,7 @@ def duration(ms: float, language: Language) -> str:
     return label("milliseconds" if short else "seconds", language, count=f"{ms:.0f}" if short else f"{ms / 1000:.1f}")
 
 
-def moment(iso: str) -> str:
+def format_time(iso: str) -> str:
     """Return an ISO 8601 time as `2024-03-05 14:30` in the browser's time zone; empty stays empty."""
     return to_local(datetime.fromisoformat(iso)).strftime("%Y-%m-%d %H:%M") if iso else ""
 
@@ -79,7 +79,7 @@ def page_count(count: int, language: Language) -> str:
     return label_count("in_use_page", "in_use_pages", count, language)
 
 
-def data_table(rows: Sequence[Mapping[str, Any]], **options: Any) -> Any:
+def draw_table(rows: Sequence[Mapping[str, Any]], **options: Any) -> Any:
     """Draw `st.dataframe` so that no cell of its CSV download starts a formula.
 
     An invisible word joiner before such text makes a spreadsheet treat it as text. Numbers stay unchanged.

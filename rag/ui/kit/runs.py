@@ -30,7 +30,7 @@ class LiveRun:
     """The state of a run before event number `next_seq`.
 
     `current` is the active node, or empty. `standalone` is the follow-up as a standalone question. `plan` has the steps
-    of a planned run, `tree` the rows of Explore mode, `used` and `most` the usage and its limits, `waits` the requests
+    of a planned run, `tree` the rows of Explore mode, `usage` and `limits` numbers by unit, `requests` those
     to the user, `route` the route of the message. `answer` is set once the run has ended.
     """
 
@@ -41,9 +41,9 @@ class LiveRun:
     standalone: str = ""
     plan: list[dict[str, Any]] = field(default_factory=list)
     tree: list[dict[str, Any]] = field(default_factory=list)
-    used: dict[str, float] = field(default_factory=dict)
-    most: dict[str, float] = field(default_factory=dict)
-    waits: tuple[Wait, ...] = ()
+    usage: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    requests: tuple[Wait, ...] = ()
     route: dict[str, Any] = field(default_factory=dict)
     answer: Answer | None = None
 
@@ -68,11 +68,11 @@ class LiveRun:
         elif kind == "plan":
             self._apply_plan(data)
         elif kind == "tree":
-            self.tree, self.used, self.most = list(data["rows"]), dict(data["used"]), dict(data["most"])
+            self.tree, self.usage, self.limits = list(data["rows"]), dict(data["used"]), dict(data["most"])
         elif kind == "route":
             self.route = dict(data)
         elif kind == "waiting":
-            self.waits = tuple(data)
+            self.requests = tuple(data)
         elif kind == "answer":
             self.answer, self.current = data, ""
         elif kind == "step":
@@ -82,8 +82,8 @@ class LiveRun:
         steps = {step["id"]: step for step in self.plan}
         for step in data["steps"]:
             steps[step["id"]] = {**steps.get(step["id"], {}), **step}
-        self.plan, self.used, self.most = list(steps.values()), dict(data["used"]), dict(data["most"])
-        self.waits = ()
+        self.plan, self.usage, self.limits = list(steps.values()), dict(data["used"]), dict(data["most"])
+        self.requests = ()
 
     def _apply_step(self, data: Mapping[str, Any]) -> None:
         node = str(data.get("node", ""))
@@ -184,7 +184,7 @@ def _decision(decision: str, language: Language) -> str:
 
 def draw_usage(live: LiveRun, language: Language) -> None:
     for column, unit in zip(st.columns(3), ("calls", "tokens", "seconds"), strict=True):
-        used, limit = live.used.get(unit, 0), live.most.get(unit, 0)
+        used, limit = live.usage.get(unit, 0), live.limits.get(unit, 0)
         if limit:
             text = f"{label(f'research_used_{unit}', language)} {used:,.0f} / {limit:,.0f}"
             column.progress(min(1.0, used / limit), text=f":small[{text}]")
@@ -195,8 +195,8 @@ def draw_run_controls(app: App, turn: TurnView, live: LiveRun, language: Languag
         finish = (app, turn, Change("finish"))
         icon = ":material/flag:"
         st.button(label("research_finish", language), icon=icon, key=f"finish-{turn.id}", on_click=change, args=finish)
-        if live.most:
-            more = (app, turn, Change("budget", live.most))
+        if live.limits:
+            more = (app, turn, Change("budget", live.limits))
             text, icon = label("research_more", language), ":material/more_time:"
             st.button(text, icon=icon, key=f"more-{turn.id}", on_click=change, args=more)
 

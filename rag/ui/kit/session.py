@@ -35,7 +35,7 @@ MODES: Final[tuple[RunMode, ...]] = ("fast", "deep", "research", "judge")
 """Modes that a user can choose; the others follow from the route of a message."""
 NEED_MODEL: Final[tuple[RunMode, ...]] = ("deep", "judge")
 """Modes that add little to Fast without a chat model."""
-_WIDE = ("strategy", "libraries", "weights")
+_NOT_FILTERS = ("strategy", "libraries", "weights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Scope:
     @property
     def filter_count(self) -> int:
         """Number of active filters."""
-        return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name not in _WIDE)
+        return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name not in _NOT_FILTERS)
 
     def without(self, name: str, value: str = "") -> Scope:
         """Return this scope without one filter, or without one of that filter's values."""
@@ -108,15 +108,15 @@ class Scope:
         """Return only this scope's filters."""
         return replace(self, strategy="", libraries=(), weights={})
 
-    def plain(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the non-empty fields as JSON values."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name)}
         return {name: value.isoformat() if isinstance(value, date) else value for name, value in values.items()}
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Scope:
-        """Return the scope from the result of `plain`, also after a JSON round trip."""
-        values: dict[str, Any] = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
+    def from_json(cls, data: Mapping[str, Any]) -> Scope:
+        """Return the scope from the result of `to_json`, also after a JSON round trip."""
+        values: dict[str, Any] = {one.name: data[one.name] for one in fields(cls) if one.name in data}
         for name, value in values.items():
             if name in ("since", "until"):
                 values[name] = date.fromisoformat(value)
@@ -133,8 +133,8 @@ class Scope:
             sites=self.sites,
             languages=self.languages,
             sections=(self.section,) if self.section else (),
-            since=_moment(self.since, time.min, minutes_behind),
-            until=_moment(self.until, time(23, 59, 59), minutes_behind),
+            since=_iso_time(self.since, time.min, minutes_behind),
+            until=_iso_time(self.until, time(23, 59, 59), minutes_behind),
         )
 
     def options(self, minutes_behind: int = 0) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Scope:
         return {name: value for name, value in arguments.items() if value}
 
 
-def _moment(day: date | None, at: time, minutes_behind: int) -> str:
+def _iso_time(day: date | None, at: time, minutes_behind: int) -> str:
     """Return the time `at` on the user's `day`, in ISO 8601 with its offset; empty for no day."""
     if day is None:
         return ""
@@ -163,49 +163,50 @@ class Search:
     library: str
     question: str
     scope: Scope
-    found: Retrieval
+    result: Retrieval
 
 
 @dataclass(slots=True)
 class Session:
     """The state of one tab. An empty string means "not chosen": the default applies.
 
-    `made` is the title of the library just created, `conversation` the id of the open conversation. `live` has the runs
-    that this tab follows, by turn or run id; `stopping` has the turns it asked to stop. `asked` is the turn just asked.
-    `address` has the query parameters last set, `left` those at the start of the latest run. `clicked` is true in a run
-    after a click, `page` is the current page, `shown` the conversation on display. `id` is a secret of this tab; `chat`
-    the browser's chat model, see `recall_chat`. `admitted` is true once the user has access; `by_itself` if the page
-    is redrawn automatically, perhaps while the user is away; `finished` if a report arrived meanwhile. `absent` is the
-    notice about a library requested on this page that does not exist; `counted` has the last page counts by library.
-    `sources` has the page's sources by the prefix of their links.
+    `created_title` is the title of the library just created, `conversation` the id of the open conversation,
+    `shown_conversation` of the one on display. `live_runs` has the runs that this tab follows, by turn or run id;
+    `stopping` has the turns it asked to stop, `new_turn_id` the turn just asked. `current_params` are the query
+    parameters last set, `previous_params` those at the start of the latest run. `clicked` is true in a run after a
+    click, `page` is the current page. `id` is a secret of this tab; `chat` the browser's chat model, see
+    `load_chat_model`. `admitted` is true once the user has access; `is_auto_redraw` if the page is redrawn
+    automatically, perhaps while the user is away; `report_arrived` if a report arrived meanwhile. `notices` wait to be
+    shown; `missing_library_notice` is about a library requested on this page that does not exist. `page_counts` has the
+    last page counts by library, `sources` the page's sources by the prefix of their links.
     """
 
     language: str = ""
     library: str = ""
-    made: str | None = None
+    created_title: str | None = None
     mode: RunMode = "fast"
     conversation: str = ""
     person: Person | None = None
     refused: bool = False
     admitted: bool = False
-    live: dict[str, LiveRun] = field(default_factory=dict)
+    live_runs: dict[str, LiveRun] = field(default_factory=dict)
     stopping: set[str] = field(default_factory=set)
-    asked: str = ""
-    address: dict[str, str] | None = None
-    left: dict[str, str] | None = None
+    new_turn_id: str = ""
+    current_params: dict[str, str] | None = None
+    previous_params: dict[str, str] | None = None
     clicked: bool = False
     page: str = ""
-    shown: str = ""
+    shown_conversation: str = ""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     chat: ChatOptions | None = None
-    notes: list[Notice] = field(default_factory=list)
-    absent: Notice | None = None
+    notices: list[Notice] = field(default_factory=list)
+    missing_library_notice: Notice | None = None
     scope: Scope = field(default_factory=Scope)
     choices: Choices = field(default_factory=Choices)
     search: Search | None = None
-    by_itself: bool = False
-    finished: bool = False
-    counted: dict[str, int] = field(default_factory=dict)
+    is_auto_redraw: bool = False
+    report_arrived: bool = False
+    page_counts: dict[str, int] = field(default_factory=dict)
     sources: dict[str, tuple[Source, ...]] = field(default_factory=dict)
 
     @property
@@ -228,14 +229,14 @@ def is_admitted(session_id: str) -> bool:
     return tab is not None and _KEY in tab.session_state and bool(tab.session_state[_KEY].admitted)
 
 
-def browser() -> str:
+def browser_key() -> str:
     """Return the key of a connected chat model: the browser's id, or this tab's if cookies are off."""
     return browser_id() or session().id
 
 
 def person_id() -> str:
     """Return the id for imports, notes and answer limits: the signed-in user's, else a digest of the browser's id."""
-    return session().owner or hashlib.sha256(browser().encode()).hexdigest()[:32]
+    return session().owner or hashlib.sha256(browser_key().encode()).hexdigest()[:32]
 
 
 def evaluation_of(app: App) -> Evaluation:
@@ -248,9 +249,9 @@ def jobs_of(app: App) -> Jobs:
     return app.imports.jobs.of(session().owner or None)
 
 
-def recall_chat(app: App) -> None:
+def load_chat_model(app: App) -> None:
     """Load the chat model that was connected in any tab of this browser."""
-    session().chat = app.chats.connected.of(browser(), session().owner)
+    session().chat = app.chats.connected.of(browser_key(), session().owner)
 
 
 def chat_in_use(app: App) -> ChatOptions | None:
@@ -258,14 +259,14 @@ def chat_in_use(app: App) -> ChatOptions | None:
     return session().chat or app.chats.of_settings()
 
 
-def keep_chat(app: App, chat: ChatOptions) -> None:
-    app.chats.connected.keep(browser(), session().owner, chat)
+def save_chat_model(app: App, chat: ChatOptions) -> None:
+    app.chats.connected.keep(browser_key(), session().owner, chat)
     session().chat = chat
 
 
-def forget_chat(app: App) -> None:
+def disconnect_chat_model(app: App) -> None:
     """Disconnect this browser's chat model; its tabs lose it when they are drawn next."""
-    app.chats.connected.forget(browser())
+    app.chats.connected.forget(browser_key())
 
 
 def build_app() -> App:
@@ -290,15 +291,15 @@ def set_param(name: str, value: str) -> None:
             del st.query_params[name]
     elif st.query_params.get(name) != value:
         st.query_params[name] = value
-    session().address = st.query_params.to_dict()
+    session().current_params = st.query_params.to_dict()
 
 
-def stay() -> None:
+def mark_click() -> None:
     """In a button's callback, mark the run as a click, so that its URL does not count as a navigation."""
     session().clicked = True
 
 
-def show(conversation_id: str) -> None:
+def set_conversation(conversation_id: str) -> None:
     """Open another conversation in this tab; an empty id opens a new one."""
     session().conversation = conversation_id
     set_param(CONVERSATION, conversation_id)
@@ -306,14 +307,14 @@ def show(conversation_id: str) -> None:
 
 def check_arrival() -> bool:
     """Return whether the URL came from a link, Back, Forward or a reload, not from this tab. Call it once per run."""
-    state, address = session(), st.query_params.to_dict()
+    state, params = session(), st.query_params.to_dict()
     clicked, state.clicked = state.clicked, False
-    if clicked and address == state.left != state.address:
+    if clicked and params == state.previous_params != state.current_params:
         # The browser sent this click before it received its current URL.
-        st.query_params.from_dict(state.address or {})
+        st.query_params.from_dict(state.current_params or {})
         return False
-    previous, state.address, state.left = state.address, address, address
-    return previous != address
+    previous, state.current_params, state.previous_params = state.current_params, params, params
+    return previous != params
 
 
 def current_library(app: App) -> str:
@@ -325,7 +326,7 @@ def current_library(app: App) -> str:
 
 def count_pages(app: App, library: str) -> int:
     """Return the number of pages in `library`; while the database is unreachable, the last known number."""
-    counts = session().counted
+    counts = session().page_counts
     with suppress(StoreAwayError):
         counts[library] = app.library(library).page_count()
     return counts.get(library, 0)

@@ -19,10 +19,10 @@ from rag.locales import Language, label, label_count
 from rag.store.values import SCREEN_SECONDS, patience
 from rag.types import Answer, Citation, Page, PageVersion, Passage
 from rag.ui.kit.actions import unless_away
-from rag.ui.kit.browser import tell_browser
+from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import moment, site_of
+from rag.ui.kit.parts import format_time, site_of
 from rag.ui.kit.passages import best_window, passage_markdown, term_spans
 from rag.ui.kit.session import Scope, session
 
@@ -61,10 +61,10 @@ def _with_texts(app: App, library: str, answer: Answer) -> Answer:
     empty = [passage for passage in answer.passages if not passage.text]
     if not empty:
         return answer
-    homes = {item.id: home_of(app, library, item) for item in empty}
+    libraries = {item.id: library_of(app, library, item) for item in empty}
     texts: dict[str, str] = {}
-    for home in set(homes.values()):
-        store, own = app.library(home), [item for item in empty if homes[item.id] == home]
+    for name in set(libraries.values()):
+        store, own = app.library(name), [item for item in empty if libraries[item.id] == name]
         existing = {passage.id for passage in store.passages([item.id for item in own])}
         pages = store.texts([item.url_hash for item in own if item.id in existing])
         texts |= {item.id: pages.get(item.url_hash, "")[item.start : item.end] for item in own if item.id in existing}
@@ -72,14 +72,14 @@ def _with_texts(app: App, library: str, answer: Answer) -> Answer:
     return replace(answer, passages=tuple(item for item in whole if item.text))
 
 
-def home_of(app: App, library: str, source: Citation | Passage) -> str:
+def library_of(app: App, library: str, source: Citation | Passage) -> str:
     """Return the source's library if it still exists, else `library`."""
     return source.library if source.library and app.libraries.has(source.library) else library
 
 
 def libraries_of(app: App, library: str, turn: TurnView) -> list[str]:
     """Return the libraries of the turn that still exist."""
-    others = Scope.from_plain(turn.settings.get("scope", {})).libraries
+    others = Scope.from_json(turn.settings.get("scope", {})).libraries
     return [library, *(name for name in others if app.libraries.has(name))]
 
 
@@ -98,17 +98,17 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A span of a page, shown next to the answer that cites it; `n` is its mark, `passage` the passage around it."""
+    """A span of a page, shown next to the answer that cites it; `n` is its mark, `passage` has the text around it."""
 
     n: int
-    home: str
-    place: Citation | Passage
+    library: str
+    location: Citation | Passage
     passage: Passage | None = None
     state: PageNow | None = None
 
     @property
     def quote(self) -> str:
-        return self.place.quote if isinstance(self.place, Citation) else self.place.text
+        return self.location.quote if isinstance(self.location, Citation) else self.location.text
 
 
 def anchor_of(run_id: str) -> str:
@@ -116,12 +116,12 @@ def anchor_of(run_id: str) -> str:
     return f"source-{''.join(sign for sign in run_id if sign.isalnum())[-12:]}"
 
 
-def _offer(anchor: str, sources: Iterable[Source]) -> None:
+def _register_sources(anchor: str, sources: Iterable[Source]) -> None:
     """Make sources available to this tab's panel: a link to `#{anchor}-{n}` opens one."""
     session().sources[anchor] = tuple(sources)
 
 
-def draw_line(
+def draw_source_line(
     app: App,
     library: str,
     answer: Answer,
@@ -137,13 +137,13 @@ def draw_line(
     """
     now = states or {}
     sources = [
-        Source(one.n, home_of(app, library, one), one, _passage_of(answer, one), now.get(one.url_hash))
+        Source(one.n, library_of(app, library, one), one, _passage_of(answer, one), now.get(one.url_hash))
         for one in sorted(answer.citations, key=lambda one: one.n)
     ]
-    _offer(anchor_of(run_id), sources)
+    _register_sources(anchor_of(run_id), sources)
     pages: dict[tuple[str, str], list[Source]] = {}
     for one in sources:
-        pages.setdefault((one.home, one.place.url_hash), []).append(one)
+        pages.setdefault((one.library, one.location.url_hash), []).append(one)
     chips = [_chip(anchor_of(run_id), page, language) for page in pages.values()]
     if parts := [*filter(None, lead), *chips[:_CHIPS]]:
         with st.container(key=f"source-line-{run_id}"):
@@ -163,9 +163,9 @@ def _chip(anchor: str, sources: list[Source], language: Language) -> str:
     icon, key = _STATES[first.state] if first.state else ("", "")
     sign = f":material/{icon}: " if icon else ""
     marks = f"**{_ranges([source.n for source in sources])}**"
-    title = escape_line(shorten(first.place.title or site_of(first.place.url), _LONGEST_TITLE))
+    title = escape_line(shorten(first.location.title or site_of(first.location.url), _LONGEST_TITLE))
     text = f"{label(key, language)}: {first.quote}" if key else first.quote
-    return f'[{sign}{marks} {title}](#{anchor}-{first.n} "{tip(text)}")'
+    return f'[{sign}{marks} {title}](#{anchor}-{first.n} "{tooltip_text(text)}")'
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -179,33 +179,33 @@ def _ranges(numbers: Sequence[int]) -> str:
     return " ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else " ".join(map(str, run)) for run in runs)
 
 
-def tip(text: str) -> str:
+def tooltip_text(text: str) -> str:
     """Return `text`, shortened and escaped, for the title of a Markdown link."""
     return escape_line(shorten(text, _LONGEST_QUOTE)).replace('"', "'")
 
 
 def draw_passage(
-    app: App, library: str, passage: Passage, question: str, language: Language, *, key: str, place: int = 0
+    app: App, library: str, passage: Passage, question: str, language: Language, *, key: str, number: int = 0
 ) -> None:
-    """Draw a card for a passage with the words of `question` highlighted; `place` is its number, 0 for none."""
+    """Draw a card for a passage with the words of `question` highlighted; `number` is its rank, 0 for none."""
     with st.container(border=True, key=f"source-{key}"):
-        badge = f":green-badge[{place}] " if place else ""
+        badge = f":green-badge[{number}] " if number else ""
         st.markdown(f"{badge}**{web_link(passage.title or passage.url, passage.url)}**")
         within = app.libraries.title(passage.library) if passage.library else ""
-        st.caption(_location(passage.url, passage.section, within))
+        st.caption(_breadcrumb(passage.url, passage.section, within))
         with st.container(key=f"quote-{key}"):
             st.markdown(excerpt(passage.text, question))
-        draw_reader(Source(1, home_of(app, library, passage), passage, passage), key, language)
+        draw_panel_link(Source(1, library_of(app, library, passage), passage, passage), key, language)
 
 
-def draw_reader(source: Source, key: str, language: Language) -> None:
+def draw_panel_link(source: Source, key: str, language: Language) -> None:
     """Draw a link that opens the page's text in the panel."""
     anchor = anchor_of(key)
-    _offer(anchor, [source])
+    _register_sources(anchor, [source])
     st.markdown(f":small[[:material/article: {label('source_in_page', language)}](#{anchor}-{source.n})]")
 
 
-def _location(url: str, section: tuple[str, ...], library: str = "") -> str:
+def _breadcrumb(url: str, section: tuple[str, ...], library: str = "") -> str:
     """Return `site · section › section`; `library` is its title, if several were searched."""
     path = " › ".join(escape_line(part) for part in section)
     within = f":material/menu_book: {escape_line(library)}" if library else ""
@@ -228,7 +228,7 @@ def _whole_rows(text: str, left: int, right: int) -> tuple[int, int]:
     return left, (end if end >= 0 else len(text)) if text.startswith("|", last) else right
 
 
-def live_address(citation: Citation, page: Page | None, passage: Passage | None) -> str:
+def live_url(citation: Citation, page: Page | None, passage: Passage | None) -> str:
     """Return the URL that opens the live page at the citation; the known page text makes the fragment unambiguous."""
     if page is not None and page.text[citation.start : citation.end] == citation.quote:
         return text_fragment(citation.url, page.text, citation.start, citation.end)
@@ -258,21 +258,21 @@ def _draw_panel(app: App, language: Language) -> None:
     source_id = str(st.session_state[_SOURCE_KEY] or "")
     anchor, _, number = source_id.rpartition("-")
     sources = session().sources.get(anchor, ())
-    place = next((place for place, source in enumerate(sources) if str(source.n) == number), None)
-    if place is not None:
+    index = next((index for index, source in enumerate(sources) if str(source.n) == number), None)
+    if index is not None:
         with st.container(key="source-panel", gap=None):
-            _draw_moves(anchor, sources, place, language)
-            _draw_source(app, sources[place], source_id, language)
-    tell_browser("source", source=source_id if place is not None else "", name=label("sources", language))
+            _draw_moves(anchor, sources, index, language)
+            _draw_source(app, sources[index], source_id, language)
+    send_to_browser("source", source=source_id if index is not None else "", name=label("sources", language))
 
 
-def _draw_moves(anchor: str, sources: tuple[Source, ...], place: int, language: Language) -> None:
+def _draw_moves(anchor: str, sources: tuple[Source, ...], index: int, language: Language) -> None:
     """Draw the position among the sources, Previous and Next, and Close."""
     with st.container(horizontal=True, vertical_alignment="center", key="source-moves", gap="small"):
         if len(sources) > 1:
-            st.caption(label("source_place", language, place=place + 1, count=len(sources)), width="content")
+            st.caption(label("source_place", language, place=index + 1, count=len(sources)), width="content")
             for name, icon, step in (("before", "chevron_left", -1), ("after", "chevron_right", 1)):
-                exists = 0 <= place + step < len(sources)
+                exists = 0 <= index + step < len(sources)
                 st.button(
                     label(f"source_{name}", language),
                     icon=f":material/{icon}:",
@@ -280,7 +280,7 @@ def _draw_moves(anchor: str, sources: tuple[Source, ...], place: int, language: 
                     key=f"source-{name}",
                     disabled=not exists,
                     on_click=_open_source,
-                    args=(f"{anchor}-{sources[place + step].n}" if exists else "",),
+                    args=(f"{anchor}-{sources[index + step].n}" if exists else "",),
                 )
         st.button(
             label("source_close", language),
@@ -297,24 +297,24 @@ def _open_source(source_id: str) -> None:
 
 
 def _draw_source(app: App, source: Source, source_id: str, language: Language) -> None:
-    place = source.place
+    location = source.location
     with patience(SCREEN_SECONDS):
-        page = unless_away(lambda: app.page(source.home, place.url_hash))
-        versions = unless_away(lambda: app.library(source.home).versions(place.url_hash)) if page else ()
-    excerpt = read_source(source, versions or ())
-    mark = f":green-badge[{source.n}] " if isinstance(place, Citation) else ""
-    st.markdown(f"## {mark}{web_link(place.title or place.url, place.url)}", anchors=False)
-    within = app.libraries.title(place.library) if place.library else ""
-    section = place.section or (source.passage.section if source.passage else ())
-    lines = [_location(place.url, section, within), version_line(source, page, excerpt, language)]
-    if isinstance(place, Citation) and is_web_url(place.url):
-        live = web_link(label("source_live", language), live_address(place, page, source.passage))
+        page = unless_away(lambda: app.page(source.library, location.url_hash))
+        versions = unless_away(lambda: app.library(source.library).versions(location.url_hash)) if page else ()
+    source_text = find_source_text(source, versions or ())
+    mark = f":green-badge[{source.n}] " if isinstance(location, Citation) else ""
+    st.markdown(f"## {mark}{web_link(location.title or location.url, location.url)}", anchors=False)
+    within = app.libraries.title(location.library) if location.library else ""
+    section = location.section or (source.passage.section if source.passage else ())
+    lines = [_breadcrumb(location.url, section, within), version_line(source, page, source_text, language)]
+    if isinstance(location, Citation) and is_web_url(location.url):
+        live = web_link(label("source_live", language), live_url(location, page, source.passage))
         lines.append(f":material/my_location: {live}")
     st.caption("  \n".join(lines))
     # page.js sees by this id, of letters, digits and hyphens only, that the source is drawn.
     with st.container(key="source-text"):
         st.html(f'<span class="place" id="open-{source_id}"></span>')
-        st.markdown(passage_markdown(*_crop(excerpt)))
+        st.markdown(passage_markdown(*_crop(source_text)))
     if page and st.button(
         label("source_library", language), icon=":material/menu_book:", type="tertiary", key="source-library"
     ):
@@ -322,7 +322,7 @@ def _draw_source(app: App, source: Source, source_id: str, language: Language) -
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceText:
     """A page's text as cited, or the part that is still known; `text[slice(*span)]` is the source."""
 
     text: str
@@ -330,21 +330,21 @@ class Reading:
     version: PageVersion | None = None
 
 
-def read_source(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion]) -> Reading:
+def find_source_text(source: Source, versions: tuple[PageVersion, ...] | list[PageVersion]) -> SourceText:
     """Return the newest version of the page with the quote at its offset, else the passage, else only the quote."""
-    place, quote = source.place, source.quote
+    location, quote = source.location, source.quote
     for version in reversed(versions):
-        if version.text[place.start : place.end] == quote:
-            return Reading(version.text, (place.start, place.end), version)
+        if version.text[location.start : location.end] == quote:
+            return SourceText(version.text, (location.start, location.end), version)
     if source.passage is not None:
-        start = place.start - source.passage.start
-        return Reading(source.passage.text, (start, start + len(quote)))
-    return Reading(quote, (0, len(quote)))
+        start = location.start - source.passage.start
+        return SourceText(source.passage.text, (start, start + len(quote)))
+    return SourceText(quote, (0, len(quote)))
 
 
-def _crop(excerpt: Reading) -> tuple[str, tuple[int, int]]:
+def _crop(source_text: SourceText) -> tuple[str, tuple[int, int]]:
     """Return whole lines of the text around the source, and its span in them."""
-    text, (start, end) = excerpt.text, excerpt.span
+    text, (start, end) = source_text.text, source_text.span
     left = text.rfind("\n", 0, max(0, start - _AROUND)) + 1 if start > _AROUND else 0
     right = text.find("\n", end + _AROUND)
     right = len(text) if right < 0 else right
@@ -353,18 +353,18 @@ def _crop(excerpt: Reading) -> tuple[str, tuple[int, int]]:
     return head + text[left:right] + tail, (start + shift, end + shift)
 
 
-def version_line(source: Source, page: Page | None, excerpt: Reading, language: Language) -> str:
+def version_line(source: Source, page: Page | None, source_text: SourceText, language: Language) -> str:
     """Return a line with the version of the text, and any change of the page since."""
     parts = []
-    if excerpt.version is not None:
-        key = "source_version_past" if excerpt.version.until else "source_version"
-        times = {"when": moment(excerpt.version.since), "until": moment(excerpt.version.until)}
-        parts.append(label(key, language, number=excerpt.version.number, **times))
+    if source_text.version is not None:
+        key = "source_version_past" if source_text.version.until else "source_version"
+        times = {"when": format_time(source_text.version.since), "until": format_time(source_text.version.until)}
+        parts.append(label(key, language, number=source_text.version.number, **times))
     elif page is None and source.passage is not None and source.passage.fetched_at:
         parts.append(f":material/public: {label('source_beyond', language)}")
     else:
         parts.append(label("source_gone" if page is None else "source_changed", language))
-    state = "newer" if excerpt.version is not None and excerpt.version.until else source.state
+    state = "newer" if source_text.version is not None and source_text.version.until else source.state
     if state and page is not None:
         icon, key = _STATES[state]
         parts.append(f":orange[:material/{icon}: {escape_line(label(key, language))}]")

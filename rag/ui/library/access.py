@@ -10,7 +10,7 @@ from rag.app.roles import EVERYONE, ROLES
 from rag.locales import Language, label
 from rag.ui.kit.actions import attempt, attempt_here
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import moment
+from rag.ui.kit.parts import format_time
 from rag.ui.kit.session import session
 
 if TYPE_CHECKING:
@@ -79,6 +79,6 @@ def _draw_log(app: App, library: str, language: Language) -> None:
     entries = app.roles.entries(library)
     for entry in entries[:50]:
         text = label(f"audit_{entry.action}", language, detail=entry.detail)
-        st.caption(escape_line(f"{moment(entry.at)} · {entry.person} · {text}"))
+        st.caption(escape_line(f"{format_time(entry.at)} · {entry.person} · {text}"))
     if not entries:
         st.caption(label("access_log_empty", language))

@@ -11,8 +11,17 @@ from rag.locales import Language, label, label_count, say
 from rag.types import Notice
 from rag.ui.kit.actions import attempt, attempt_here, draw_decision, draw_failure
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import moment, page_count
-from rag.ui.kit.session import Scope, Session, count_pages, current_library, session, set_param, show, stay
+from rag.ui.kit.parts import format_time, page_count
+from rag.ui.kit.session import (
+    Scope,
+    Session,
+    count_pages,
+    current_library,
+    mark_click,
+    session,
+    set_conversation,
+    set_param,
+)
 from rag.ui.serving.uploads import release
 
 if TYPE_CHECKING:
@@ -40,21 +49,27 @@ def settle_library(app: App, language: Language) -> None:
         others = [info.name for info in app.libraries.infos()]
         default = app.settings.rag_library
         _use_library(others[0] if others and default not in others else default)
-        state.absent = error.notice
-    if state.absent:
-        st.warning(escape_line(say(state.absent, language)), icon=":material/info:")
+        state.missing_library_notice = error.notice
+    if state.missing_library_notice:
+        st.warning(escape_line(say(state.missing_library_notice, language)), icon=":material/info:")
 
 
 def _use_library(name: str) -> None:
     """Switch this tab to another library, and reset its state of the previous one."""
     _select(session(), name)
-    show("")
+    set_conversation("")
     for param in ("job", "find", "page"):
         set_param(param, "")
 
 
 def _select(state: Session, name: str) -> None:
-    state.library, state.scope, state.search, state.absent, state.conversation = name, Scope(), None, None, ""
+    state.library, state.scope, state.search, state.missing_library_notice, state.conversation = (
+        name,
+        Scope(),
+        None,
+        None,
+        "",
+    )
 
 
 def draw_picker(app: App, language: Language) -> None:
@@ -80,11 +95,11 @@ def draw_picker(app: App, language: Language) -> None:
     ):
         title = _draw_title_field(f"library-name-{current}", language)
         if st.form_submit_button(
-            label("library_create", language), type="primary", key="library-create", on_click=stay
+            label("library_create", language), type="primary", key="library-create", on_click=mark_click
         ):
             _create(app, title, language)
         else:
-            session().made = None
+            session().created_title = None
 
 
 def _draw_title_field(key: str, language: Language, title: str = "") -> str:
@@ -101,9 +116,9 @@ def _create(app: App, title: str, language: Language) -> None:
     """
     state = session()
     try:
-        if state.made != title:
+        if state.created_title != title:
             _select(state, app.libraries.create(title))
-            state.made = title
+            state.created_title = title
     except RagError as error:
         draw_failure(error.notice, language)
         return
@@ -146,7 +161,7 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
 def draw_removed(app: App, language: Language) -> None:
     """Draw the deleted libraries that can be restored."""
     for info in app.libraries.removed_libraries():
-        until = moment(info.restorable_until.isoformat())
+        until = format_time(info.restorable_until.isoformat())
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):
             st.caption(label("library_kept", language, title=escape_line(info.display_name), until=until))
             if st.button(label("library_restore", language), icon=":material/undo:", key=f"restore-{info.name}"):

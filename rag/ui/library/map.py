@@ -16,7 +16,7 @@ from rag.locales import Language, label
 from rag.retrieval.page_map import MIN_PAGES, PageMap
 from rag.types import Page
 from rag.ui.kit.markdown import shorten
-from rag.ui.kit.parts import escape_html, moment, short_source
+from rag.ui.kit.parts import escape_html, format_time, short_source
 from rag.ui.kit.session import set_param
 from rag.ui.library.page_list import AGES, age_of
 
@@ -134,7 +134,7 @@ def _groups(
 
 def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, first: bool) -> str:
     title = escape_html(page.title or short_source(page.url))
-    tooltip = " · ".join(filter(None, (title, escape_html(page.site), moment(page.added_at)[:10])))
+    tooltip = " · ".join(filter(None, (title, escape_html(page.site), format_time(page.added_at)[:10])))
     params = {name: st.query_params[name] for name in ("library", "lang", "view") if name in st.query_params}
     href = escape_html("?" + urlencode({**params, "page": page.url_hash}))
     side = " left" if place[0] > _RIGHT else ""

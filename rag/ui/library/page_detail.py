@@ -18,11 +18,11 @@ from rag.store.values import Filters
 from rag.types import Answer, Page, Passage
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import chunk_count, escape_html, language_name, moment, short_source
+from rag.ui.kit.parts import chunk_count, escape_html, format_time, language_name, short_source
 from rag.ui.kit.passages import passage_markdown, text_height
 from rag.ui.kit.runs import LiveRun, live_lines
 from rag.ui.kit.session import session, set_param
-from rag.ui.kit.sources import anchor_of, draw_line, draw_panel, tip
+from rag.ui.kit.sources import anchor_of, draw_panel, draw_source_line, tooltip_text
 from rag.ui.library.page_list import draw_page_actions
 from rag.ui.library.upkeep import draw_page_schedule
 from rag.ui.library.versions import draw_versions
@@ -85,11 +85,11 @@ def _facts_of(page: Page, language: Language) -> list[str]:
         characters=f"{page.characters or len(page.text):,}",
         chunks=chunk_count(page.chunks, language),
     )
-    history = [label("page_added_on", language, when=moment(page.added_at))]
+    history = [label("page_added_on", language, when=format_time(page.added_at))]
     if page.updated_at and page.updated_at != page.added_at:
-        history.append(label("page_updated_on", language, updated=moment(page.updated_at)))
+        history.append(label("page_updated_on", language, updated=format_time(page.updated_at)))
     if page.checked_at:
-        history.append(label("page_checked", language, when=moment(page.checked_at)))
+        history.append(label("page_checked", language, when=format_time(page.checked_at)))
     if page.failures:
         history.append(label_count("page_failures_one", "page_failures", page.failures, language))
     return [" · ".join(line) for line in (origin, [size, *history]) if line]
@@ -222,7 +222,7 @@ def _draw_cited(app: App, library: str, page: Page, language: Language) -> None:
             text = escape_line(shorten(turn.question, _LONGEST_QUESTION))
             if st.button(text, type="tertiary", icon=":material/forum:", key=f"cited-open-{place}"):
                 go("chat", conversation=turn.conversation_id)
-            st.caption(moment(turn.created_at))
+            st.caption(format_time(turn.created_at))
 
 
 def _draw_summary(app: App, library: str, page: Page, language: Language) -> None:
@@ -246,14 +246,14 @@ def _draw_saved_summary(app: App, library: str, page: Page, row: Mapping[str, An
     answer = answer_from_json({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **fields})
     draw_panel(app, language)
     by = label("summary_rules", language) if row["by"] == _RULES else escape_line(row["by"])
-    st.caption(label("summary_by", language, when=moment(row["made"]), by=by))
+    st.caption(label("summary_by", language, when=format_time(row["made"]), by=by))
     if notice := notice_of(row.get("told")):
         st.caption(escape_line(say(notice, language)))
     anchor = f"summary{page.url_hash}"
     with st.container(key=f"answer-{anchor}"):
-        marks = {citation.n: tip(citation.quote) for citation in answer.citations}
+        marks = {citation.n: tooltip_text(citation.quote) for citation in answer.citations}
         st.markdown(answer_markdown(answer.text, marks=marks, anchor=anchor_of(anchor)), anchors=False)
-    draw_line(app, library, answer, anchor, language)
+    draw_source_line(app, library, answer, anchor, language)
 
 
 def _make_summary(app: App, library: str, page: Page) -> None:
@@ -264,11 +264,11 @@ def _make_summary(app: App, library: str, page: Page) -> None:
     try:
         st.session_state[_summary_key(page)] = app.ask(question, chat=state.chat, owner=state.owner)
     except RagError as error:
-        state.notes.append(error.notice)
+        state.notices.append(error.notice)
 
 
 def _draw_running_summary(app: App, page: Page, run_id: str, language: Language) -> None:
-    live = session().live.setdefault(run_id, LiveRun())
+    live = session().live_runs.setdefault(run_id, LiveRun())
     try:
         live.absorb(app.events(run_id, since=live.next_seq, owner=session().owner))
     except RagError:  # the app was restarted meanwhile
@@ -283,10 +283,10 @@ def _draw_running_summary(app: App, page: Page, run_id: str, language: Language)
 
 def _end_summary(page: Page, run_id: str, answer: Answer | None) -> None:
     """Redraw the page with the saved summary; if there is none, the reason becomes a notice."""
-    session().live.pop(run_id, None)
+    session().live_runs.pop(run_id, None)
     st.session_state.pop(_summary_key(page), None)
     if answer is not None and answer.notice and answer.outcome != "answered":
-        session().notes.append(answer.notice)
+        session().notices.append(answer.notice)
     st.rerun()
 
 

@@ -14,7 +14,7 @@ from rag.locales import Language, label, label_count
 from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt, confirm_removal
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.parts import data_table, language_name, moment, short_source
+from rag.ui.kit.parts import draw_table, format_time, language_name, short_source
 from rag.ui.kit.session import person_id, set_param
 
 if TYPE_CHECKING:
@@ -301,10 +301,10 @@ class _Selection(NamedTuple):
     ticked: list[Page]
 
 
-def draw_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> _Selection:
+def draw_page_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> _Selection:
     """Draw the table; `identity` must differ between lists of pages, since rows are selected by position."""
     rows = _rows_of(pages, excluded, language)
-    state = data_table(
+    state = draw_table(
         rows,
         hide_index=True,
         column_order=_varying_columns(rows),
@@ -357,7 +357,7 @@ def _varying_columns(rows: Sequence[dict[str, object]]) -> list[str]:
 
 
 def _day(iso: str) -> str:
-    return moment(iso)[:10]
+    return format_time(iso)[:10]
 
 
 def _columns(language: Language) -> dict[str, Any]:

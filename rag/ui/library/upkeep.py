@@ -16,7 +16,7 @@ from rag.ui.kit.actions import attempt, draw_failure
 from rag.ui.kit.job_progress import summary
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import moment
+from rag.ui.kit.parts import format_time
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -136,9 +136,9 @@ def _schedule_name(view: ScheduleView, pages: Sequence[Page], language: Language
 
 
 def _describe_schedule(view: ScheduleView, language: Language) -> list[str]:
-    lines = [label("schedule_next", language, when=moment(view.schedule.next_at))]
+    lines = [label("schedule_next", language, when=format_time(view.schedule.next_at))]
     if view.last:
-        when = moment(view.last.created_at)
+        when = format_time(view.last.created_at)
         lines.append(label("schedule_last", language, when=when, summary=summary(view.last, language)))
     return lines
 
@@ -159,7 +159,7 @@ def draw_move_buttons(app: App, library: str, language: Language) -> None:
     if until and datetime.now(UTC) < until and info.previous_model != current:
         text = label("move_back", language, model=model_of_library(info.previous_model))
         names = {"model": model_of_library(info.embedding_model), "previous": model_of_library(info.previous_model)}
-        hint = label("move_kept", language, until=moment(until.isoformat()), **names)
+        hint = label("move_kept", language, until=format_time(until.isoformat()), **names)
         if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=hint):
             attempt(lambda: app.moves.go_back(library))
             st.rerun()

@@ -16,7 +16,7 @@ import streamlit as st
 from rag.ingest.diff import page_diff
 from rag.locales import Language, label, label_count
 from rag.types import Page, PageVersion
-from rag.ui.kit.parts import escape_html, moment
+from rag.ui.kit.parts import escape_html, format_time
 from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def draw_versions(app: App, library: str, page: Page, language: Language) -> Non
     """Draw a choice of two consecutive versions, the latest first, and their difference."""
     versions = app.library(library).versions(page.url_hash)
     if len(versions) < 2:
-        since = moment(versions[0].since if versions else page.added_at)
+        since = format_time(versions[0].since if versions else page.added_at)
         st.info(label("versions_one", language, since=since), icon=":material/history:")
         return
     changes = list(range(len(versions) - 1, 0, -1))
@@ -134,7 +134,7 @@ def draw_versions(app: App, library: str, page: Page, language: Language) -> Non
 
 
 def _change_name(old: PageVersion, new: PageVersion, language: Language) -> str:
-    return label("versions_step", language, old=old.number, new=new.number, when=moment(new.since or old.until))
+    return label("versions_step", language, old=old.number, new=new.number, when=format_time(new.since or old.until))
 
 
 def _draw_difference(old: PageVersion, new: PageVersion, language: Language) -> None:

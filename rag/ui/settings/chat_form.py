@@ -13,7 +13,7 @@ from rag.errors import RagError
 from rag.locales import Language, label
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.session import browser, forget_chat, session
+from rag.ui.kit.session import browser_key, disconnect_chat_model, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -94,7 +94,7 @@ def _draw_current(app: App, language: Language) -> None:
         return
     st.success(label("chat_in_use", language, model=escape_line(chat.model)), icon=":material/check_circle:")
     if st.button(label("chat_disconnect", language), key="chat-disconnect"):
-        forget_chat(app)
+        disconnect_chat_model(app)
         st.rerun()
 
 
@@ -112,14 +112,14 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
     """Test the options and save them; if only the model's name was wrong, offer the models of the service."""
     try:
         with st.spinner(label("chat_testing", language)):
-            notice = app.chats.connect(options, browser(), session().owner)
+            notice = app.chats.connect(options, browser_key(), session().owner)
     except RagError as error:
         _say(error, language)
         if error.code in ("connect_no_model", "connect_unknown_model"):
             with suppress(RagError):
                 st.session_state[_MODELS] = app.chats.list_served(options)
         return
-    session().notes.append(notice)
+    session().notices.append(notice)
     st.session_state["chat-round"] = _round() + 1
     st.rerun()
 

@@ -14,7 +14,7 @@ from rag.access import build_person, extract_email, find_refusal
 from rag.locales import Language, label
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import draw_language_switch
-from rag.ui.kit.session import forget_chat, get_app, session
+from rag.ui.kit.session import disconnect_chat_model, get_app, session
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -57,7 +57,7 @@ def admit(app: App, language: Language) -> None:
         _set_refused(False)
         return
     if not attributes.get("is_logged_in"):
-        forget_chat(app)
+        disconnect_chat_model(app)
         session().person, session().admitted = None, False
         _draw_sign_in(language)
     if reason := find_refusal(attributes, allowed, issuers):
@@ -106,7 +106,7 @@ def _refuse(reason: str, attributes: Mapping[str, Any], language: Language, *, l
 
 def _leave(language: Language, key: str) -> None:
     if st.button(label("sign_out", language), icon=":material/logout:", type="tertiary", key=key):
-        forget_chat(get_app())
+        disconnect_chat_model(get_app())
         st.logout()
 
 

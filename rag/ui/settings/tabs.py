@@ -187,9 +187,9 @@ def _draw_text(app: App, text: PromptText, language: Language) -> None:
     prompts = app.chats.prompts
     with errors:
         if save and attempt_here(lambda: prompts.replace(text.name, new_text or ""), language):
-            session().notes.append(Notice("prompt_saved"))
+            session().notices.append(Notice("prompt_saved"))
         elif reset and attempt_here(lambda: prompts.restore(text.name), language):
-            session().notes.append(Notice("prompt_restored"))
+            session().notices.append(Notice("prompt_restored"))
         else:
             return
     st.rerun()

@@ -30,7 +30,7 @@
     };
   }
 
-  function keepInSight(place) {
+  function keepInView(place) {
     window.letGo?.();
     const linked = window.firstHash.replace("#", "st-key-");
     if (place === "end" && linked.startsWith("st-key-question-") && find(`.${CSS.escape(linked)}`)) place = linked;
@@ -97,7 +97,7 @@
 
   /* Once the panel is there: the focus goes into it and the sentence into sight; once it is gone, back to the mark. */
   function showSource(source, name, tries = 300) {
-    if (source !== window.toldSource) return; // another one was told of meanwhile
+    if (source !== window.currentSource) return; // another one was told of meanwhile
     document.querySelectorAll(`${SOURCE}[aria-current]`).forEach((link) => link.removeAttribute("aria-current"));
     const panel = find(".st-key-source-panel"), again = () => tries && requestAnimationFrame(() => showSource(source, name, tries - 1));
     if (!source) {
@@ -305,16 +305,16 @@
   ["keydown", "click"].forEach((act) => addEventListener(act, onAsk, true));
   window.firstHash = location.hash;
 
-  window.told = (told) => {
-    if (told.copied) window.copiedWord = told.copied;
-    if (told.keys) window.words = { ...told };
-    if (told.keys) replaceDialogs();
-    if (told.keys) nameUploaders();
-    if (told.keys && window.keysWanted) showKeys();
-    if (told.language) document.documentElement.lang = told.language;
-    if (told.skip) skipLink(told.skip);
-    if (told.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(told.upload));
-    if (told.show) keepInSight(told.show);
-    if ("source" in told) showSource((window.toldSource = told.source), told.name);
+  window.receive = (message) => {
+    if (message.copied) window.copiedWord = message.copied;
+    if (message.keys) window.words = { ...message };
+    if (message.keys) replaceDialogs();
+    if (message.keys) nameUploaders();
+    if (message.keys && window.keysWanted) showKeys();
+    if (message.language) document.documentElement.lang = message.language;
+    if (message.skip) skipLink(message.skip);
+    if (message.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(message.upload));
+    if (message.scroll_to) keepInView(message.scroll_to);
+    if ("source" in message) showSource((window.currentSource = message.source), message.name);
   };
 })();

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag.types import Answer, CheckedBy, Statement, Verdict
-from rag.ui.chat.answer import count_verdicts, doubtful, head_line
+from rag.ui.chat.answer import check_summary, count_verdicts, doubts_of
 from rag.ui.kit.markdown import answer_markdown
 
 TEXT = "It opened in 1932. It is green. 它很长。"
@@ -44,42 +44,42 @@ def test_the_line_above_an_answer_says_who_checked(
     verdicts: list[Any], by: CheckedBy, english: str, chinese: str
 ) -> None:
     answer = make(verdicts, by=by)
-    assert head_line(answer, "en") == english
-    assert head_line(answer, "zh") == chinese
+    assert check_summary(answer, "en") == english
+    assert check_summary(answer, "zh") == chinese
     assert count_verdicts(answer.statements)[2] == len(verdicts)
 
 
 def test_what_was_quoted_is_not_counted() -> None:
     answer = make(["supported", "supported"], ["verbatim", "verbatim"])
-    assert head_line(answer, "en")
-    assert head_line(replace(answer, reasoner="extractive"), "en") == ""
-    assert head_line(replace(answer, composed="quoted"), "zh") == ""
+    assert check_summary(answer, "en")
+    assert check_summary(replace(answer, reasoner="extractive"), "en") == ""
+    assert check_summary(replace(answer, composed="quoted"), "zh") == ""
 
 
 def test_what_stands_there_to_the_letter_was_judged_by_nobody() -> None:
     answer = make(["supported", "supported"], ["verbatim", "model"])
     first, second = answer.statements
     mixed = replace(answer, statements=(first, replace(second, by="model")))
-    assert head_line(mixed, "en").endswith("checked by the chat model")
+    assert check_summary(mixed, "en").endswith("checked by the chat model")
 
 
 def test_doubtful_statements_are_marked_in_words_and_with_a_reason() -> None:
     answer = make(["supported", "unsupported", "partly"], ["words", "nothing_close", "numbers"])
-    shown = answer_markdown(answer.text, anchor="source-r", doubtful=doubtful(answer, "en"))
+    shown = answer_markdown(answer.text, anchor="source-r", doubts=doubts_of(answer, "en"))
     assert shown.startswith(
         'It opened in 1932. It is green. [not found](#source-r-unsupported "Not found in the source'
     )
     assert '它很长。 [partly supported](#source-r-partly "A value or sign here' in shown
-    assert "[未找到](#source-r-unsupported" in answer_markdown(TEXT, anchor="source-r", doubtful=doubtful(answer, "zh"))
+    assert "[未找到](#source-r-unsupported" in answer_markdown(TEXT, anchor="source-r", doubts=doubts_of(answer, "zh"))
 
 
 def test_only_a_model_says_that_there_is_no_source() -> None:
-    (by_model,), (by_rules,) = (doubtful(make(["unsupported"], ["x"], by), "en") for by in ("model", "rules"))  # type: ignore[arg-type]
+    (by_model,), (by_rules,) = (doubts_of(make(["unsupported"], ["x"], by), "en") for by in ("model", "rules"))  # type: ignore[arg-type]
     assert (by_model.word, by_rules.word) == ("no source", "not found")
 
 
 def test_what_does_not_bear_on_the_question_is_marked() -> None:
     answer = make(["supported"], by="model")
     aside = replace(answer, statements=(replace(answer.statements[0], relevant=False),))
-    assert [one.word for one in doubtful(aside, "en")] == ["off-topic"]
-    assert "1 off-topic" in head_line(aside, "en")
+    assert [one.word for one in doubts_of(aside, "en")] == ["off-topic"]
+    assert "1 off-topic" in check_summary(aside, "en")

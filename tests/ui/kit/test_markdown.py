@@ -3,7 +3,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from rag.ui.kit.markdown import JOINER, Doubtful, answer_markdown, escape, escape_line, shorten, web_link
+from rag.ui.kit.markdown import JOINER, Doubt, answer_markdown, escape, escape_line, shorten, web_link
 
 PLAIN = [
     "A plain sentence, with commas; and 10:30 in the morning.",
@@ -238,18 +238,18 @@ def test_what_separates_dropped_parts_has_no_width() -> None:
 )
 def test_the_word_at_a_doubtful_statement_stands_behind_it(text: str, statement: str, shown: str) -> None:
     start = text.index(statement)
-    doubts = [Doubtful(start, start + len(statement), "?", "why")]
-    assert shown in answer_markdown(text, marks=[1], anchor="a", doubtful=doubts)
+    doubts = [Doubt(start, start + len(statement), "?", "why")]
+    assert shown in answer_markdown(text, marks=[1], anchor="a", doubts=doubts)
 
 
 def test_signs_of_the_private_use_area_mark_nothing() -> None:
-    doubts = [Doubtful(0, 3, "?", "why")]
-    shown = answer_markdown("one \ue000\ue001 two ![\ue000](x) [\ue000](y)", anchor="a", doubtful=doubts)
+    doubts = [Doubt(0, 3, "?", "why")]
+    shown = answer_markdown("one \ue000\ue001 two ![\ue000](x) [\ue000](y)", anchor="a", doubts=doubts)
     assert shown.count("[?]") == 1
     assert "\ue000" not in shown
 
 
 def test_half_hostile_tips_stay_text() -> None:
-    shown = answer_markdown("one", anchor="a", doubtful=[Doubtful(0, 3, "[x](y)", 'a" onclick="b')])
+    shown = answer_markdown("one", anchor="a", doubts=[Doubt(0, 3, "[x](y)", 'a" onclick="b')])
     assert re.findall(r'href="([^"]*)"', as_shown(shown)) == ["#a-unsupported"]
     assert 'onclick="' not in shown

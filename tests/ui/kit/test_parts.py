@@ -38,9 +38,9 @@ def test_an_address_that_is_none_is_shown_nevertheless(url: str) -> None:
 
 def test_no_cell_of_a_table_begins_as_a_formula() -> None:
     def script() -> None:
-        from rag.ui.kit.parts import data_table
+        from rag.ui.kit.parts import draw_table
 
-        data_table([{"a": "=1+1", "b": -1, "c": "-1.5", "d": "+0.031"}, {"a": "@x", "b": 2, "c": "-x", "d": "plain"}])
+        draw_table([{"a": "=1+1", "b": -1, "c": "-1.5", "d": "+0.031"}, {"a": "@x", "b": 2, "c": "-x", "d": "plain"}])
 
     (table,) = AppTest.from_function(script, default_timeout=60).run().dataframe
     assert [*table.value["a"], *table.value["c"]] == [f"{JOINER}=1+1", f"{JOINER}@x", "-1.5", f"{JOINER}-x"]

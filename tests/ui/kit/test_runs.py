@@ -57,7 +57,7 @@ def test_a_tree_is_as_it_was_told_last() -> None:
     live = LiveRun()
     told = {"used": {"calls": 1}, "most": {"calls": 24}}
     live.absorb([Event(0, "tree", {"rows": [{"node": "n1"}], **told}), Event(1, "tree", {"rows": [], **told})])
-    assert (live.tree, live.used, live.most) == ([], {"calls": 1}, {"calls": 24})
+    assert (live.tree, live.usage, live.limits) == ([], {"calls": 1}, {"calls": 24})
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from rag.ui.kit.sources import (
     anchor_of,
     answer_of,
     excerpt,
-    live_address,
-    read_source,
+    find_source_text,
+    live_url,
     version_line,
 )
 from tests.support.lighthouse import ENGLISH, make_citation, make_page, make_passage
@@ -32,14 +32,14 @@ def version(number: int, text: str, until: str = "") -> PageVersion:
 def test_a_source_is_read_in_the_text_that_it_was_cited_from() -> None:
     other = "Other " + ENGLISH
     for texts, number in (((ENGLISH,), 1), ((ENGLISH, other), 1), ((other, ENGLISH), 2), ((ENGLISH, ENGLISH), 2)):
-        read = read_source(SOURCE, [version(n, text) for n, text in enumerate(texts, 1)])
+        read = find_source_text(SOURCE, [version(n, text) for n, text in enumerate(texts, 1)])
         assert read.version is not None
         assert (read.version.number, read.text[slice(*read.span)]) == (number, QUOTE)
 
 
 def test_of_a_page_that_is_gone_its_passage_is_left_or_the_quote() -> None:
     for source in (SOURCE, replace(SOURCE, passage=None)):
-        read = read_source(source, [version(1, "Other " + ENGLISH)])
+        read = find_source_text(source, [version(1, "Other " + ENGLISH)])
         assert read.version is None
         assert read.text[slice(*read.span)] == QUOTE
     assert read.text == QUOTE
@@ -47,7 +47,7 @@ def test_of_a_page_that_is_gone_its_passage_is_left_or_the_quote() -> None:
 
 def test_a_long_page_is_cut_around_the_place_at_its_lines() -> None:
     long_page = make_page(1, "Long", "Many words.\n" * 1500 + QUOTE + "\nMany words." * 1500, "en")
-    read = read_source(Source(1, "main", make_citation(long_page, QUOTE)), [version(1, long_page.text)])
+    read = find_source_text(Source(1, "main", make_citation(long_page, QUOTE)), [version(1, long_page.text)])
     text, span = _crop(read)
     assert text[slice(*span)] == QUOTE
     assert text.startswith("…\nMany")
@@ -56,14 +56,14 @@ def test_a_long_page_is_cut_around_the_place_at_its_lines() -> None:
 
 
 def test_which_text_it_is_and_what_became_of_the_page_is_told() -> None:
-    now = read_source(SOURCE, [version(2, ENGLISH)])
+    now = find_source_text(SOURCE, [version(2, ENGLISH)])
     assert version_line(SOURCE, PAGE, now, "en") == "Version 2 · 2026-01-02 03:04"
-    past = read_source(SOURCE, [version(1, ENGLISH, "2026-02-03T04:05:00+00:00"), version(2, "Other")])
+    past = find_source_text(SOURCE, [version(1, ENGLISH, "2026-02-03T04:05:00+00:00"), version(2, "Other")])
     assert "replaced 2026-02-03 04:05" in version_line(SOURCE, PAGE, past, "en")
     assert "Newer version" in version_line(SOURCE, PAGE, past, "en")
-    assert "已不在资料库" in version_line(SOURCE, None, read_source(SOURCE, []), "zh")
+    assert "已不在资料库" in version_line(SOURCE, None, find_source_text(SOURCE, []), "zh")
     web = replace(SOURCE, passage=replace(make_passage(PAGE, QUOTE), fetched_at="2026-02-03T04:05:00+00:00"))
-    assert "来自网络" in version_line(web, None, read_source(web, []), "zh")
+    assert "来自网络" in version_line(web, None, find_source_text(web, []), "zh")
 
 
 def test_a_chip_names_the_marks_of_its_page_and_what_became_of_it() -> None:
@@ -82,13 +82,13 @@ def test_the_live_address_is_built_from_the_best_text_there_is() -> None:
     expected = f"{citation.url}#:~:text=The%20lamp%20was%20wound%20every%20four%20hours%2C%20day%20and%20night"
     changed = make_page(1, "Keeping a lighthouse", "Other " + ENGLISH, "en")
     for page, found in ((PAGE, passage), (changed, passage), (None, passage), (None, None)):
-        assert live_address(citation, page, found) == expected
+        assert live_url(citation, page, found) == expected
 
 
 def test_a_repeated_sentence_is_told_apart_by_the_whole_page() -> None:
     twice = make_page(1, "Twice", f"First. {QUOTE}\n\nSecond, the night watch. {QUOTE}", "en")
     citation = replace(make_citation(twice, QUOTE), start=twice.text.rindex(QUOTE), end=len(twice.text))
-    assert "text=Second%2C%20the%20night%20watch.-,The%20lamp" in live_address(citation, twice, None)
+    assert "text=Second%2C%20the%20night%20watch.-,The%20lamp" in live_url(citation, twice, None)
 
 
 def test_a_row_of_a_table_is_shown_whole_or_not_at_all() -> None:
