@@ -22,9 +22,9 @@ from rag.errors import ConfigError, RagError
 from rag.process import begin_logging
 from rag.ui.kit.browser import BrowserCookie
 from rag.ui.serving.first_load import FirstLoad, manifest
-from rag.ui.serving.protection import AllowedHosts, NoDisclosure, SecurityHeaders, check_cookie_secret
-from rag.ui.serving.startup import let_runs_end, open_early
-from rag.ui.serving.uploads import Uploads
+from rag.ui.serving.protection import AllowedHosts, HideInternals, SecurityHeaders, check_cookie_secret
+from rag.ui.serving.startup import patch_script_runner, preload_app
+from rag.ui.serving.uploads import UploadLimits
 from rag.ui.shell import draw_shell, report_unexpected
 
 
@@ -38,7 +38,7 @@ def settings() -> Settings:
 @asynccontextmanager
 async def serving(_: st.App) -> AsyncIterator[None]:
     """Open the app in a background thread as soon as the server starts."""
-    threading.Thread(target=open_early, name="opening", daemon=True).start()
+    threading.Thread(target=preload_app, name="opening", daemon=True).start()
     yield
 
 
@@ -46,7 +46,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # Otherwise Streamlit builds its legacy navigation from pages/ until ours is drawn for the first time,
     # and the first visitor sees a page without its frame.
     PagesManager.uses_pages_directory = False
-    let_runs_end()
+    patch_script_runner()
     begin_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     options = settings()
     try:
@@ -60,9 +60,9 @@ if get_script_run_ctx(suppress_warning=True) is None:
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(AllowedHosts, options.allowed_hosts),
-            Middleware(NoDisclosure),
+            Middleware(HideInternals),
             Middleware(BrowserCookie),
-            Middleware(Uploads, options.upload_session_mb, options.upload_total_mb),
+            Middleware(UploadLimits, options.upload_session_mb, options.upload_total_mb),
             Middleware(FirstLoad),
         ],
         on_script_error=report_unexpected,

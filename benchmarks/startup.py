@@ -39,7 +39,7 @@ _BOX = '[data-testid="stChatInputTextArea"]'
 _FRAME = '[data-testid="stApp"]'
 _FIRST_PAINT = "performance.getEntriesByName('first-paint')[0]?.startTime ?? 0"
 PHASES = ("http", "skeleton", "frame", "page", "models")
-_IMPORTS = "import main; from rag.ui.serving.startup import open_early; open_early()"
+_IMPORTS = "import main; from rag.ui.serving.startup import preload_app; preload_app()"
 _IMPORT = re.compile(r"import time:\s+(?P<own>\d+) \|\s+\d+ \|\s+(?P<package>\w+)")
 _READY = ".st-key-sidebar-foot :text('ready')"
 _OPEN = """

@@ -19,7 +19,7 @@ from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import SHARE_PARAMS, current_language, go, shared_links
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param
-from rag.ui.serving.uploads import release, upload_limits
+from rag.ui.serving.uploads import release_uploads, upload_limits_text
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
         accept_multiple_files=True,
         key=f"files-{_round()}",
     )
-    st.caption(f"{label('add_files_hint', language)}  \n{upload_limits(app, language)}")
+    st.caption(f"{label('add_files_hint', language)}  \n{upload_limits_text(app, language)}")
     submitted = st.button(
         label("add_files_go", language),
         type="primary",
@@ -160,7 +160,7 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
     if submitted and uploads:
         files = [(file.name, file.getvalue()) for file in uploads]
         job_id = app.imports.add_files(files, library=library, owner=person_id(), chunker=options.chunker)
-        release(uploads)
+        release_uploads(uploads)
         _start(job_id)
     _draw_stored_files(app, library, language)
 

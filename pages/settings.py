@@ -13,7 +13,7 @@ from rag.ui.kit.navigation import current_language
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library
 from rag.ui.settings.chat_form import draw_chat_form
-from rag.ui.settings.signed_in import is_administrator
+from rag.ui.settings.sign_in import is_administrator
 from rag.ui.settings.tabs import draw_in_use, draw_memory, draw_prompts, draw_reranker
 from rag.ui.shell import open_app
 

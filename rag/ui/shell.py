@@ -21,7 +21,7 @@ from rag.ui.kit.navigation import current_language, draw_language_switch, draw_m
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, load_chat_model, session
 from rag.ui.library.libraries import draw_picker, settle_library
-from rag.ui.settings.signed_in import admit, draw_person, is_outside
+from rag.ui.settings.sign_in import admit, draw_person, lacks_access
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -42,7 +42,7 @@ def draw_shell() -> None:
     language = current_language()
     st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
     st.logo(str(_LOGO), icon_image=str(_ICON), size="large")
-    page = navigation(language, hidden=True) if is_outside() else navigation(language)
+    page = navigation(language, hidden=True) if lacks_access() else navigation(language)
     app = open_app(language)
     admit(app, language)
     app = open_app(language)  # for the user just admitted

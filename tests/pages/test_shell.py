@@ -6,7 +6,7 @@ from rag.locales import label, say
 from rag.types import Notice
 from rag.ui import shell
 from rag.ui.kit import session
-from rag.ui.settings import signed_in
+from rag.ui.settings import sign_in
 from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp
@@ -142,7 +142,7 @@ BOB = SIGNED_IN | {"sub": "2", "email": "bob@example.com", "name": "Bob"}
 def admit(app: FakeApp, monkeypatch: pytest.MonkeyPatch, claims: dict[str, object] | None, *allowed: str) -> None:
     """Sign everyone in with `claims` from the identity provider."""
     app.settings = app.settings.model_copy(update={"auth_allow": allowed})
-    monkeypatch.setattr(signed_in, "claims", lambda: claims)
+    monkeypatch.setattr(sign_in, "user_claims", lambda: claims)
     monkeypatch.setattr(st, "secrets", {"auth": {"client_id": "x", "client_kwargs": {"prompt": "login"}}})
 
 
@@ -189,7 +189,7 @@ def test_whoever_may_not_enter_is_told_why(
     admit(app.filled(), monkeypatch, claims, *allowed)
     page = open_page("chat", language)
     assert label(f"door_{why}", language, address=claims["email"]) in words(page)
-    assert [one.key for one in page.button] == ["door-out"]
+    assert [one.key for one in page.button] == ["refused-sign-out"]
     assert not page.chat_input
 
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 COOKIE = "pagelight_browser"
 _ID = lazy_regex(r"[A-Za-z0-9_-]{43}", re.ASCII)
-PAGE = (Path(__file__).resolve().parents[1] / "static" / "page.js").read_text(encoding="utf-8").strip()
+PAGE_SCRIPT = (Path(__file__).resolve().parents[1] / "static" / "page.js").read_text(encoding="utf-8").strip()
 _RECEIVE = "receive(document.currentScript.dataset)"
-SCRIPTS: tuple[str, ...] = (PAGE, _RECEIVE)
+SCRIPTS: tuple[str, ...] = (PAGE_SCRIPT, _RECEIVE)
 
 
 def browser_id() -> str:

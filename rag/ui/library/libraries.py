@@ -22,7 +22,7 @@ from rag.ui.kit.session import (
     set_conversation,
     set_param,
 )
-from rag.ui.serving.uploads import release
+from rag.ui.serving.uploads import release_uploads
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -216,7 +216,7 @@ def draw_import(app: App, language: Language) -> None:
 
 def _begin_import(app: App, file: UploadedFile, title: str) -> None:
     transfer = app.transfers.bring_in(file, file.name, title, session().owner)
-    release([file])
+    release_uploads([file])
     _follow(transfer)
 
 

@@ -20,7 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 
 from rag.patterns import lazy_regex
-from rag.ui.kit.browser import PAGE
+from rag.ui.kit.browser import PAGE_SCRIPT
 from rag.ui.kit.navigation import SHARE_PARAMS
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ _ICONS_PATH = "/static/media/MaterialSymbols-Rounded."
 _SKELETON = (
     '<div id="skeleton" aria-hidden="true"><div><i></i><i></i><i></i></div><div><b></b><i></i><u></u></div></div>'
 )
-_FIRST = ("Html", "Selectbox", "Button", "ButtonGroup", "MenuButton", "TextInput", "ChatInput")
+_FIRST_ELEMENTS = ("Html", "Selectbox", "Button", "ButtonGroup", "MenuButton", "TextInput", "ChatInput")
 """Elements of the first page whose scripts Streamlit loads lazily; one that it renames is no longer preloaded."""
 _IMPORT = lazy_regex(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
 _PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
-_PAGE = "text/html"
-_COMPRESSIBLE = (_PAGE, "text/css", "text/javascript", "application/javascript")
+_HTML = "text/html"
+_COMPRESSIBLE = (_HTML, "text/css", "text/javascript", "application/javascript")
 _CACHE_SIZE = 256
-_AN_HOUR = {"cache-control": "public, max-age=3600"}  # not longer: the file name stays the same when icons are added
-_NOT_FOR_PAGES = (b"if-none-match", b"if-modified-since", b"accept-encoding")
+_CACHE_HEADERS = {"cache-control": "public, max-age=3600"}  # short, since new icons keep the file name
+_REMOVED_HEADERS = (b"if-none-match", b"if-modified-since", b"accept-encoding")
 _APP_ICON = Path(__file__).resolve().parents[1] / "static" / "icon.svg"
 
 
@@ -58,42 +58,42 @@ class FirstLoad:
         if _ICONS_PATH in scope["path"]:
             await _icons()(scope, receive, send)
             return
-        takes_gzip = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        accepts_gzip = "gzip" in Headers(scope=scope).get("accept-encoding", "")
         if "/static/" not in scope["path"]:  # a cached page may have an old style, a gzipped one cannot be edited
-            scope = {**scope, "headers": [header for header in scope["headers"] if header[0] not in _NOT_FOR_PAGES]}
-        await self._app(scope, receive, _Change(send, takes_gzip=takes_gzip).handle)
+            scope = {**scope, "headers": [header for header in scope["headers"] if header[0] not in _REMOVED_HEADERS]}
+        await self._app(scope, receive, _ResponseRewriter(send, accepts_gzip=accepts_gzip).handle)
 
 
-class _Change:
+class _ResponseRewriter:
     """A wrapper of `send` that buffers and rewrites some responses, and forwards the others."""
 
-    def __init__(self, send: Send, *, takes_gzip: bool) -> None:
-        self._send, self._takes_gzip = send, takes_gzip
+    def __init__(self, send: Send, *, accepts_gzip: bool) -> None:
+        self._send, self._accepts_gzip = send, accepts_gzip
         self._start: Message | None = None
         self._body = b""
 
     async def handle(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._must_change(message):
+        if message["type"] == "http.response.start" and self._needs_rewrite(message):
             self._start = message
         elif self._start is None:
             await self._send(message)
         else:
             self._body += message.get("body", b"")
             if not message.get("more_body"):
-                await self._send_changed(MutableHeaders(scope=self._start))
+                await self._send_rewritten(MutableHeaders(scope=self._start))
 
-    def _must_change(self, start: Message) -> bool:
+    def _needs_rewrite(self, start: Message) -> bool:
         headers = Headers(scope=start)
         kind = headers.get("content-type", "").partition(";")[0]
         plain = start["status"] == 200 and "content-encoding" not in headers
-        return plain and (kind == _PAGE or (self._takes_gzip and kind in _COMPRESSIBLE))
+        return plain and (kind == _HTML or (self._accepts_gzip and kind in _COMPRESSIBLE))
 
-    async def _send_changed(self, headers: MutableHeaders) -> None:
+    async def _send_rewritten(self, headers: MutableHeaders) -> None:
         body = self._body
-        if headers["content-type"].startswith(_PAGE):
-            body = _complete(body)
+        if headers["content-type"].startswith(_HTML):
+            body = _add_assets(body)
             del headers["etag"], headers["last-modified"]
-        if self._takes_gzip:
+        if self._accepts_gzip:
             body = await asyncio.to_thread(_compress, body)
             headers["content-encoding"] = "gzip"
         headers.add_vary_header("Accept-Encoding")
@@ -102,7 +102,7 @@ class _Change:
         await self._send({"type": "http.response.body", "body": body})
 
 
-def _complete(page: bytes) -> bytes:
+def _add_assets(page: bytes) -> bytes:
     """Add style and scripts to a page; the style comes last, to override Streamlit's rules of equal specificity."""
     preloads = [_PRELOAD % name for name in _scripts() if name not in page]
     head = b"".join((b'<link rel="manifest" href="./manifest.webmanifest">', *preloads, b"</head>"))
@@ -112,17 +112,17 @@ def _complete(page: bytes) -> bytes:
 
 @cache
 def _icons() -> Response:
-    return Response(_ICONS.read_bytes(), media_type="font/woff2", headers=_AN_HOUR)
+    return Response(_ICONS.read_bytes(), media_type="font/woff2", headers=_CACHE_HEADERS)
 
 
 @cache
 def _scripts() -> tuple[bytes, ...]:
-    """Return the script names of the `_FIRST` elements and of all their imports, to preload.
+    """Return the script names of the `_FIRST_ELEMENTS` elements and of all their imports, to preload.
 
     Otherwise a browser requests an element's script only to draw it, and its imports only after that.
     """
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
-    names = [file.name.encode() for name in _FIRST for file in folder.glob(f"{name}.*.js")]
+    names = [file.name.encode() for name in _FIRST_ELEMENTS for file in folder.glob(f"{name}.*.js")]
     for name in names:  # grows during the loop
         imports = dict.fromkeys(_IMPORT.findall((folder / name.decode()).read_bytes()))
         names += [script for script in imports if script not in names]
@@ -131,7 +131,7 @@ def _scripts() -> tuple[bytes, ...]:
 
 @cache
 def _own_markup() -> bytes:
-    return f"<style>{_STYLE.read_text(encoding='utf-8')}</style>{_SKELETON}<script>{PAGE}</script>".encode()
+    return f"<style>{_STYLE.read_text(encoding='utf-8')}</style>{_SKELETON}<script>{PAGE_SCRIPT}</script>".encode()
 
 
 @lru_cache(_CACHE_SIZE)

@@ -181,7 +181,7 @@ def _sentence(reason: Refusal, headers: Headers) -> str:
     return label(f"refused_{reason}", language, name=name if _HOST.fullmatch(name) else "?")
 
 
-class NoDisclosure:
+class HideInternals:
     """ASGI middleware that blocks Streamlit's diagnostic endpoints and removes versions from its new-session message.
 
     That message precedes sign-in, since the sign-in page itself runs in a session.

@@ -2,8 +2,8 @@
 
 When a session's script runner accepts no more requests, Streamlit starts a new one and ignores the remaining messages
 of the old one (`AppSession._handle_scriptrunner_event_on_event_loop`). On a busy server half of a page, or the result
-of a click, is then missing until the next click. `let_runs_end` delivers everything that a script has drawn, even if a
-timer requests the next run at that moment.
+of a click, is then missing until the next click. `patch_script_runner` delivers everything that a script has drawn,
+even if a timer requests the next run at that moment.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rag.ui.kit.session import get_app
 
 _FIRST_MODULES = ("rag.ui.chat.start", "rag.ui.chat.conversation", "streamlit.emojis")
 PATCHED_STREAMLIT = "1.67.0"
-"""The version whose private method `let_runs_end` replaces; `rag/ui/static/page.js` depends on its dialogs."""
+"""The version whose private method `patch_script_runner` replaces; `rag/ui/static/page.js` depends on its dialogs."""
 _PAUSE: Final = 0.02  # seconds
 
 
-def open_early() -> None:
+def preload_app() -> None:
     """Open the application and its default library, and import the first page's modules; pages show any failure."""
     with _low_priority(), suppress(RagError):
         app = get_app()
@@ -51,7 +51,7 @@ def _low_priority() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def let_runs_end() -> None:
+def patch_script_runner() -> None:
     """Patch Streamlit (`PATCHED_STREAMLIT`) so that a session starts a runner only after the previous one has ended."""
     begin = AppSession._create_scriptrunner
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Refusal = Literal["", "outside", "length", "session", "total"]
 
-_PLACE: Final = "/_stcore/upload_file/"
+_PATH: Final = "/_stcore/upload_file/"
 _STATUS: Final[Mapping[Refusal, int]] = {"outside": 403, "length": 411, "session": 413, "total": 503}
 _MEGABYTE: Final = 1_000_000
 SESSION_FILES: Final = 200
@@ -32,20 +32,20 @@ TOTAL_FILES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class UploadTotals:
     """The number and total bytes of uploads, of one tab or of all."""
 
     files: int = 0
     size: int = 0
 
-    def __add__(self, other: Load) -> Load:
-        return Load(self.files + other.files, self.size + other.size)
+    def __add__(self, other: UploadTotals) -> UploadTotals:
+        return UploadTotals(self.files + other.files, self.size + other.size)
 
     def fits(self, files: int, megabytes: int) -> bool:
         return self.files <= files and self.size <= megabytes * _MEGABYTE
 
 
-class Uploads:
+class UploadLimits:
     """ASGI middleware that accepts uploads of admitted tabs only, up to `session_mb` per tab and `total_mb` in total.
 
     An upload in progress counts at its announced size, which the server enforces. The limit per file is Streamlit's
@@ -59,13 +59,15 @@ class Uploads:
         self._incoming: list[tuple[str, int]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS") or _PLACE not in scope["path"]:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS") or _PATH not in scope["path"]:
             await self._app(scope, receive, send)
             return
-        session_id = scope["path"].partition(_PLACE)[2].partition("/")[0]
+        session_id = scope["path"].partition(_PATH)[2].partition("/")[0]
         headers = Headers(scope=scope)
-        if fault := self._refusal(session_id, size := _announced_size(scope["method"], headers)):
-            answer = PlainTextResponse(self._sentence(fault, headers), _STATUS[fault], headers={"connection": "close"})
+        if reason := self._refusal(session_id, size := _announced_size(scope["method"], headers)):
+            answer = PlainTextResponse(
+                self._sentence(reason, headers), _STATUS[reason], headers={"connection": "close"}
+            )
             await answer(scope, receive, send)
             return
         upload = (session_id, size)
@@ -80,19 +82,19 @@ class Uploads:
             return "outside"
         if size < 0:
             return "length"
-        if not (self._load(session_id) + Load(1, size)).fits(SESSION_FILES, self._session_mb):
+        if not (self._totals(session_id) + UploadTotals(1, size)).fits(SESSION_FILES, self._session_mb):
             return "session"
-        return "" if (self._load() + Load(1, size)).fits(TOTAL_FILES, self._total_mb) else "total"
+        return "" if (self._totals() + UploadTotals(1, size)).fits(TOTAL_FILES, self._total_mb) else "total"
 
-    def _load(self, session_id: str = "") -> Load:
-        """Return the load of stored and incoming uploads, of one tab or of all."""
+    def _totals(self, session_id: str = "") -> UploadTotals:
+        """Return the totals of stored and incoming uploads, of one tab or of all."""
         sizes = [size for tab, size in (*_stored_uploads(), *self._incoming) if session_id in ("", tab)]
-        return Load(len(sizes), sum(sizes))
+        return UploadTotals(len(sizes), sum(sizes))
 
-    def _sentence(self, fault: Refusal, headers: Headers) -> str:
+    def _sentence(self, reason: Refusal, headers: Headers) -> str:
         language = choose_language(headers.get("accept-language", ""))
         upload_limits = {"files": SESSION_FILES, "megabytes": self._session_mb}
-        return label(f"upload_{fault}", language, **(upload_limits if fault == "session" else {}))
+        return label(f"upload_{reason}", language, **(upload_limits if reason == "session" else {}))
 
 
 def _announced_size(method: str, headers: Headers) -> int:
@@ -111,13 +113,13 @@ def _stored_uploads() -> Iterator[tuple[str, int]]:
             yield from ((session_id, len(file.data)) for file in list(files.values()))
 
 
-def upload_limits(app: App, language: Language) -> str:
+def upload_limits_text(app: App, language: Language) -> str:
     """Return the upload limits in words; Streamlit itself shows only a status code."""
     per_file, per_session = st.get_option("server.maxUploadSize"), app.settings.upload_session_mb
     return label("upload_bounds", language, one=min(per_file, per_session), files=SESSION_FILES, all=per_session)
 
 
-def release(files: Iterable[UploadedFile]) -> None:
+def release_uploads(files: Iterable[UploadedFile]) -> None:
     """Free this tab's uploads after they were saved: Streamlit keeps them as long as the tab is open."""
     manager, tab = _manager(), get_script_run_ctx()
     if manager is not None and tab is not None:

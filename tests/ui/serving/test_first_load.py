@@ -13,9 +13,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.material_icon_names import ALL_MATERIAL_ICONS
 
-from rag.ui.kit.browser import PAGE as PAGE_SCRIPT
+from rag.ui.kit.browser import PAGE_SCRIPT
 from rag.ui.kit.navigation import SHARE_PARAMS
-from rag.ui.serving.first_load import _FIRST, FirstLoad, manifest
+from rag.ui.serving.first_load import _FIRST_ELEMENTS, FirstLoad, manifest
 from scripts import icons
 
 PAGE = b"<html><head><link rel=stylesheet></head><body><div id=root></div></body></html>"
@@ -57,9 +57,10 @@ def test_a_page_asks_at_once_for_the_scripts_of_its_elements_and_for_nothing_twi
         rb'rel="modulepreload" crossorigin href="./static/js/([^"]+)"', asked(PAGE, "text/html", accepts=b"")[1]
     )
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
-    assert len(names) == len(set(names)) > len(_FIRST)
+    assert len(names) == len(set(names)) > len(_FIRST_ELEMENTS)
     assert all((folder / name.decode()).is_file() for name in names)
-    assert {name.partition(b".")[0].decode() for name in names} >= set(_FIRST)  # Streamlit has not renamed them
+    # Streamlit renamed none of them.
+    assert {name.partition(b".")[0].decode() for name in names} >= set(_FIRST_ELEMENTS)
     given = PAGE.replace(b"<head>", b'<head><link rel="modulepreload" href="./static/js/' + names[0] + b'">')
     assert asked(given, "text/html", accepts=b"")[1].count(names[0]) == 1
 

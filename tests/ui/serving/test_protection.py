@@ -23,7 +23,7 @@ from rag.config import Settings
 from rag.errors import ConfigError
 from rag.ui.kit.browser import SCRIPTS
 from rag.ui.serving.protection import (
-    NoDisclosure,
+    HideInternals,
     SecurityHeaders,
     check_cookie_secret,
     content_security_policy,
@@ -122,7 +122,7 @@ async def socket(websocket: WebSocket) -> None:
 @pytest.fixture
 def client() -> TestClient:
     everywhere = Route("/{path:path}", lambda request: PlainTextResponse("told"))
-    app = Starlette(routes=[WebSocketRoute("/stream", socket), everywhere], middleware=[Middleware(NoDisclosure)])
+    app = Starlette(routes=[WebSocketRoute("/stream", socket), everywhere], middleware=[Middleware(HideInternals)])
     return TestClient(app)
 
 

@@ -11,7 +11,7 @@ from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.runtime import Runtime
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
-from rag.ui.serving.startup import PATCHED_STREAMLIT, let_runs_end
+from rag.ui.serving.startup import PATCHED_STREAMLIT, patch_script_runner
 
 REQUEST = RerunData(fragment_id="a timer's")
 
@@ -38,7 +38,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:
         session._scriptrunner = Runner(takes=True)
 
     monkeypatch.setattr(AppSession, "_create_scriptrunner", begin)
-    let_runs_end()
+    patch_script_runner()
     return with_what
 
 

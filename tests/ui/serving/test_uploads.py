@@ -12,7 +12,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from rag.ui.serving import uploads
-from rag.ui.serving.uploads import SESSION_FILES, TOTAL_FILES, Uploads, release
+from rag.ui.serving.uploads import SESSION_FILES, TOTAL_FILES, UploadLimits, release_uploads
 
 MB = 1_000_000
 
@@ -22,7 +22,7 @@ class Server:
 
     def __init__(self, session_mb: int = 2, total_mb: int = 3) -> None:
         self.manager = MemoryUploadedFileManager("/_stcore/upload_file")
-        self.app = Uploads(self._keep, session_mb, total_mb)
+        self.app = UploadLimits(self._keep, session_mb, total_mb)
         self.sent: list[dict[str, Any]] = []
 
     def keep(self, tab: str, name: str, size: int) -> None:
@@ -117,7 +117,7 @@ def test_everything_else_passes(server: Server) -> None:
     async def passed(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 204, "headers": []})
 
-    server.app = Uploads(passed, 1, 1)
+    server.app = UploadLimits(passed, 1, 1)
     assert asyncio.run(through("OPTIONS")) == 204
     assert asyncio.run(through("DELETE")) == 403
 
@@ -127,5 +127,5 @@ def test_what_was_taken_in_is_forgotten(server: Server, monkeypatch: pytest.Monk
     server.keep("ann", "a", MB)
     server.keep("ann", "b", MB)
     (record,) = server.manager.get_files("ann", ["a"])
-    release([UploadedFile(record, FileURLs())])
+    release_uploads([UploadedFile(record, FileURLs())])
     assert [file.name for file in server.manager.get_files("ann", ["a", "b"])] == ["b"]

@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from rag.app import App
 
 
-def claims() -> Mapping[str, Any] | None:
+def user_claims() -> Mapping[str, Any] | None:
     """Return the user's claims, at least `is_logged_in`; None if sign-in is not set up."""
     attributes: Mapping[str, Any] = st.user.to_dict()
     return attributes if "is_logged_in" in attributes else None
 
 
-def is_outside() -> bool:
+def lacks_access() -> bool:
     """Return whether the visitor must sign in or has no access."""
-    attributes = claims()
+    attributes = user_claims()
     return session().refused or (attributes is not None and not attributes.get("is_logged_in"))
 
 
 def is_administrator(app: App) -> bool:
     """Return whether the user may change settings for everyone; without sign-in, everyone may."""
-    attributes, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
+    attributes, admins, issuers = user_claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
     return attributes is None or (
         bool(attributes.get("is_logged_in")) and not find_refusal(attributes, admins, issuers)
     )
 
 
-def providers() -> list[str]:
+def identity_providers() -> list[str]:
     """Return the names of the identity providers to choose from; one empty name if there is only one."""
     section: Mapping[str, Any] = st.secrets.get("auth", {})
     names = [name for name, value in section.items() if isinstance(value, Mapping) and "client_id" in value]
@@ -49,11 +49,11 @@ def providers() -> list[str]:
 
 def admit(app: App, language: Language) -> None:
     """Admit users who have access; for others draw the reason and stop the run."""
-    attributes, allowed, issuers = claims(), app.settings.auth_allow, app.settings.auth_verified_issuers
+    attributes, allowed, issuers = user_claims(), app.settings.auth_allow, app.settings.auth_verified_issuers
     if attributes is None:
         session().person = None
         if allowed:
-            _refuse("not_set_up", {}, language, leave=False)
+            _refuse("not_set_up", {}, language, can_sign_out=False)
         _set_refused(False)
         return
     if not attributes.get("is_logged_in"):
@@ -73,14 +73,14 @@ def admit(app: App, language: Language) -> None:
 
 
 def _draw_sign_in(language: Language) -> NoReturn:
-    with st.container(key="door", horizontal_alignment="center"):
+    with st.container(key="sign-in", horizontal_alignment="center"):
         st.markdown(f"# {label('door_title', language)}", anchors=False)
         st.markdown(label("door_lead", language))
-        for name in providers():
+        for name in identity_providers():
             words = label("door_go_to", language, name=escape_line(name)) if name else label("door_go", language)
             if st.button(words, type="primary", icon=":material/login:", key=f"sign-in-{name}"):
                 st.login(name or None)
-        draw_language_switch("door-language")
+        draw_language_switch("language-sign-in")
     st.stop()
 
 
@@ -92,19 +92,19 @@ def _set_refused(refused: bool) -> None:
         st.rerun()
 
 
-def _refuse(reason: str, attributes: Mapping[str, Any], language: Language, *, leave: bool = True) -> NoReturn:
+def _refuse(reason: str, attributes: Mapping[str, Any], language: Language, *, can_sign_out: bool = True) -> NoReturn:
     _set_refused(True)
-    with st.container(key="door", horizontal_alignment="center"):
+    with st.container(key="sign-in", horizontal_alignment="center"):
         st.markdown(f"# {label('door_closed', language)}", anchors=False)
         params = {"address": extract_email(attributes), "issuer": str(attributes.get("iss") or "")}
         st.markdown(label(f"door_{reason}", language, **{name: escape_line(value) for name, value in params.items()}))
-        if leave:
-            _leave(language, "door-out")
-        draw_language_switch("door-language")
+        if can_sign_out:
+            _draw_sign_out(language, "refused-sign-out")
+        draw_language_switch("language-sign-in")
     st.stop()
 
 
-def _leave(language: Language, key: str) -> None:
+def _draw_sign_out(language: Language, key: str) -> None:
     if st.button(label("sign_out", language), icon=":material/logout:", type="tertiary", key=key):
         disconnect_chat_model(get_app())
         st.logout()
@@ -118,4 +118,4 @@ def draw_person(language: Language) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="person", gap="small"):
         st.caption(f":material/person: {escape_line(person.name)}")
-        _leave(language, "sign-out")
+        _draw_sign_out(language, "sign-out")
