@@ -11,7 +11,7 @@ from rag.errors import RagError
 from rag.ingest.paste import find_urls
 from rag.ingest.sources import FILE_TYPES
 from rag.locales import Language, label, label_count, say
-from rag.ui.chat.asking import start
+from rag.ui.chat.asking import start_answer
 from rag.ui.chat.start import example_questions
 from rag.ui.imports.forms import draw_site_form, draw_web_finds
 from rag.ui.imports.jobs import draw_history, draw_job
@@ -85,7 +85,7 @@ def _draw_job(app: App, library: str, job_id: str, language: Language) -> None:
 
 def _ask(app: App, library: str, question: str) -> None:
     """Ask in a new conversation and open it."""
-    if start(app, library, question, conversation=""):
+    if start_answer(app, library, question, conversation=""):
         go("chat", conversation=session().conversation)
 
 

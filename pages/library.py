@@ -16,18 +16,17 @@ from rag.ui.kit.parts import chunk_count, draw_page_head, empty_state
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.library.access import draw_access
 from rag.ui.library.libraries import (
+    draw_delete_library,
     draw_exchange,
     draw_import,
-    draw_removal,
-    draw_removed,
     draw_rename,
+    draw_restorable_libraries,
     follow_transfer,
 )
 from rag.ui.library.map import draw_map, draw_view, map_of
 from rag.ui.library.page_detail import draw_page
 from rag.ui.library.page_list import (
     apply_subject,
-    arrange,
     clear_selection,
     current_filter,
     draw_bulk,
@@ -35,6 +34,7 @@ from rag.ui.library.page_list import (
     draw_search,
     draw_states,
     draw_subjects,
+    filter_pages,
     recheck,
     search_texts,
 )
@@ -89,8 +89,8 @@ def _draw_empty(app: App, library: str, language: Language) -> None:
         with st.container(horizontal=True, gap="small", key="upkeep"):
             draw_rename(app, library, language)
             draw_access(app, library, language)
-            draw_removal(app, library, language)
-    draw_removed(app, language)
+            draw_delete_library(app, library, language)
+    draw_restorable_libraries(app, language)
 
 
 def _draw_list(app: App, library: str, pages: list[Page], language: Language) -> None:
@@ -114,7 +114,7 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
     excluded = app.library(library).left_out()
     matches = search_texts(app, library, criteria.words, language) if criteria.in_text and criteria.words else []
     within = page_map.pages_of(criteria.subject) if page_map and criteria.subject else None
-    listed = arrange(pages, criteria, excluded, matches=matches, within=within)
+    listed = filter_pages(pages, criteria, excluded, matches=matches, within=within)
     with row:
         draw_states(listed.counts, language)
     if colours:
@@ -130,8 +130,8 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
         with above:
             if not app.roles.has(library, "editor"):
                 st.caption(label("library_open", language))
-            elif selection.ticked:
-                draw_bulk(app, library, selection.ticked, excluded, language)
+            elif selection.selected:
+                draw_bulk(app, library, selection.selected, excluded, language)
             else:
                 st.caption(label("library_pick", language))
     else:
@@ -167,8 +167,8 @@ def _draw_actions(app: App, library: str, pages: list[Page], language: Language)
         draw_access(app, library, language)
         if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
             _confirm_clear(app, library, len(pages), language)
-        draw_removal(app, library, language)
-    draw_removed(app, language)
+        draw_delete_library(app, library, language)
+    draw_restorable_libraries(app, language)
 
 
 def _confirm_clear(app: App, library: str, count: int, language: Language) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag.locales import Language, label, label_count, say
 from rag.types import Notice, Retrieval
-from rag.ui.chat.asking import start
+from rag.ui.chat.asking import start_answer
 from rag.ui.chat.filters import draw_chips, draw_filters, draw_strategy, search_options
 from rag.ui.chat.search_explanation import draw_explanation
 from rag.ui.kit.markdown import escape_line
@@ -92,7 +92,7 @@ def _draw_results(app: App, library: str, result: Retrieval, language: Language)
             icon=":material/forum:",
             type="tertiary",
             key="search-ask",
-        ) and start(app, library, result.question, conversation=""):
+        ) and start_answer(app, library, result.question, conversation=""):
             go("chat", conversation=session().conversation)
     if result.damaged:
         titles = ", ".join(f"“{title}”" for title in result.damaged)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag.locales import Language, label
 from rag.ui.chat.turn_actions import draw_feedback_export
-from rag.ui.kit.actions import draw_notice
+from rag.ui.kit.actions import draw_check
 from rag.ui.kit.navigation import current_language
 from rag.ui.kit.parts import draw_page_head
 from rag.ui.kit.session import current_library
@@ -54,7 +54,7 @@ def _draw_system(app: App, language: Language) -> None:
 def _draw_database_test(app: App, language: Language) -> None:
     if st.button(label("database_test", language), icon=":material/network_check:", key="database-test"):
         with st.spinner(label("database_testing", language)):
-            draw_notice(app.test_database, language)
+            draw_check(app.test_database, language)
 
 
 draw()

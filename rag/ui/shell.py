@@ -13,14 +13,21 @@ import streamlit as st
 from rag.errors import RagError, StoreAwayError
 from rag.locales import Language, label, say
 from rag.store.values import SCREEN_SECONDS, patience
-from rag.ui.chat.conversations import apply_address, draw_list, open_conversation
+from rag.ui.chat.conversations import apply_url, draw_conversation_list, open_conversation
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.navigation import current_language, draw_language_switch, draw_manage, go, navigation, shared_links
+from rag.ui.kit.navigation import (
+    current_language,
+    draw_language_switch,
+    draw_manage_menu,
+    draw_navigation,
+    go,
+    shared_links,
+)
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.session import check_arrival, count_pages, current_library, get_app, load_chat_model, session
-from rag.ui.library.libraries import draw_picker, settle_library
+from rag.ui.library.libraries import draw_library_picker, select_existing_library
 from rag.ui.settings.sign_in import admit, draw_person, lacks_access
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ def draw_shell() -> None:
     language = current_language()
     st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
     st.logo(str(_LOGO), icon_image=str(_ICON), size="large")
-    page = navigation(language, hidden=True) if lacks_access() else navigation(language)
+    page = draw_navigation(language, hidden=True) if lacks_access() else draw_navigation(language)
     app = open_app(language)
     admit(app, language)
     app = open_app(language)  # for the user just admitted
@@ -57,8 +64,8 @@ def draw_shell() -> None:
     head = st.container(key="away")
     with show_errors(language), patience(SCREEN_SECONDS), suppress(StoreAwayError):  # shown at the top
         if has_arrived or moved:
-            apply_address(app, moved=moved)
-        settle_library(app, language)
+            apply_url(app, moved=moved)
+        select_existing_library(app, language)
         unread = _unread(app, in_chat=page.url_path == "")
         st.set_page_config(page_title=_title(app, page.title, language, unread))
         _draw_sidebar(app, language, unread)
@@ -143,9 +150,9 @@ def _show_notes(language: Language) -> None:
 
 def _draw_sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
     with st.sidebar:
-        draw_picker(app, language)
+        draw_library_picker(app, language)
         with show_errors(language):
-            draw_list(app, current_library(app), language, unread)
+            draw_conversation_list(app, current_library(app), language, unread)
         if app.going_on("research", "judge"):  # their answers are reports
             st.fragment(_check_reports, run_every=_REPORT_SECONDS)(app, unread)
         with st.container(key="sidebar-foot"):
@@ -153,7 +160,7 @@ def _draw_sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
             _draw_state(app, language)
             with st.container(horizontal=True, vertical_alignment="center", key="sidebar-switches"):
                 draw_language_switch("sidebar-language")
-                draw_manage(language)
+                draw_manage_menu(language)
 
 
 def _draw_phone_button(app: App, language: Language) -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from rag.conversations.trees import nodes_of
 from rag.locales import label
-from rag.ui.chat.pictures import NARROW, WIDE, Layout, plan_picture, tree_picture
+from rag.ui.chat.diagrams import NARROW, WIDE, Layout, plan_diagram, tree_diagram
 from tests.e2e.conftest import LOCALES, OpenTab, ask, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
@@ -41,7 +41,7 @@ _APART = """svg => {
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW])
 def test_words_of_a_tree_stay_beside_its_signs(browser: Browser, layout: Layout) -> None:
-    drawn = [tree_picture(nodes_of([row(1, question=text)]), "en", layout) for text in QUESTIONS]
+    drawn = [tree_diagram(nodes_of([row(1, question=text)]), "en", layout) for text in QUESTIONS]
     page = browser.new_page()
     page.set_content("".join(drawn))
     assert page.locator("svg").count() == len(QUESTIONS)
@@ -55,7 +55,7 @@ def test_words_of_a_plan_stay_in_their_boxes(browser: Browser) -> None:
         for at, text in enumerate(QUESTIONS)
     ]
     page = browser.new_page()
-    page.set_content(plan_picture(QUESTIONS[0], steps, "en"))
+    page.set_content(plan_diagram(QUESTIONS[0], steps, "en"))
     assert page.locator("svg").evaluate_all(f"all => all.flatMap({_APART})") == []
     page.close()
 

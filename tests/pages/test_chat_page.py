@@ -66,7 +66,7 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
     assert label("outcome_quoted", language) in shown
     for number, quote in enumerate(quotes, 1):
         assert f'{quote}[{number}](#{anchor_of(app.newest)}-{number} "{quote}")' in shown
-        page.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-{number}").run()
+        page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-{number}").run()
         assert f":yellow-background[{quote}]" in words(page)
     assert app.asked[0]["mode"] == "fast"
     assert app.asked[0]["library"] == "main"
@@ -79,7 +79,7 @@ def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app
     page = open_page("chat")
     page.chat_input[0].set_value(ASKED["en"][0]).run()
     page.run()
-    page.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-1").run()
+    page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-1").run()
     assert not page.exception and not page.error
     assert ENGLISH_QUOTES[0] in words(page)
 
@@ -234,15 +234,15 @@ def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
     assert "began at dusk" not in words(page)
-    page.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-1").run()
+    page.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-1").run()
     assert "began at dusk" in words(page)
     assert page.button(key="source-before").disabled
     page.button(key="source-after").click().run()
-    assert page.session_state["wanted-source"] == f"{anchor_of(app.newest)}-2"
+    assert page.session_state["requested-source"] == f"{anchor_of(app.newest)}-2"
     assert page.button(key="source-after").disabled
     page.button(key="source-close").click().run()
     assert "began at dusk" not in words(page)
-    page.text_input(key="wanted-source").set_value("source-of-nobody-1").run()
+    page.text_input(key="requested-source").set_value("source-of-nobody-1").run()
     assert not page.exception and "source-close" not in {button.key for button in page.button}
 
 
@@ -298,7 +298,7 @@ def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open
     shown = words(second)
     assert all(quote in shown for quote in ENGLISH_QUOTES)
     assert label("outcome_quoted", "en") in shown
-    second.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-1").run()
+    second.text_input(key="requested-source").set_value(f"{anchor_of(app.newest)}-1").run()
     assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in words(second)
 
 
@@ -427,13 +427,13 @@ def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, 
     page.text_input(key="talk-search").set_value("").run()
     page.button(key=f"talk-other-{lamp}").click().run()
     assert open_id(page) == lamp
-    opened(page, "talk-doing", ("talk_rename", lamp))
+    opened(page, "talk-menu-action", ("talk_rename", lamp))
     page.text_input(key=f"talk-title-{lamp}").set_value("The lamp").run()
     assert page.button(key=f"talk-open-{lamp}").label == "The lamp"
-    opened(page, "talk-doing", ("talk_delete", lamp))
+    opened(page, "talk-menu-action", ("talk_delete", lamp))
     page.button(key="talk-keep").click().run()
     assert "talk-delete" not in {button.key for button in page.button}
-    opened(page, "talk-doing", ("talk_delete", lamp))
+    opened(page, "talk-menu-action", ("talk_delete", lamp))
     page.button(key="talk-delete").click().run()
     assert [one.id for one in app.conversations.conversations("main")] == [bell]
     assert "conversation" not in page.query_params

@@ -123,7 +123,7 @@ def test_filters_outlive_a_visit_to_a_page(open_page: Open, app: FakeApp) -> Non
     assert page.query_params["page"] == f"{2:032x}"
     page.button(key="page-back").click().run()
     assert titles(page) == ["灯塔的看守"]
-    page.button(key="shelf-clear").click().run()
+    page.button(key="page-filter-clear").click().run()
     assert len(titles(page)) == 2
 
 
@@ -383,7 +383,7 @@ def test_the_map_has_a_dot_for_each_page_at_its_place(open_page: Open, app: Fake
 def test_a_dot_opens_its_page(open_page: Open, app: FakeApp) -> None:
     with_map(app)
     page = open_map(open_page)
-    page.text_input(key="wanted-page").set_value(first_page(app).url_hash).run()
+    page.text_input(key="requested-page").set_value(first_page(app).url_hash).run()
     assert page.query_params["page"] == first_page(app).url_hash
     assert "Keeping a lighthouse" in words(page)
 

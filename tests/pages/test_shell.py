@@ -207,9 +207,11 @@ def test_the_navigation_is_hidden_from_who_is_refused(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[bool] = []
-    draw = shell.navigation
+    draw = shell.draw_navigation
     monkeypatch.setattr(
-        shell, "navigation", lambda language, hidden=False: (drawn.append(hidden), draw(language, hidden=hidden))[1]
+        shell,
+        "draw_navigation",
+        lambda language, hidden=False: (drawn.append(hidden), draw(language, hidden=hidden))[1],
     )
     admit(app.filled(), monkeypatch, ANN, "bob@example.com")
     page = open_page("chat")

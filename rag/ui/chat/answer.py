@@ -18,16 +18,16 @@ from rag.locales import LANGUAGES, Language, label, say
 from rag.retrieval.scoped_search import LEG
 from rag.tools import describe_use
 from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
-from rag.ui.chat.asking import ask, ask_first
+from rag.ui.chat.asking import ask, ask_in_callback
 from rag.ui.chat.filters import chips_of, titles_of
-from rag.ui.chat.research import draw_findings, draw_plan, draw_resume, plan_head
-from rag.ui.chat.route import draw_removal, draw_route
+from rag.ui.chat.research import draw_findings, draw_plan, draw_resume, plan_summary
+from rag.ui.chat.route import draw_page_removal, draw_route
 from rag.ui.chat.search_explanation import draw_searches, note_lines
-from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_turns, tree_anchor, tree_head
+from rag.ui.chat.tree import draw_comparison, draw_origin, draw_tree, related_turns, tree_anchor, tree_summary
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_followup, draw_suggestions
 from rag.ui.kit.markdown import Doubt, answer_markdown, escape_line, shorten
 from rag.ui.kit.navigation import go
-from rag.ui.kit.runs import draw_steps, steps_head, usage_parts
+from rag.ui.kit.runs import draw_steps, steps_summary, usage_parts
 from rag.ui.kit.session import Scope, chat_in_use, session
 from rag.ui.kit.sources import anchor_of, draw_passage, draw_source_line, pages_now, tooltip_text
 
@@ -44,10 +44,10 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
 }
 _CLOSEST = frozenset({"closest", "in_doubt", "not_named"})
 _MODEL_FAILED = "quoted_model_failed"
-_LONGEST_WISH = 90
+_LONGEST_REQUEST = 90
 _CUT_OFF = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "budget_seconds"})
 _TIPS = ("numbers", "negation", "clause", "language")
-Wish = Literal["deep", "unfiltered", ""]
+Offer = Literal["deep", "unfiltered", ""]
 _NEAREST = 3
 _LONGEST_QUERY = 120
 
@@ -67,13 +67,13 @@ def draw_answer(
     draw_followup(app, library, turn, answer, language)
     draw_origin(answer, language)
     draw_text(turn, answer, language)
-    draw_removal(app, library, turn, language)
+    draw_page_removal(app, library, turn, language)
     draw_evidence(app, library, turn, answer, language)
     _draw_notices(turn, answer, _display_text(turn, answer, language), language)
     cut_off = _is_cut_off(turn, answer)
     if _notice_code(answer).startswith("summary_no_"):
         if newest:
-            _draw_near(app, library, turn, answer, language)
+            _draw_nearest_pages(app, library, turn, answer, language)
     elif answer.outcome in ("not_in_pages", "caveat") and not cut_off:
         _draw_missing(app, library, turn, answer, language, newest=newest)
     draw_findings(app, library, answer, language, key=turn.id)
@@ -169,26 +169,26 @@ def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, langua
     with st.container(key=f"missing-{turn.id}"):
         if text := _describe_searches(app, library, scope, answer, language):
             st.markdown(text)
-        wish = _draw_offers(app, turn.id, scope, answer, language) if newest else ""
-    if wish == "deep":
+        offer = _draw_offers(app, turn.id, scope, answer, language) if newest else ""
+    if offer == "deep":
         ask(app, library, turn.question, "deep", standalone=answer.standalone)
-    elif wish == "unfiltered":
+    elif offer == "unfiltered":
         session().scope = session().scope.without_filters()
         ask(app, library, turn.question, standalone=answer.standalone)
 
 
-def _draw_near(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+def _draw_nearest_pages(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
     """Draw buttons that summarise one of the nearest pages instead, or all pages."""
     rows = answer.notice.params["pages"] if answer.notice else ()
-    wishes = [label("near_page", language, title=row["title"]) for row in rows]
+    requests = [label("near_page", language, title=row["title"]) for row in rows]
     with st.container(key=f"near-{turn.id}", gap="xsmall"):
-        for place, wish in enumerate([*wishes, label("near_all", language)]):
+        for place, request in enumerate([*requests, label("near_all", language)]):
             st.button(
-                escape_line(shorten(wish, _LONGEST_WISH)),
+                escape_line(shorten(request, _LONGEST_REQUEST)),
                 icon=":material/summarize:",
                 key=f"near-{place}-{turn.id}",
-                on_click=ask_first,
-                args=(app, library, wish),
+                on_click=ask_in_callback,
+                args=(app, library, request),
                 kwargs={"route": "summarise"},
             )
 
@@ -236,7 +236,7 @@ def _draw_how_panel(app: App, library: str, turn: TurnView, answer: Answer, lang
     views = _how_views(app, library, turn, answer, language)
     if not views:
         return
-    head = [tree_head(answer, language), plan_head(answer, language), steps_head(answer, language)]
+    head = [tree_summary(answer, language), plan_summary(answer, language), steps_summary(answer, language)]
     head += usage_parts(answer.usage, language)
     title = " · ".join([label("how", language), *filter(None, head)])
     panel = st.expander(title, key=f"how-{turn.id}", icon=":material/route:", type="compact", on_change="rerun")
@@ -256,7 +256,7 @@ def _how_views(
         views["how_tree"] = partial(draw_tree, app, library, turn, answer, language)
     elif answer.trail:
         views["how_plan"] = partial(draw_plan, answer, language, key=turn.id)
-    if steps_head(answer, language):
+    if steps_summary(answer, language):
         views["how_steps"] = partial(draw_steps, answer, turn.settings, language, key=turn.id)
     if answer.searches or turn.searches:
         recall = partial(app.conversations.searches, turn.id, session().owner)
@@ -333,19 +333,19 @@ def _describe_searches(app: App, library: str, scope: Scope, answer: Answer, lan
     return "  \n".join(lines)
 
 
-def _draw_offers(app: App, key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
-    wish: Wish = ""
+def _draw_offers(app: App, key: str, scope: Scope, answer: Answer, language: Language) -> Offer:
+    offer: Offer = ""
     with st.container(horizontal=True, key=f"next-{key}", gap="small"):
         if scope.filter_count and _draw_button("unfilter", "filter_list_off", key, language):
-            wish = "unfiltered"
+            offer = "unfiltered"
         deeper = answer.mode == "fast" and chat_in_use(app) is not None  # without a model, Deep answers like Fast
         if deeper and _draw_button("deep", "manage_search", key, language):
-            wish = "deep"
+            offer = "deep"
         if _draw_button("add", "add", key, language):
             go("add")
         if _draw_button("see", "search", key, language):
             go("search", find=answer.standalone or answer.question)
-    return wish
+    return offer
 
 
 def _draw_button(name: str, icon: str, key: str, language: Language) -> bool:

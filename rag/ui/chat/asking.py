@@ -24,17 +24,17 @@ _NOT_COPIED = ("mode", "model", "strategy", "remembered")  # settings that are n
 
 
 def ask(app: App, library: str, question: str, mode: RunMode | None = None, **options: Any) -> None:
-    """Start answering `question` and rerun the page; `options` are those of `start`."""
-    start(app, library, question, mode, **options)
+    """Start answering `question` and rerun the page; `options` are those of `start_answer`."""
+    start_answer(app, library, question, mode, **options)
     st.rerun()
 
 
-def ask_first(app: App, library: str, question: str, **options: Any) -> None:
+def ask_in_callback(app: App, library: str, question: str, **options: Any) -> None:
     """Start answering in a callback, which runs before anything is drawn, so that the question appears at once."""
-    start(app, library, question, **options)
+    start_answer(app, library, question, **options)
 
 
-def start(
+def start_answer(
     app: App,
     library: str,
     question: str,

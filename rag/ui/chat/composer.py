@@ -11,7 +11,7 @@ import streamlit as st
 from rag.ingest.sources import FILE_TYPES
 from rag.locales import Language, label
 from rag.types import Notice
-from rag.ui.chat.asking import start
+from rag.ui.chat.asking import start_answer
 from rag.ui.chat.conversation import draw_stop
 from rag.ui.chat.filters import draw_chips, draw_filters
 from rag.ui.chat.options import (
@@ -174,5 +174,5 @@ def _submit(app: App, library: str, running: TurnView | None) -> None:
         return
     text = question or " ".join(name for name, _ in files)
     options: dict[str, Any] = {} if question else {"route": "save"}
-    if not start(app, library, text, files=files, **options):
+    if not start_answer(app, library, text, files=files, **options):
         st.session_state["question"] = question  # keep the text after an error

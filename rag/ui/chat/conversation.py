@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
-_SHARE = 0.02  # seconds between polls per running question, so that polling does not saturate a core
+_POLL_SECONDS_PER_RUN = 0.02  # seconds between polls per running question, so that polling does not saturate a core
 _CLICK_SECONDS = 0.3  # seconds until a click takes effect while an answer is followed
 _STORED_SECONDS = 5.0
 _QUICK_SECONDS = 1.0  # seconds to wait for quick, quoted answers, which then need no poll
-_ELSEWHERE_SECONDS = 2.0
+_WATCH_SECONDS = 2.0
 _LONGEST_QUESTION, _LONGEST_TITLE = 10_000, 40
 _EDITING, _BRANCH = "question-edited", ":material/call_split:"
 _MENU, _LONGEST = "talk-menu", 60
@@ -178,7 +178,7 @@ def _forget_note(app: App, note: Note) -> None:
     attempt(lambda: app.remembered.forget(person_id(), note.id))
 
 
-def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
+def scroll_to_newest(conversation_id: str, turns: Sequence[TurnView]) -> None:
     """Scroll to a question that was just asked, or to the end of a conversation that was just opened."""
     state, newest = session(), turns[-1].id
     scroll_to = (
@@ -192,9 +192,9 @@ def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
     send_to_browser("place", scroll_to=scroll_to)
 
 
-def watch(app: App, seen: TurnView) -> None:
+def watch_newest(app: App, seen: TurnView) -> None:
     """Redraw the page when the newest turn differs from `seen`: another tab asked, or follow-up questions arrived."""
-    st.fragment(_check_newest, run_every=_ELSEWHERE_SECONDS)(app, seen)
+    st.fragment(_check_newest, run_every=_WATCH_SECONDS)(app, seen)
 
 
 def _check_newest(app: App, seen: TurnView) -> None:
@@ -245,10 +245,10 @@ def _draw_running(app: App, library: str, turn: TurnView, language: Language, po
             wait = _CLICK_SECONDS if follows else 0.0
             live.absorb(app.events(turn.run_id, live.next_seq, wait, session().owner))
         except RagError:
-            _draw_elsewhere(app, turn, language)
+            _draw_remote_run(app, turn, language)
             return
         if live.answer is not None:
-            _end(app, turn)
+            _finish(app, turn)
         if live.text != last_text:
             last_text = live.text
             text.markdown(answer_markdown(last_text, pending=True), anchors=False)
@@ -268,7 +268,7 @@ def _draw_running(app: App, library: str, turn: TurnView, language: Language, po
 
 
 def _poll_interval(app: App) -> float:
-    return min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
+    return min(_SLOWEST_POLL, max(_POLL_SECONDS, _POLL_SECONDS_PER_RUN * app.going_on()))
 
 
 def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, language: Language) -> None:
@@ -296,7 +296,7 @@ def draw_stop(app: App, turn: TurnView, language: Language) -> None:
     )
 
 
-def _end(app: App, turn: TurnView) -> None:
+def _finish(app: App, turn: TurnView) -> None:
     """Redraw once the finished answer is stored, since only then can the next question be asked."""
     with suppress(RagError, TimeoutError):
         app.wait(turn.run_id, _STORED_SECONDS, session().owner)
@@ -306,7 +306,7 @@ def _end(app: App, turn: TurnView) -> None:
     st.rerun()
 
 
-def _draw_elsewhere(app: App, turn: TurnView, language: Language) -> None:
+def _draw_remote_run(app: App, turn: TurnView, language: Language) -> None:
     """Draw the stored state of a run that has not started yet or runs on another server."""
     with suppress(RagError):
         now = app.conversations.turn(turn.id, session().owner)
@@ -381,7 +381,7 @@ def _draw_edit_form(app: App, library: str, turn: TurnView, language: Language, 
         branch(app, library, turn.conversation_id, turn.id, question.strip(), first=first)
 
 
-def draw_shared(app: App, link: str, language: Language) -> None:
+def draw_shared_conversation(app: App, link: str, language: Language) -> None:
     """Draw the conversation with this link, or a warning if there is none."""
     try:
         conversation, turns = app.conversations.find_by_link(link)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _DAYS = {"talk_today": 0, "talk_yesterday": 1, "talk_week": 7, "talk_month": 30}
 _LIST_SIZE = 20
 _LONGEST = 80
-_DOING = "talk-doing"
+_MENU_ACTION = "talk-menu-action"
 
 
-def apply_address(app: App, *, moved: bool) -> None:
+def apply_url(app: App, *, moved: bool) -> None:
     """Open the library and the conversation in the URL; an unknown conversation becomes a notice and is dropped.
 
     `moved` means that the user switched pages: navigation links have no parameters, so the tab's state then stays.
@@ -100,7 +100,7 @@ def open_conversation(app: App, conversation_id: str) -> None:
     _restore_memory(app, conversation_id)
 
 
-def draw_list(app: App, library: str, language: Language, unread: Sequence[str] = ()) -> None:
+def draw_conversation_list(app: App, library: str, language: Language, unread: Sequence[str] = ()) -> None:
     """Draw a button for a new conversation, then the library's latest ones or those that match the search.
 
     `unread` conversations are marked.
@@ -143,14 +143,14 @@ def _draw_entry(app: App, conversation: Conversation, language: Language, *, unr
     """Draw a button that opens the conversation; the open one also has a menu."""
     is_open = conversation.id == session().conversation
     if not is_open:
-        _draw_opener(app, conversation, language, unread=unread, key="other")
-    elif st.session_state.get(_DOING) == ("talk_rename", conversation.id):
+        _draw_open_button(app, conversation, language, unread=unread, key="other")
+    elif st.session_state.get(_MENU_ACTION) == ("talk_rename", conversation.id):
         _draw_rename(app, conversation, language)
     else:
         with st.container(horizontal=True, vertical_alignment="center", key="talk-row", gap=None):
-            _draw_opener(app, conversation, language, unread=unread, key="open")
+            _draw_open_button(app, conversation, language, unread=unread, key="open")
             _draw_menu(app, conversation, language)
-        if st.session_state.get(_DOING) == ("talk_delete", conversation.id):
+        if st.session_state.get(_MENU_ACTION) == ("talk_delete", conversation.id):
             _draw_delete(app, conversation, language)
 
 
@@ -170,7 +170,7 @@ def _draw_menu(app: App, conversation: Conversation, language: Language) -> None
 
 def _choose(app: App, conversation: Conversation) -> None:
     name = st.session_state[f"talk-menu-{conversation.id}"]
-    st.session_state[_DOING] = (name, conversation.id)
+    st.session_state[_MENU_ACTION] = (name, conversation.id)
     if name in ("talk_pin", "talk_unpin"):
         attempt(lambda: app.conversations.pin(conversation.id, name == "talk_pin", session().owner))
 
@@ -188,7 +188,7 @@ def _draw_rename(app: App, conversation: Conversation, language: Language) -> No
 
 
 def _rename(app: App, conversation: Conversation) -> None:
-    st.session_state.pop(_DOING, None)
+    st.session_state.pop(_MENU_ACTION, None)
     title = str(st.session_state[f"talk-title-{conversation.id}"] or "").strip()
     if title:
         attempt(lambda: app.conversations.rename(conversation.id, title, session().owner))
@@ -199,17 +199,17 @@ def _draw_delete(app: App, conversation: Conversation, language: Language) -> No
     with st.container(horizontal=True, gap="small", key="talk-sure"):
         delete, keep = label("talk_delete", language), label("talk_keep", language)
         st.button(delete, type="primary", key="talk-delete", on_click=_delete, args=(app, conversation))
-        st.button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_DOING,))
+        st.button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_MENU_ACTION,))
 
 
 def _delete(app: App, conversation: Conversation) -> None:
-    st.session_state.pop(_DOING, None)
+    st.session_state.pop(_MENU_ACTION, None)
     owner, done = session().owner, Notice("talk_deleted")
     if attempt(lambda: app.conversations.delete(conversation.id, owner), done):
         set_conversation("")
 
 
-def _draw_opener(app: App, conversation: Conversation, language: Language, *, unread: bool, key: str) -> None:
+def _draw_open_button(app: App, conversation: Conversation, language: Language, *, unread: bool, key: str) -> None:
     title = escape_line(conversation.title[:_LONGEST]) or label("talk_untitled", language)
     icon = ":material/call_split:" if conversation.branch_of else None
     if unread:

@@ -106,12 +106,12 @@ def _draw_libraries(app: App, library: str, scope: Scope, language: Language) ->
             *(0.0, 3.0),
             step=0.1,
             key=f"filter-weight-{place}",
-            on_change=_weigh,
+            on_change=_store_weight,
             args=(place, name),
         )
 
 
-def _weigh(place: int, name: str) -> None:
+def _store_weight(place: int, name: str) -> None:
     scope = session().scope
     session().scope = replace(scope, weights={**scope.weights, name: st.session_state[f"filter-weight-{place}"]})
 
@@ -251,7 +251,7 @@ def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
     return titles | {name: app.libraries.title(name) for name in scope.libraries}
 
 
-def draw_picker_button(app: App, library: str, language: Language) -> None:
+def draw_page_picker_button(app: App, library: str, language: Language) -> None:
     """Draw the page picker, if open, and the button that toggles it, with the number of selected pages."""
     count = count_pages(app, library)
     if not count:

@@ -28,7 +28,7 @@ _SAMPLING: Final = {
 }
 _MAX_STOPS: Final = 4  # the limit of OpenAI's protocol
 _NEED_MODEL = ("calls", "tokens")
-OPTIONS, _WISH, _PROBLEM, _SERVED = "options", "option-wish", "option-problem", "model-served"
+OPTIONS, _REQUESTED_MODEL, _PROBLEM, _SERVED = "options", "requested-model", "option-problem", "model-served"
 
 
 def draw_options(app: App, language: Language) -> None:
@@ -131,23 +131,23 @@ def _store_chat(name: str, app: App) -> None:
     if name == "temperature":
         save_chat_model(app, options)
     else:
-        st.session_state[_WISH] = options
+        st.session_state[_REQUESTED_MODEL] = options
 
 
 def request_model(chat: ChatOptions) -> None:
     """In a callback, request a model for `try_model`."""
-    st.session_state[_WISH] = chat
+    st.session_state[_REQUESTED_MODEL] = chat
 
 
 def try_model(app: App, language: Language) -> bool:
     """Test a requested model with a short call. If it answers, use it and return True; else store the reason."""
-    wish = st.session_state.pop(_WISH, None)
-    if wish is None:
+    requested = st.session_state.pop(_REQUESTED_MODEL, None)
+    if requested is None:
         return False
     forget_problem()
     try:
         with st.spinner(label("chat_testing", language)):
-            app.chats.connect(wish, browser_key(), session().owner)
+            app.chats.connect(requested, browser_key(), session().owner)
     except RagError as error:
         st.session_state[_PROBLEM] = error.notice
         return False

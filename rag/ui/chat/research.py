@@ -11,12 +11,12 @@ import streamlit as st
 from rag.locales import Language, label
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Wait
-from rag.ui.chat.pictures import plan_picture, scrollable
+from rag.ui.chat.diagrams import plan_diagram, scrollable_diagram
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape_line, shorten, web_link
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import close_popover, format_time
-from rag.ui.kit.runs import LiveRun, change, draw_run_controls, draw_usage, note_text
+from rag.ui.kit.runs import LiveRun, draw_run_controls, draw_usage, note_text, request_change
 from rag.ui.kit.session import person_id, session
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: L
             label("research_skip", language),
             type="tertiary",
             key=f"skip-{key}",
-            on_click=change,
+            on_click=request_change,
             args=(app, turn, skip),
         )
         popover = st.popover(label("research_edit", language), type="tertiary", key=f"edit-{key}", on_change="rerun")
@@ -111,12 +111,12 @@ def _draw_controls(app: App, turn: TurnView, live: LiveRun, language: Language) 
 def _edit(app: App, turn: TurnView, step_id: str) -> None:
     text = str(st.session_state[f"edit-text-{turn.id}-{step_id}"])
     close_popover(f"edit-{turn.id}-{step_id}")
-    change(app, turn, Change("step_edit", {"id": step_id, "sub_question": text}))
+    request_change(app, turn, Change("step_edit", {"id": step_id, "sub_question": text}))
 
 
 def _add(app: App, turn: TurnView) -> None:
     if text := str(st.session_state.get(f"new-step-{turn.id}") or "").strip():
-        change(app, turn, Change("step_add", {"id": f"p{uuid4().hex[:6]}", "sub_question": text}))
+        request_change(app, turn, Change("step_add", {"id": f"p{uuid4().hex[:6]}", "sub_question": text}))
 
 
 def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
@@ -206,7 +206,7 @@ def draw_findings(app: App, library: str, answer: Answer, language: Language, *,
         _draw_web(app, library, answer.trail, language, key=key)
 
 
-def plan_head(answer: Answer, language: Language) -> str:
+def plan_summary(answer: Answer, language: Language) -> str:
     """Return the numbers of steps and passages of a plan; empty without a plan."""
     trail = answer.trail
     counts = {"steps": len(trail.get("plan", ())), "passages": len(trail.get("ledger", ()))}
@@ -218,7 +218,9 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
     steps = trail.get("plan", ())
     with st.container(key=f"plan-{key}", gap="small"):
         if steps:
-            st.html(scrollable(plan_picture(answer.question, steps, language), label("research_picture", language)))
+            st.html(
+                scrollable_diagram(plan_diagram(answer.question, steps, language), label("research_picture", language))
+            )
         for step in steps:
             _draw_step(step, language, key=f"{key}-{step['id']}")
         for reason in dict.fromkeys(decision["justification"] for decision in trail.get("decisions", ())):

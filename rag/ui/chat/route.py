@@ -1,4 +1,4 @@
-"""The route of a message: its reason, applied instructions, saved sources, and other routes to choose."""
+"""The route of a message: its reason, applied inline options, saved sources, and other routes to choose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, say
 from rag.types import SAVED, Notice
-from rag.ui.chat.asking import ask, ask_first
+from rag.ui.chat.asking import ask, ask_in_callback
 from rag.ui.kit.actions import attempt, confirm_removal, unless_away
 from rag.ui.kit.job_progress import draw_import_card, draw_progress
 from rag.ui.kit.markdown import escape_line, shorten
@@ -44,7 +44,7 @@ _STOP_SECONDS = 2.0
 
 
 def draw_route(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
-    """Draw chips for the route and applied instructions, a menu of other routes, and the results of saving."""
+    """Draw chips for the route and applied inline options, a menu of other routes, and the results of saving."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"way-{turn.id}", gap="xsmall"):
         if (route := data["route"]) != "ask":
             st.button(
@@ -56,7 +56,7 @@ def draw_route(app: App, library: str, turn: TurnView, data: Mapping[str, Any], 
                 on_click=_choose,
                 args=(app, library, turn, data, "ask"),
             )
-        _draw_wishes(app, library, turn, data, language)
+        _draw_inline_options(app, library, turn, data, language)
         _draw_menu(app, library, turn, data, language)
     _draw_confirm(app, library, turn, data, language)
     _draw_saving(app, library, turn, data, language)
@@ -93,13 +93,13 @@ def _choose_other(app: App, library: str, turn: TurnView, data: Mapping[str, Any
         _choose(app, library, turn, data, route)
 
 
-def _draw_wishes(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
+def _draw_inline_options(app: App, library: str, turn: TurnView, data: Mapping[str, Any], language: Language) -> None:
     for kind, words in data["wishes"].items():
         st.button(
             escape_line(shorten(words, _LONGEST)),
             icon=":material/close:",
             icon_position="right",
-            key=f"wish-{kind}-{turn.id}",
+            key=f"inline-option-{kind}-{turn.id}",
             help=label("way_wish_off", language, kind=label(f"wish_{kind}", language)),
             on_click=_resend,
             args=(app, library, turn),
@@ -125,7 +125,7 @@ def _draw_confirm(app: App, library: str, turn: TurnView, data: Mapping[str, Any
         )
 
 
-def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> None:
+def draw_page_removal(app: App, library: str, turn: TurnView, language: Language) -> None:
     """Draw a button for each page to remove or, if none matches, each nearest page; a dialog asks for confirmation."""
     rows = turn.route.get("remove") or turn.route.get("near") or ()
     for place, row in enumerate(rows):
@@ -189,4 +189,4 @@ def _resend(app: App, library: str, turn: TurnView, **options: Any) -> None:
     with suppress(RagError, TimeoutError):
         app.cancel(turn.run_id, session().owner)
         app.wait(turn.run_id, _STOP_SECONDS, session().owner)
-    ask_first(app, library, turn.question, **options)
+    ask_in_callback(app, library, turn.question, **options)

@@ -172,7 +172,7 @@ def _draw_search(result: Retrieval, answer: Answer | None, language: Language, *
     rows = rows_of(result)
     marks = marks_of(answer, rows) if answer else Marks()
     with st.container(key=f"candidates-{key}"):
-        st.markdown("  \n".join(facts(result, language)))
+        st.markdown("  \n".join(fact_lines(result, language)))
         if not rows:
             st.markdown(label("why_nothing", language))
             return
@@ -188,7 +188,7 @@ def _draw_search(result: Retrieval, answer: Answer | None, language: Language, *
                 st.markdown(candidates_markdown(others, legs, marks, language, best=best))
 
 
-def facts(result: Retrieval, language: Language) -> list[str]:
+def fact_lines(result: Retrieval, language: Language) -> list[str]:
     """Return lines of Markdown: question, strategy, legs, the strategy's notes, and times."""
     selected = sum(candidate.place is not None for candidate in result.candidates)
     counts = label("why_counts", language, kept=selected, count=len(result.candidates))

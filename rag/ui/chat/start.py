@@ -14,7 +14,7 @@ import streamlit as st
 from rag.conversations.followups import from_headings
 from rag.locales import Language, label
 from rag.types import Page
-from rag.ui.chat.asking import ask_first
+from rag.ui.chat.asking import ask_in_callback
 from rag.ui.chat.composer import draw_composer
 from rag.ui.kit.actions import unless_away
 from rag.ui.kit.markdown import escape_line, shorten
@@ -69,14 +69,14 @@ def _draw_questions(app: App, library: str, questions: Sequence[str], language: 
                 escape_line(question),
                 icon=":material/arrow_outward:",
                 key=f"example-{place}",
-                on_click=_ask_samples if samples else ask_first,
+                on_click=_ask_samples if samples else ask_in_callback,
                 args=(app, library, question),
             )
 
 
 def _ask_samples(app: App, library: str, question: str) -> None:
     """Load the sample pages, then answer."""
-    ask_first(app, library, question, saving=app.imports.add_examples(library=library, owner=person_id()))
+    ask_in_callback(app, library, question, saving=app.imports.add_examples(library=library, owner=person_id()))
 
 
 def _draw_add_buttons(app: App, library: str, language: Language) -> None:

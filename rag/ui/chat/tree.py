@@ -16,7 +16,7 @@ from rag.locales import Language, label, say
 from rag.runs.options import TreeOrder
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.asking import ask
-from rag.ui.chat.pictures import NARROW, SIGNS, WIDE, linked_pictures, state_word, tree_picture
+from rag.ui.chat.diagrams import NARROW, SIGNS, WIDE, linked_diagrams, state_word, tree_diagram
 from rag.ui.kit.markdown import answer_markdown, escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.parts import duration
 from rag.ui.kit.runs import LiveRun, draw_run_controls, draw_usage, note_text
@@ -41,11 +41,11 @@ def draw_live_tree(app: App, turn: TurnView, live: LiveRun, language: Language) 
         if not live.text:
             draw_run_controls(app, turn, live, language)
         nodes = nodes_of(live.tree)
-        st.html(linked_pictures(nodes, language, "", {"wide": WIDE, "narrow": NARROW}))
+        st.html(linked_diagrams(nodes, language, "", {"wide": WIDE, "narrow": NARROW}))
         st.markdown("\n".join(f"{'  ' * node.depth}- {_head(node, language)}" for node in nodes))
 
 
-def tree_head(answer: Answer, language: Language) -> str:
+def tree_summary(answer: Answer, language: Language) -> str:
     """Return the numbers of questions and graded passages; empty without a tree."""
     rows = answer.trail.get("tree")
     passages = {row["passage"] for row in rows or () if row["passage"]}
@@ -62,11 +62,11 @@ def draw_tree(app: App, library: str, turn: TurnView, answer: Answer, language: 
 
 
 def _draw_picture(nodes: Sequence[TreeNode], language: Language, *, key: str) -> None:
-    st.html(linked_pictures(nodes, language, tree_anchor(key), {"wide": WIDE, "narrow": NARROW}))
+    st.html(linked_diagrams(nodes, language, tree_anchor(key), {"wide": WIDE, "narrow": NARROW}))
     st.caption(label("tree_picture_hint", language, signs=_signs(nodes, language)))
     icon = ":material/download:"
     st.download_button(
-        label("tree_as_svg", language), tree_picture(nodes, language), file_name="tree.svg", mime="image/svg+xml",
+        label("tree_as_svg", language), tree_diagram(nodes, language), file_name="tree.svg", mime="image/svg+xml",
         icon=icon, type="tertiary", on_click="ignore", key=f"tree-svg-{key}",
     )  # fmt: skip
 
@@ -333,4 +333,4 @@ def _draw_side(turn: TurnView, answer: Answer, language: Language) -> None:
     st.markdown(answer_markdown(answer.text) if answer.text.strip() else label(f"outcome_{answer.outcome}", language))
     if answer.notice:
         st.caption(escape_line(say(answer.notice, language)))
-    st.html(linked_pictures(nodes_of(answer.trail["tree"]), language, "", {"beside": NARROW}))
+    st.html(linked_diagrams(nodes_of(answer.trail["tree"]), language, "", {"beside": NARROW}))

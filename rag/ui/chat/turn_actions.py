@@ -12,7 +12,7 @@ from rag.conversations.feedback import REASONS
 from rag.locales import Language, label, label_count
 from rag.reasoning.history import find_earlier_questions
 from rag.types import Answer, Notice, Step
-from rag.ui.chat.asking import ask, ask_first, regenerate
+from rag.ui.chat.asking import ask, ask_in_callback, regenerate
 from rag.ui.chat.options import list_models
 from rag.ui.chat.route import draw_route_menu
 from rag.ui.kit.actions import attempt
@@ -166,7 +166,9 @@ def _save(app: App, library: str, turn: TurnView, language: Language) -> None:
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:
     """Draw a button that asks again after an incomplete answer."""
     key, icon = f"again-{turn.id}", ":material/replay:"
-    st.button(label("ask_again", language), icon=icon, key=key, on_click=ask_first, args=(app, library, turn.question))
+    st.button(
+        label("ask_again", language), icon=icon, key=key, on_click=ask_in_callback, args=(app, library, turn.question)
+    )
 
 
 def draw_suggestions(app: App, library: str, turn: TurnView, language: Language) -> None:
@@ -177,7 +179,9 @@ def draw_suggestions(app: App, library: str, turn: TurnView, language: Language)
     with st.container(key="suggestions", gap="xsmall"):
         for place, question in enumerate(turn.suggestions):
             key, icon = f"suggestion-{place}-{turn.id}", ":material/arrow_outward:"
-            st.button(escape_line(question), key=key, icon=icon, on_click=ask_first, args=(app, library, question))
+            st.button(
+                escape_line(question), key=key, icon=icon, on_click=ask_in_callback, args=(app, library, question)
+            )
 
 
 def _draw_regenerate(app: App, turn: TurnView, language: Language) -> None:

@@ -10,8 +10,8 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
-from rag.ui.kit.actions import attempt, restores, unless_away
-from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, kind_key, outcome_of, summary
+from rag.ui.kit.actions import attempt, is_restore, unless_away
+from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, job_summary, kind_key, outcome_of
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, format_time, short_source
@@ -37,8 +37,8 @@ _ICONS: dict[Decision, str] = {
 }
 _PREVIEW_HEIGHT = 260, 400, 6
 """Height in pixels; maximum characters and lines of a short text."""
-_ORDER: tuple[Decision, ...] = ("retry", "add_anyway", "refresh", "keep_both", "skip")
-ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
+_DECISION_ORDER: tuple[Decision, ...] = ("retry", "add_anyway", "refresh", "keep_both", "skip")
+OUTCOME_ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
 """The outcomes in display order; "" means none yet."""
 PAGE = 12
 _STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -174,7 +174,7 @@ def _draw_earlier(app: App, job: JobView, language: Language) -> None:
                 set_param("job", job.id)
                 st.rerun()
             kind = label(kind_key(job), language)
-            st.caption(f"{format_time(job.created_at)} · {kind} · {summary(job, language)}")
+            st.caption(f"{format_time(job.created_at)} · {kind} · {job_summary(job, language)}")
         text = label("jobs_delete_hint", language)
         if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):
             attempt(lambda: jobs_of(app).delete(job.id), Notice("jobs_deleted"))
@@ -201,7 +201,7 @@ def _draw_followed(app: App, job_id: str, language: Language, *, live: bool) -> 
     with st.container(border=True, key="follow", gap="small"):
         kind = label(kind_key(job), language)
         st.markdown(f"**{kind}** · {escape_line(job_name(job, language))}")
-        if restores(job_id) and job.state == "done" and job.counts.get("added", 0) == job.total:
+        if is_restore(job_id) and job.state == "done" and job.counts.get("added", 0) == job.total:
             st.markdown(label_count("pages_restored_one", "pages_restored", job.total, language))
         else:
             draw_progress(app, job, language)
@@ -222,7 +222,7 @@ def choices_of(item: JobItem, result: IngestResult) -> list[Decision]:
     offered = set(result.choices)
     if result.status == "failed" and is_web_url(item.url):
         offered.add("retry")
-    return [decision for decision in _ORDER if decision in offered]
+    return [decision for decision in _DECISION_ORDER if decision in offered]
 
 
 def _draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, language: Language) -> None:
@@ -258,14 +258,14 @@ def _draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] 
     """Draw one page of rows, loading only these. Rows with an outcome in `aside` are collapsed."""
     if not job.total:
         return
-    first = [status for status in ORDER if status not in aside]
+    first = [status for status in OUTCOME_ORDER if status not in aside]
     if any(job.counts.get(status) for status in first):
         _draw_part(app, job, first, language, "job-rows")
     count = sum(job.counts.get(status, 0) for status in aside)
     if count:
         text = label_count("job_rows_aside_one", "job_rows_aside", count, language)
         with st.expander(text, icon=":material/list:", type="compact", key="job-rows-aside"):
-            _draw_part(app, job, [status for status in ORDER if status in aside], language, "job-rows-saved")
+            _draw_part(app, job, [status for status in OUTCOME_ORDER if status in aside], language, "job-rows-saved")
 
 
 def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Language, key: str) -> None:

@@ -57,7 +57,7 @@ def unless_away(ask: Callable[[], T]) -> T | None:
         return None
 
 
-def draw_notice(check: Callable[[], Notice], language: Language) -> bool:
+def draw_check(check: Callable[[], Notice], language: Language) -> bool:
     """Run `check`, show its notice or error, and return whether it succeeded."""
     try:
         notice = check()
@@ -128,6 +128,6 @@ def _restore(app: App, token: str) -> None:
     set_param("job", job_id)
 
 
-def restores(job_id: str) -> bool:
+def is_restore(job_id: str) -> bool:
     """Return whether an import undoes this tab's last deletion."""
     return bool(job_id) and st.session_state.get(_RESTORING) == job_id

@@ -26,7 +26,7 @@ _STATUSES: tuple[IngestStatus, ...] = get_args(IngestStatus)
 _MAX_NAMES = 3
 _LONGEST_NAME = 60
 _CARD_PAGES: Final = 5  # the others are collapsed
-_CARD_WISHES: Final = 3  # page summaries to offer if there are no questions
+_CARD_SUMMARIES: Final = 3  # page summaries to offer if there are no questions
 _LONGEST_TITLE, _LONGEST_SENTENCE = 90, 260
 _POLL_SECONDS: Final = 0.5
 
@@ -49,7 +49,7 @@ def kind_key(job: Job) -> str:
 def draw_progress(app: App, job: JobView, language: Language) -> None:
     """Draw a progress bar with counts, rate and current sources, or the summary of a job that has ended."""
     if job.state in ("done", "cancelled"):
-        st.markdown(label(f"job_{job.state}", language, summary=summary(job, language)))
+        st.markdown(label(f"job_{job.state}", language, summary=job_summary(job, language)))
         return
     if job.state == "running" and (away := app.away()):
         st.progress(job.done / max(1, job.total), label("job_away", language, since=str(away.params["since"])))
@@ -63,7 +63,7 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
     started = sum(_STAGES.index(item.stage) / (len(_STAGES) - 1) for item in job.current)
     share = min(1.0, (job.done + started) / max(1, job.total))
     st.progress(share, _progress_words(job, language))
-    lines = [summary(job, language)] if job.done else []
+    lines = [job_summary(job, language)] if job.done else []
     lines += [label("job_bulk_hint", language)] if job.bulk and job.state == "running" else []
     names = [escape_line(shorten(short_source(item.source), _LONGEST_NAME)) for item in job.current[:_MAX_NAMES]]
     lines += [label("job_current", language, names=" · ".join(names))] if names else []
@@ -99,7 +99,7 @@ def outcome_of(job: Job, status: str) -> str:
     return "here" if status == "unchanged" and job.kind != "recheck" else status
 
 
-def summary(job: Job, language: Language) -> str:
+def job_summary(job: Job, language: Language) -> str:
     """Return the counts by outcome, like "11 added · 1 failed"."""
     totals = job.pages if job.bulk else job.counts
     counts = {outcome_of(job, status): totals[status] for status in _STATUSES if totals.get(status)}
@@ -135,10 +135,10 @@ def draw_import_card(
         return
     with st.container(key=f"import-card-{key}", gap="small"):
         _draw_card_pages(overview, len(existing), language, key)
-        wishes = [
-            label("near_page", language, title=page.title) for page, _ in overview.pages[:_CARD_WISHES] if page.title
+        summaries = [
+            label("near_page", language, title=page.title) for page, _ in overview.pages[:_CARD_SUMMARIES] if page.title
         ]
-        _draw_card_questions(samples or overview.questions or wishes, ask, language, key)
+        _draw_card_questions(samples or overview.questions or summaries, ask, language, key)
 
 
 def _wait_for_card(app: App, library: str, url_hashes: Sequence[str], language: Language) -> None:

@@ -39,7 +39,7 @@ _PAGES: dict[PageName, _Entry] = {
 }
 
 
-def navigation(language: Language, *, hidden: bool = False) -> st.Page:
+def draw_navigation(language: Language, *, hidden: bool = False) -> st.Page:
     """Draw the navigation, unless it is `hidden`, and return the selected page."""
     pages = [
         st.Page(
@@ -55,7 +55,7 @@ def navigation(language: Language, *, hidden: bool = False) -> st.Page:
     return st.navigation(pages, position="hidden" if hidden else "sidebar")
 
 
-def draw_manage(language: Language) -> None:
+def draw_manage_menu(language: Language) -> None:
     """Draw the menu of pages that are not in the navigation."""
     selected = st.menu_button(
         label("nav_manage", language),

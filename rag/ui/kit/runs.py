@@ -94,7 +94,7 @@ class LiveRun:
         self.steps.append(Step(node, float(data.get("ms", 0.0)), data.get("detail") or {}))
 
 
-def steps_head(answer: Answer, language: Language) -> str:
+def steps_summary(answer: Answer, language: Language) -> str:
     """Return the number of steps and the total time; empty without steps."""
     count = sum(step.node not in _HIDDEN for step in answer.steps)
     time = duration(answer.seconds * 1000, language)
@@ -134,7 +134,7 @@ def step_lines(steps: Sequence[Step], language: Language) -> list[str]:
     lines = []
     for step in steps:
         if step.node not in _HIDDEN:
-            text = describe(step, language)
+            text = describe_step(step, language)
             name = f":green[:material/check:] {step_name(step.node, language)}"
             lines.append(f"{name} :gray[{text}]" if text else name)
             lines[-1] += f" :gray[{_cost(step, language)}]"  # style.css aligns the last element to the right
@@ -157,7 +157,7 @@ def step_name(node: str, language: Language) -> str:
     return label(key, language) if key in sentences("en") else escape_line(node)
 
 
-def describe(step: Step, language: Language) -> str:
+def describe_step(step: Step, language: Language) -> str:
     """Return a step's decision in a few escaped words; empty if there is nothing to show."""
     detail: Mapping[str, Any] = step.detail
     parts: list[str] = []
@@ -194,14 +194,16 @@ def draw_run_controls(app: App, turn: TurnView, live: LiveRun, language: Languag
     with st.container(horizontal=True, key=f"controls-{turn.id}"):
         finish = (app, turn, Change("finish"))
         icon = ":material/flag:"
-        st.button(label("research_finish", language), icon=icon, key=f"finish-{turn.id}", on_click=change, args=finish)
+        st.button(
+            label("research_finish", language), icon=icon, key=f"finish-{turn.id}", on_click=request_change, args=finish
+        )
         if live.limits:
             more = (app, turn, Change("budget", live.limits))
             text, icon = label("research_more", language), ":material/more_time:"
-            st.button(text, icon=icon, key=f"more-{turn.id}", on_click=change, args=more)
+            st.button(text, icon=icon, key=f"more-{turn.id}", on_click=request_change, args=more)
 
 
-def change(app: App, turn: TurnView, request: Change) -> None:
+def request_change(app: App, turn: TurnView, request: Change) -> None:
     """In a callback, change a run in progress; an error becomes a notice."""
     attempt(lambda: app.conversations.change(turn.id, request, session().owner))
 

@@ -37,7 +37,7 @@ _STATES: dict[PageNow, tuple[str, str]] = {
     "newer": ("history", "source_newer"),
     "off_site": ("cloud_off", "source_off_site"),
 }
-_SOURCE_KEY = "wanted-source"
+_SOURCE_KEY = "requested-source"
 _AROUND = 8_000
 
 

@@ -38,7 +38,7 @@ _BROWSER_BYTES = 400_000_000
 """Downloads are served from memory; for a larger file the page shows its path."""
 
 
-def settle_library(app: App, language: Language) -> None:
+def select_existing_library(app: App, language: Language) -> None:
     """Select a library that exists: if the tab's does not, say so and switch to the default, or else the first."""
     state = session()
     try:
@@ -72,7 +72,7 @@ def _select(state: Session, name: str) -> None:
     )
 
 
-def draw_picker(app: App, language: Language) -> None:
+def draw_library_picker(app: App, language: Language) -> None:
     """Draw the choice of libraries, and the button that creates one."""
     current = current_library(app)
     titles = {info.name: info.display_name for info in app.libraries.infos()}
@@ -135,7 +135,7 @@ def draw_rename(app: App, library: str, language: Language) -> None:
             st.rerun()
 
 
-def draw_removal(app: App, library: str, language: Language) -> None:
+def draw_delete_library(app: App, library: str, language: Language) -> None:
     """Draw the button that deletes a library; the default library has none."""
     if library == app.settings.rag_library:
         return
@@ -158,7 +158,7 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
     ask()
 
 
-def draw_removed(app: App, language: Language) -> None:
+def draw_restorable_libraries(app: App, language: Language) -> None:
     """Draw the deleted libraries that can be restored."""
     for info in app.libraries.removed_libraries():
         until = format_time(info.restorable_until.isoformat())

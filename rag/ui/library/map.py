@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 Scheme = Literal["subject", "site", "added"]
-_PAGE_KEY: Final = "wanted-page"
+_PAGE_KEY: Final = "requested-page"
 _COLOURS: Final = 11
 """Sites beyond these share one colour."""
 _EDGE: Final = 4.0  # per cent
@@ -81,14 +81,14 @@ def draw_map(
         if len(pages) < MIN_PAGES:
             st.info(label("map_too_few", language, fewest=MIN_PAGES), icon=":material/scatter_plot:")
         return
-    st.text_input(label("library_title", language), key=_PAGE_KEY, label_visibility="collapsed", on_change=_open)
+    st.text_input(label("library_title", language), key=_PAGE_KEY, label_visibility="collapsed", on_change=_open_page)
     placed = [page for page in pages if page.url_hash in layout.places]
     st.html(_map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
     note = label("map_hint", language)
     st.caption(note if len(placed) == len(pages) else f"{note} {label('map_newest', language, count=MAX_MAP_PAGES)}")
 
 
-def _open() -> None:
+def _open_page() -> None:
     set_param("page", str(st.session_state[_PAGE_KEY]))
     st.session_state[_PAGE_KEY] = ""
 

@@ -26,10 +26,10 @@ Sort = Literal["newest", "oldest", "title", "site", "changed", "checked", "longe
 _STATES: tuple[State, ...] = get_args(State)
 AGES: tuple[Age, ...] = get_args(Age)
 _SORTS: tuple[Sort, ...] = get_args(Sort)
-_RECENTLY = timedelta(days=7)
-_LONG = timedelta(days=30)
-_WITHIN: dict[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7), "month": _LONG}
-_KEY = "shelf"
+_RECENT = timedelta(days=7)
+_MONTH = timedelta(days=30)
+_AGE_LIMITS: dict[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7), "month": _MONTH}
+_KEY = "page-filter"
 _MAX_CANDIDATES = 300
 _ROW, _HEIGHT = 35, 530
 
@@ -71,10 +71,10 @@ def state_of(page: Page, excluded: Collection[str], now: datetime) -> State | Li
 
 
 def _is_recently_changed(page: Page, now: datetime) -> bool:
-    return page.version > 1 and _since(page.updated_at, now) <= _RECENTLY
+    return page.version > 1 and _time_since(page.updated_at, now) <= _RECENT
 
 
-def arrange(
+def filter_pages(
     pages: Sequence[Page],
     criteria: PageFilter,
     excluded: Collection[str],
@@ -90,7 +90,9 @@ def arrange(
     at = now or datetime.now(UTC)
     places = {url_hash: place for place, url_hash in enumerate(matches)}
     candidates = pages if within is None else [page for page in pages if page.url_hash in within]
-    matching = [page for page in candidates if _fits(page, criteria, at) and _has_words(page, criteria, places)]
+    matching = [
+        page for page in candidates if _matches_fields(page, criteria, at) and _matches_words(page, criteria, places)
+    ]
     counts: Counter[State] = Counter()
     selected = []
     for page in matching:
@@ -113,30 +115,33 @@ def _states(page: Page, excluded: Collection[str], now: datetime) -> list[State]
     return states
 
 
-def _has_words(page: Page, criteria: PageFilter, places: Mapping[str, int]) -> bool:
+def _matches_words(page: Page, criteria: PageFilter, places: Mapping[str, int]) -> bool:
     if criteria.in_text and criteria.words:
         return page.url_hash in places
     text = f"{page.title} {page.site} {page.url} {' '.join(page.aliases)}".casefold()
     return all(part in text for part in criteria.words.casefold().split())
 
 
-def _fits(page: Page, criteria: PageFilter, now: datetime) -> bool:
+def _matches_fields(page: Page, criteria: PageFilter, now: datetime) -> bool:
     if (criteria.site and page.site != criteria.site) or (criteria.language and page.language != criteria.language):
         return False
     if criteria.age == "unchecked":
-        return page.source == "web" and _since(page.checked_at or page.added_at, now) > _LONG
-    added = _since(page.added_at, now)
+        return page.source == "web" and _time_since(page.checked_at or page.added_at, now) > _MONTH
+    added = _time_since(page.added_at, now)
     if criteria.age == "older":
-        return added > _LONG
-    return criteria.age == "any" or added <= _WITHIN[criteria.age]
+        return added > _MONTH
+    return criteria.age == "any" or added <= _AGE_LIMITS[criteria.age]
 
 
 def age_of(page: Page, now: datetime) -> Age:
     """Return the narrowest age range that includes the page."""
-    return next((age for age in AGES if age in (*_WITHIN, "older") and _fits(page, PageFilter(age=age), now)), "older")
+    return next(
+        (age for age in AGES if age in (*_AGE_LIMITS, "older") and _matches_fields(page, PageFilter(age=age), now)),
+        "older",
+    )
 
 
-def _since(iso: str, now: datetime) -> timedelta:
+def _time_since(iso: str, now: datetime) -> timedelta:
     return now - datetime.fromisoformat(iso) if iso else timedelta.max
 
 
@@ -164,7 +169,7 @@ def current_filter() -> PageFilter:
 def draw_search(pages: Sequence[Page], language: Language) -> None:
     """Draw the search box, the full-text switch, and the button that opens the filters."""
     criteria = current_filter()
-    with st.container(horizontal=True, vertical_alignment="center", key="shelf-search", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", key="page-filter-search", gap="small"):
         _set_widget("words", criteria.words)
         st.text_input(
             label("library_filter", language),
@@ -190,7 +195,7 @@ def draw_search(pages: Sequence[Page], language: Language) -> None:
 def _draw_filters(pages: Sequence[Page], criteria: PageFilter, language: Language) -> None:
     text = label("library_filters", language)
     text += f" ({criteria.filter_count})" if criteria.filter_count else ""
-    with st.popover(text, icon=":material/tune:", key="shelf-filters"):
+    with st.popover(text, icon=":material/tune:", key="page-filter-menu"):
         _draw_choice("sort", _SORTS, lambda one: label(f"sort_{one}", language), language)
         sites = ["", *sorted({page.site for page in pages} - {""})]
         every = label("filters_any", language)
@@ -199,7 +204,7 @@ def _draw_filters(pages: Sequence[Page], criteria: PageFilter, language: Languag
         _draw_choice("language", tags, lambda one: language_name(one, language) if one else every, language)
         _draw_choice("age", AGES, lambda one: label(f"age_{one}", language), language)
         if criteria != PageFilter():
-            st.button(label("filters_clear", language), key="shelf-clear", type="tertiary", on_click=_clear)
+            st.button(label("filters_clear", language), key="page-filter-clear", type="tertiary", on_click=_clear)
 
 
 def _draw_choice(name: str, options: Sequence[str], name_of: Callable[[str], str], language: Language) -> None:
@@ -261,12 +266,12 @@ def apply_subject() -> None:
 def search_texts(app: App, library: str, words: str, language: Language) -> list[str]:
     """Return the url_hashes of pages that a keyword search finds, best first; cached until words or pages change."""
     key = (library, words, app.library(library).page_count())
-    cached: Any = st.session_state.get("shelf-found")
+    cached: Any = st.session_state.get("page-filter-matches")
     if cached is None or cached[0] != key:
         with st.spinner(label("library_searching", language)):
             result = app.search(words, library=library, strategy="keyword", fetch_k=_MAX_CANDIDATES)
         hashes = list(dict.fromkeys(candidate.passage.url_hash for candidate in result.candidates))
-        st.session_state["shelf-found"] = cached = (key, hashes)
+        st.session_state["page-filter-matches"] = cached = (key, hashes)
     hits: list[str] = cached[1]
     return hits
 
@@ -298,7 +303,7 @@ class _Selection(NamedTuple):
     """The page whose cell was clicked, and the selected pages."""
 
     opened: Page | None
-    ticked: list[Page]
+    selected: list[Page]
 
 
 def draw_page_table(pages: Sequence[Page], excluded: Collection[str], identity: str, language: Language) -> _Selection:

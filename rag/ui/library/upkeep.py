@@ -13,7 +13,7 @@ from rag.locales import Language, label, label_count, say
 from rag.models.model_files import model_of_library
 from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt, draw_failure
-from rag.ui.kit.job_progress import summary
+from rag.ui.kit.job_progress import job_summary
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import format_time
@@ -139,7 +139,7 @@ def _describe_schedule(view: ScheduleView, language: Language) -> list[str]:
     lines = [label("schedule_next", language, when=format_time(view.schedule.next_at))]
     if view.last:
         when = format_time(view.last.created_at)
-        lines.append(label("schedule_last", language, when=when, summary=summary(view.last, language)))
+        lines.append(label("schedule_last", language, when=when, summary=job_summary(view.last, language)))
     return lines
 
 

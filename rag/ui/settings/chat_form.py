@@ -31,8 +31,8 @@ def draw_chat_form(app: App, language: Language) -> None:
     _draw_current(app, language)
     _draw_services(language)
     current = session().chat
-    _fill("chat-base-url", current.base_url if current else app.settings.llm_base_url)
-    _fill("chat-model", current.model if current else app.settings.llm_model)
+    _set_default("chat-base-url", current.base_url if current else app.settings.llm_base_url)
+    _set_default("chat-model", current.model if current else app.settings.llm_model)
     with st.form("chat-form"):
         base_url = _text("chat_base_url", "chat-base-url", language, placeholder="https://api.deepseek.com/v1")
         model = _text("chat_model_name", "chat-model", language, placeholder="deepseek-chat")
@@ -54,7 +54,7 @@ def draw_chat_form(app: App, language: Language) -> None:
     _draw_models(language)
 
 
-def _fill(key: str, value: str) -> None:
+def _set_default(key: str, value: str) -> None:
     """Set a field's initial value through the session state, since other choices fill the field too."""
     st.session_state.setdefault(key, value)
 
@@ -114,7 +114,7 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
         with st.spinner(label("chat_testing", language)):
             notice = app.chats.connect(options, browser_key(), session().owner)
     except RagError as error:
-        _say(error, language)
+        _draw_error(error, language)
         if error.code in ("connect_no_model", "connect_unknown_model"):
             with suppress(RagError):
                 st.session_state[_MODELS] = app.chats.list_served(options)
@@ -129,10 +129,10 @@ def _list(app: App, options: ChatOptions, language: Language) -> None:
         with st.spinner(label("chat_testing", language)):
             st.session_state[_MODELS] = app.chats.list_served(options)
     except RagError as error:
-        _say(error, language)
+        _draw_error(error, language)
 
 
-def _say(error: RagError, language: Language) -> None:
+def _draw_error(error: RagError, language: Language) -> None:
     st.session_state.pop(_MODELS, None)
     draw_failure(error.notice, language)
 

@@ -69,7 +69,7 @@
   }
 
   /* What is put into the panel's box, the app opens; nothing closes it. */
-  const wantSource = (wanted) => putInto("wanted-source", wanted);
+  const wantSource = (wanted) => putInto("requested-source", wanted);
 
   function putInto(key, wanted) {
     const box = find(`.st-key-${key} input`);
@@ -84,7 +84,7 @@
   function openDot(event) {
     const dot = event.target.closest?.("a.dot");
     if (!dot || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (putInto("wanted-page", new URL(dot.href).searchParams.get("page"))) event.preventDefault();
+    if (putInto("requested-page", new URL(dot.href).searchParams.get("page"))) event.preventDefault();
   }
 
   function moveOn(event) {

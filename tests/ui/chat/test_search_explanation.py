@@ -10,7 +10,7 @@ from rag.ui.chat.search_explanation import (
     Marks,
     best_score,
     candidates_markdown,
-    facts,
+    fact_lines,
     format_score,
     marks_of,
     note_lines,
@@ -24,7 +24,7 @@ FOUND = make_search("How often?", make_page(1, "Keeping a lighthouse", ENGLISH, 
 
 
 def test_the_facts_of_a_search() -> None:
-    told = "\n".join(facts(FOUND, "en"))
+    told = "\n".join(fact_lines(FOUND, "en"))
     assert ":gray[Searched for] “How often?”" in told
     assert "Diverse (MMR)" in told
     assert "Meaning + Keywords" in told
@@ -34,8 +34,8 @@ def test_the_facts_of_a_search() -> None:
 
 def test_a_leg_that_could_not_read_the_question_is_told() -> None:
     found = make_search("多久？", make_page(2, "灯塔的看守", CHINESE, "zh"))
-    assert "未按语义检索" in "\n".join(facts(found, "zh"))
-    assert "未按语义检索" not in "\n".join(facts(replace(found, strategy="keyword"), "zh"))
+    assert "未按语义检索" in "\n".join(fact_lines(found, "zh"))
+    assert "未按语义检索" not in "\n".join(fact_lines(replace(found, strategy="keyword"), "zh"))
 
 
 def test_notes_are_put_into_words() -> None:
@@ -64,7 +64,7 @@ def test_a_single_query_is_the_question_and_not_told_again() -> None:
 
 def test_an_unknown_strategy_goes_by_its_own_name() -> None:
     found = Retrieval("q", "new_one", (), (), ("dense",), {"brew": 2.0})
-    told = "\n".join(facts(found, "en"))
+    told = "\n".join(fact_lines(found, "en"))
     assert r"new\_one" in told
     assert "brew 2 ms" in told
 

@@ -1,8 +1,8 @@
 import pytest
 
 from rag.types import Decision, IngestResult, IngestStatus
-from rag.ui.imports.jobs import ORDER, choices_of, row_markdown, slices
-from rag.ui.kit.job_progress import summary, time_left
+from rag.ui.imports.jobs import OUTCOME_ORDER, choices_of, row_markdown, slices
+from rag.ui.kit.job_progress import job_summary, time_left
 from tests.support.fake_app import FakeItem, FakeJob
 
 JOB = FakeJob("j", "main", [], state="done")
@@ -48,28 +48,32 @@ def test_a_row_is_one_line_under_the_title_of_its_page() -> None:
 def test_a_page_that_was_not_fetched_is_not_called_unchanged(kind: str, told: str) -> None:
     job = FakeJob("j", "main", [item("unchanged", "already_here", added="2026-01-02")], kind=kind)
     assert told in row_markdown(job, job.items[0], "", "en")  # type: ignore[arg-type]
-    assert summary(job, "en") == f"1 {told.lower()}"  # type: ignore[arg-type]
+    assert job_summary(job, "en") == f"1 {told.lower()}"  # type: ignore[arg-type]
 
 
 def test_the_summary_counts_what_ended() -> None:
     statuses = ("failed", "added", "added")
     job = FakeJob("j", "main", [*map(item, statuses), FakeItem(3, "https://example.org/b")])
-    assert summary(job, "en") == "2 added · 1 failed"  # type: ignore[arg-type]
-    assert summary(FakeJob("j", "main", []), "zh") == "暂无"  # type: ignore[arg-type]
+    assert job_summary(job, "en") == "2 added · 1 failed"  # type: ignore[arg-type]
+    assert job_summary(FakeJob("j", "main", []), "zh") == "暂无"  # type: ignore[arg-type]
 
 
 def test_the_summary_of_a_bulk_import_counts_pages() -> None:
     job = FakeJob("j", "main", [item("added"), item("failed")], bulk=1, pages={"added": 500, "held": 0, "failed": 1})
-    assert summary(job, "en") == "500 added · 1 failed"  # type: ignore[arg-type]
+    assert job_summary(job, "en") == "500 added · 1 failed"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("limit", [1, 4, 7, 100])
 def test_slices_are_the_rows_in_their_order_each_once(limit: int) -> None:
     counts = {"added": 9, "failed": 3, "": 4, "duplicate": 2}
-    everything = [(status, n) for status in ORDER for n in range(counts.get(status, 0))]
+    everything = [(status, n) for status in OUTCOME_ORDER for n in range(counts.get(status, 0))]
     found = []
     for offset in range(0, len(everything), limit):
-        part = [(s, n) for s, first, taken in slices(counts, ORDER, offset, limit) for n in range(first, first + taken)]
+        part = [
+            (s, n)
+            for s, first, taken in slices(counts, OUTCOME_ORDER, offset, limit)
+            for n in range(first, first + taken)
+        ]
         assert len(part) <= limit
         found += part
     assert found == everything

@@ -1,7 +1,7 @@
 import pytest
 
 from rag.types import Answer, Event, Step
-from rag.ui.kit.runs import LiveRun, describe, step_lines, step_name
+from rag.ui.kit.runs import LiveRun, describe_step, step_lines, step_name
 
 
 def test_events_fold_into_steps_and_text() -> None:
@@ -72,11 +72,11 @@ def test_a_tree_is_as_it_was_told_last() -> None:
     ],
 )
 def test_a_step_says_what_it_decided(step: Step, english: str) -> None:
-    assert describe(step, "en") == english
+    assert describe_step(step, "en") == english
 
 
 def test_a_query_is_outside_text() -> None:
-    told = describe(Step("retrieve", 1, {"queries": ["![x](https://evil.example) :smile:"]}), "en")
+    told = describe_step(Step("retrieve", 1, {"queries": ["![x](https://evil.example) :smile:"]}), "en")
     assert "![" not in told
     assert "https://" not in told
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rag.types import Page
-from rag.ui.library.page_list import Age, PageFilter, Sort, age_of, arrange, state_of
+from rag.ui.library.page_list import Age, PageFilter, Sort, age_of, filter_pages, state_of
 from tests.support.lighthouse import make_page
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -25,8 +25,8 @@ PAGES = [
 ]
 
 
-def numbers(shelf: PageFilter, **how: object) -> list[int]:
-    shown = arrange(PAGES, shelf, set(), now=NOW, **how)  # type: ignore[arg-type]
+def numbers(criteria: PageFilter, **how: object) -> list[int]:
+    shown = filter_pages(PAGES, criteria, set(), now=NOW, **how)  # type: ignore[arg-type]
     return [int(one.url_hash, 16) for one in shown.pages]
 
 
@@ -50,7 +50,7 @@ def test_an_age_keeps_the_pages_within_it(age: Age, found: list[int]) -> None:
 
 def test_a_page_of_a_month_to_the_minute_is_of_one_age() -> None:
     ages: tuple[Age, ...] = ("month", "older")
-    assert [len(arrange([page(1, 30)], PageFilter(age=age), set(), now=NOW).pages) for age in ages] == [1, 0]
+    assert [len(filter_pages([page(1, 30)], PageFilter(age=age), set(), now=NOW).pages) for age in ages] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_pages_that_the_texts_named_come_best_first() -> None:
 
 def test_states_are_counted_among_what_fits_all_else() -> None:
     changed = replace(PAGES[1], version=2)
-    shown = arrange([PAGES[0], changed, PAGES[3]], PageFilter(state="changed"), {PAGES[0].url_hash}, now=NOW)
+    shown = filter_pages([PAGES[0], changed, PAGES[3]], PageFilter(state="changed"), {PAGES[0].url_hash}, now=NOW)
     assert shown.counts == {"all": 3, "changed": 1, "gone": 1, "left_out": 1}
     assert shown.pages == [changed]
 

@@ -13,7 +13,7 @@ from rag.conversations.trees import nodes_of
 from rag.evaluation.comparison import compare
 from rag.evaluation.evaluation import Bin
 from rag.evaluation.statistics import Estimate
-from rag.ui.chat.pictures import NARROW, WIDE, Layout, linked_pictures, places_of, plan_picture, tree_picture
+from rag.ui.chat.diagrams import NARROW, WIDE, Layout, linked_diagrams, node_positions, plan_diagram, tree_diagram
 from rag.ui.evaluation.charts import chart_calibration, chart_differences, chart_points, chart_runs
 from tests.support.tree_rows import five, row, twelve
 
@@ -31,7 +31,7 @@ def step(number: int, text: str = HOSTILE, **more: object) -> dict[str, object]:
 def test_the_way_of_a_run() -> None:
     steps = [step(1), step(2, status="failed", needs=["s1"], round=2), step(3, by="revision", round=2)]
     never = {key: value for key, value in step(4, status="skipped").items() if key != "round"}
-    drawn = plan_picture(HOSTILE, [*steps, never], "en")
+    drawn = plan_diagram(HOSTILE, [*steps, never], "en")
     assert sum(text.startswith("<scri") for text in texts(drawn)) == 5
     boxes = [one for one in ElementTree.fromstring(drawn).iter() if one.tag.endswith("rect")]
     columns = sorted({float(box.attrib["x"]) for box in boxes})
@@ -57,8 +57,8 @@ def test_points_and_calibration() -> None:
 @pytest.mark.parametrize(("rows", "count"), [([row(1)], 1), (five(), 5), (twelve(), 12)])
 def test_no_box_of_a_tree_lies_on_another_or_outside(rows: Sequence[Any], count: int, layout: Layout) -> None:
     nodes = nodes_of(rows)
-    places = places_of(nodes, layout)
-    drawn = ElementTree.fromstring(tree_picture(nodes, "zh", layout))
+    places = node_positions(nodes, layout)
+    drawn = ElementTree.fromstring(tree_diagram(nodes, "zh", layout))
     boxes = [one.attrib for one in drawn.iter() if one.tag.endswith("rect")]
     assert len(places) == len(boxes) == count
     assert all(float(box["y"]) + float(box["height"]) <= float(drawn.attrib["height"]) for box in boxes)
@@ -70,7 +70,7 @@ def test_no_box_of_a_tree_lies_on_another_or_outside(rows: Sequence[Any], count:
 
 
 def test_states_of_a_tree_are_told_without_colour() -> None:
-    shown = texts(tree_picture(nodes_of([*five(), row(6, 2, depth=2, status="cut", passage="")]), "en"))
+    shown = texts(tree_diagram(nodes_of([*five(), row(6, 2, depth=2, status="cut", passage="")]), "en"))
     assert [sign for sign in "✓=×/" if sign in shown] == list("✓=×/")
     assert {"same as 4", "asked above: 1", "not asked", "2", "1", "0"} <= set(shown)
 
@@ -92,7 +92,7 @@ class _Areas(HTMLParser):
 
 
 def test_a_box_of_a_tree_is_a_link_and_its_words_are_no_markup() -> None:
-    seen = _Areas(linked_pictures(nodes_of(five()), "en", "tree-a", {"wide": WIDE}))
+    seen = _Areas(linked_diagrams(nodes_of(five()), "en", "tree-a", {"wide": WIDE}))
     assert seen.others == {"div", "img", "map"}
     assert [one["href"] for one in seen.areas] == [f"#tree-a-{number}" for number in (1, 2, 4, 5, 3)]
     assert all("<script>" in str(one["alt"]) and "\u202e" not in str(one["alt"]) for one in seen.areas)

@@ -38,7 +38,7 @@ SIGNS: Final[dict[State, tuple[str, str]]] = {
 }
 _NOT_ASKED: Final = ("open", "linked", "refused", "cut")
 _SCORES: Final = {2: ("#1a7f37", "#ffffff"), 1: ("#ffffff", "#9a6700"), 0: ("#ffffff", "#57606a")}
-_Place = tuple[int, int]
+_Position = tuple[int, int]
 _WIDTHS = tuple(
     (lazy_regex(signs), width)
     for signs, width in (
@@ -51,7 +51,7 @@ _WIDTHS = tuple(
 )
 
 
-def plan_picture(question: str, steps: Sequence[Mapping[str, Any]], language: Language) -> str:
+def plan_diagram(question: str, steps: Sequence[Mapping[str, Any]], language: Language) -> str:
     """Return an SVG with a column for each round of steps; steps that were not carried out are dashed."""
     columns = _plan_columns(steps)
     tallest = max(map(len, columns))
@@ -119,9 +119,9 @@ def _plan_box(text: str, place: tuple[int, int], status: str) -> str:
     )
 
 
-def scrollable(picture: str, description: str) -> str:
-    """Return HTML of a full-size picture with a description; on a narrow screen it scrolls, also by keyboard."""
-    source, name = b64encode(picture.encode()).decode(), escape_html(description)
+def scrollable_diagram(diagram: str, description: str) -> str:
+    """Return HTML of a full-size diagram with a description; on a narrow screen it scrolls, also by keyboard."""
+    source, name = b64encode(diagram.encode()).decode(), escape_html(description)
     image = f'<img alt="{name}" src="data:image/svg+xml;base64,{source}">'
     return f'<div class="tree-picture" tabindex="0" role="group" aria-label="{name}">{image}</div>'
 
@@ -140,7 +140,7 @@ WIDE: Final = Layout(166, 190, stacked=False)
 NARROW: Final = Layout(244, 16, stacked=True)
 
 
-def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, _Place]:
+def node_positions(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, _Position]:
     """Return the upper left corner of each node's box by node number."""
     if layout.stacked:
         return {
@@ -159,9 +159,9 @@ def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, _Place]:
     }
 
 
-def tree_picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE) -> str:
+def tree_diagram(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE) -> str:
     """Return a complete SVG. Questions not asked and links to identical questions are dashed."""
-    places = places_of(nodes, layout)
+    places = node_positions(nodes, layout)
     width = max((x for x, _ in places.values()), default=0) + layout.width + _BULGE + _EDGE
     height = max((y for _, y in places.values()), default=0) + _NODE_HEIGHT + _EDGE
     lines = "".join(_tree_lines(nodes, places, layout))
@@ -169,20 +169,20 @@ def tree_picture(nodes: Sequence[TreeNode], language: Language, layout: Layout =
     return svg(width, height, label("tree_picture", language), f'<g class="boxes">{lines}{boxes}</g>')
 
 
-def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:
-    """Return HTML with a picture per layout, in a class of that name.
+def linked_diagrams(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:
+    """Return HTML with a diagram per layout, in a class of that name.
 
     Boxes link to `{anchor}-{number}`, unless `anchor` is empty.
     """
-    return "".join(_linked_picture(nodes, language, anchor, name, layout) for name, layout in layouts.items())
+    return "".join(_linked_diagram(nodes, language, anchor, name, layout) for name, layout in layouts.items())
 
 
-def _linked_picture(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
-    source = b64encode(tree_picture(nodes, language, layout).encode()).decode()
+def _linked_diagram(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
+    source = b64encode(tree_diagram(nodes, language, layout).encode()).decode()
     areas = "".join(
         f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _NODE_HEIGHT}" href="#{anchor}-{node.number}"'
         f' alt="{escape_html(_describe_node(node, language))}" title="{escape_html(node.question)}">'
-        for node, (x, y) in zip(nodes, places_of(nodes, layout).values(), strict=True)
+        for node, (x, y) in zip(nodes, node_positions(nodes, layout).values(), strict=True)
     )
     map_id = f"{anchor}-{name}"
     map_parts = (f' usemap="#{map_id}"', f'<map name="{map_id}">{areas}</map>') if anchor else ("", "")
@@ -199,7 +199,7 @@ def state_word(node: TreeNode, language: Language) -> str:
     return say(Notice(f"tree_{node.state}", {"number": node.same_as}), language)
 
 
-def _tree_lines(nodes: Sequence[TreeNode], places: Mapping[int, _Place], layout: Layout) -> Iterator[str]:
+def _tree_lines(nodes: Sequence[TreeNode], places: Mapping[int, _Position], layout: Layout) -> Iterator[str]:
     for node in nodes:
         x, y = places[node.number]
         middle = y + _NODE_HEIGHT // 2
@@ -224,7 +224,7 @@ def _path(path: str, *, dashed: bool, color: str = _LINE) -> str:
     return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashes}/>'
 
 
-def _node_box(node: TreeNode, place: _Place, layout: Layout, language: Language) -> str:
+def _node_box(node: TreeNode, place: _Position, layout: Layout, language: Language) -> str:
     (x, y), (sign, color) = place, SIGNS[node.state]
     dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
     lines = "".join(
@@ -252,23 +252,23 @@ def _score(score: int, x: int, y: int) -> str:
     return f'{ring}<text x="{x}" y="{y + 4}" font-size="11" text-anchor="middle" fill="{ink}">{score}</text>'
 
 
-def _break_lines(text: str, room: float, size: float, most: int) -> list[str]:
-    """Break `text` into up to `most` lines of `room` pixels at a font size of `size` pixels; … ends truncated text.
+def _break_lines(text: str, width: float, size: float, max_lines: int) -> list[str]:
+    """Break `text` into up to `max_lines` lines of `width` pixels at a font size of `size` pixels; … ends a cut text.
 
     A wide font is assumed, since the browser's is unknown.
     """
     lines, line = list[str](), ""
     for word in _words(" ".join(text.split())):
-        if line and _ems(line + word.rstrip()) * size > room:
+        if line and _ems(line + word.rstrip()) * size > width:
             lines, line = [*lines, line.rstrip()], ""
         line += word
     lines.append(line.rstrip())
-    if len(lines) <= most:
+    if len(lines) <= max_lines:
         return lines
-    last = f"{lines[most - 1]} {lines[most]}"
-    while last and _ems(f"{last}…") * size > room:
+    last = f"{lines[max_lines - 1]} {lines[max_lines]}"
+    while last and _ems(f"{last}…") * size > width:
         last = last[:-1]
-    return [*lines[: most - 1], f"{last.rstrip()}…"]
+    return [*lines[: max_lines - 1], f"{last.rstrip()}…"]
 
 
 def _words(text: str) -> list[str]:
