@@ -18,7 +18,7 @@ from rag.ui.imports.jobs import draw_history, draw_job
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.navigation import SHARE_PARAMS, current_language, go, shared_links
 from rag.ui.kit.parts import draw_page_head
-from rag.ui.kit.session import current_library, jobs_of, person_id, session, set_param
+from rag.ui.kit.session import current_library, jobs_of, person_id, reset_count, reset_widgets, session, set_param
 from rag.ui.serving.uploads import release_uploads, upload_limits_text
 from rag.ui.shell import open_app
 
@@ -104,7 +104,7 @@ def _draw_options(app: App, language: Language) -> _Options:
 
 
 def _draw_links(app: App, library: str, options: _Options, language: Language) -> None:
-    box, shared = f"pasted-{_round()}", shared_links()
+    box, shared = f"pasted-{reset_count('add')}", shared_links()
     if shared:
         st.session_state.setdefault(box, "\n".join(find_urls(shared)[0]))
         st.caption(label("add_handed", language))
@@ -147,7 +147,7 @@ def _draw_files(app: App, library: str, options: _Options, language: Language) -
         label("add_files", language),
         type=_FILE_TYPES,
         accept_multiple_files=True,
-        key=f"files-{_round()}",
+        key=f"files-{reset_count('add')}",
     )
     st.caption(f"{label('add_files_hint', language)}  \n{upload_limits_text(app, language)}")
     submitted = st.button(
@@ -182,16 +182,11 @@ def _draw_samples(app: App, library: str, options: _Options, language: Language)
         _start(app.imports.add_examples(library=library, owner=person_id(), chunker=options.chunker))
 
 
-def _round() -> int:
-    """Return the number of imports started in this tab; as part of widget keys it resets the box and the uploader."""
-    return int(st.session_state.get("add-round", 0))
-
-
 def _start(job_id: str | None) -> None:
     """Show the import, if one was started, and reset the forms."""
     if job_id is None:
         return
-    st.session_state["add-round"] = _round() + 1
+    reset_widgets("add")
     for name in SHARE_PARAMS:
         set_param(name, "")
     set_param("job", job_id)

@@ -12,7 +12,7 @@ from rag.ingest.paste import find_urls
 from rag.locales import Language, label, label_count
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.markdown import escape_line, is_web_url, web_link
-from rag.ui.kit.session import person_id
+from rag.ui.kit.session import person_id, reset_count
 from rag.web.search import WebHit
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
 from rag.web.url_key import split_url
@@ -28,7 +28,7 @@ _WEB_HITS = "web-found"
 
 def draw_site_form(app: App, library: str, chunker: str, force: bool, language: Language) -> str | None:
     """Draw the form; return the id of the import if it is submitted, else None."""
-    form_number = int(st.session_state.get("add-round", 0))
+    form_number = reset_count("add")
     address = st.text_input(
         label("site_start", language), key=f"site-start-{form_number}", placeholder="https://docs.example.org/guide/"
     )

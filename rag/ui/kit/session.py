@@ -294,6 +294,16 @@ def set_param(name: str, value: str) -> None:
     session().current_params = st.query_params.to_dict()
 
 
+def reset_count(name: str) -> int:
+    """Return how often the widgets `name` were reset in this tab; as part of widget keys it empties them."""
+    return int(st.session_state.get(f"{name}-resets", 0))
+
+
+def reset_widgets(name: str) -> None:
+    """Empty the widgets `name`, whose keys contain their `reset_count`."""
+    st.session_state[f"{name}-resets"] = reset_count(name) + 1
+
+
 def mark_click() -> None:
     """In a button's callback, mark the run as a click, so that its URL does not count as a navigation."""
     session().clicked = True

@@ -18,6 +18,8 @@ from rag.ui.kit.session import (
     count_pages,
     current_library,
     mark_click,
+    reset_count,
+    reset_widgets,
     session,
     set_conversation,
     set_param,
@@ -172,7 +174,8 @@ def draw_restorable_libraries(app: App, language: Language) -> None:
 
 def draw_exchange(app: App, library: str, language: Language) -> None:
     """Draw the button that opens export and import."""
-    with st.popover(label("exchange", language), icon=":material/swap_vert:", key=f"exchange-{_round()}"):
+    key = f"exchange-{reset_count('exchange')}"
+    with st.popover(label("exchange", language), icon=":material/swap_vert:", key=key):
         st.markdown(f"**{label('export_title', language)}**")
         st.caption(label("export_lead", language))
         if st.button(label("export_go", language), icon=":material/archive:", key="export-go"):
@@ -182,14 +185,9 @@ def draw_exchange(app: App, library: str, language: Language) -> None:
         draw_import(app, language)
 
 
-def _round() -> int:
-    """Return the number of transfers started in this tab; as part of widget keys it resets the forms."""
-    return int(st.session_state.get("exchange-round", 0))
-
-
 def _follow(transfer_id: str) -> None:
     """Close the popover and show the transfer's progress on the page."""
-    st.session_state["exchange-round"] = _round() + 1
+    reset_widgets("exchange")
     set_param("transfer", transfer_id)
 
 
@@ -197,7 +195,7 @@ def draw_import(app: App, language: Language) -> None:
     """Draw the fields for a file and for the title of the library to create from it."""
     st.markdown(f"**{label('import_title', language)}**")
     st.caption(label("import_lead", language))
-    form_number = _round()
+    form_number = reset_count("exchange")
     file = st.file_uploader(
         label("import_file", language),
         key=f"import-file-{form_number}",

@@ -15,7 +15,7 @@ from rag.types import Notice, Page
 from rag.ui.kit.actions import attempt, confirm_removal
 from rag.ui.kit.markdown import escape_line
 from rag.ui.kit.parts import draw_table, format_time, language_name, short_source
-from rag.ui.kit.session import person_id, set_param
+from rag.ui.kit.session import person_id, reset_count, reset_widgets, set_param
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -315,7 +315,7 @@ def draw_page_table(pages: Sequence[Page], excluded: Collection[str], identity: 
         column_order=_varying_columns(rows),
         on_select="rerun",
         selection_mode=["multi-row", "single-cell"],
-        key=f"table-{language}-{_round()}-{identity}",
+        key=f"table-{language}-{reset_count('table')}-{identity}",
         column_config=_columns(language),
         height=min(_ROW * (len(pages) + 1) + 3, _HEIGHT),
         row_height=_ROW,
@@ -329,11 +329,7 @@ def draw_page_table(pages: Sequence[Page], excluded: Collection[str], identity: 
 
 def clear_selection() -> None:
     """Clear the selection before the table is drawn next."""
-    st.session_state["table-round"] = _round() + 1
-
-
-def _round() -> int:
-    return int(st.session_state.get("table-round", 0))
+    reset_widgets("table")
 
 
 def _rows_of(pages: Sequence[Page], excluded: Collection[str], language: Language) -> list[dict[str, object]]:

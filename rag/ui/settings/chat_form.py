@@ -13,7 +13,7 @@ from rag.errors import RagError
 from rag.locales import Language, label
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.markdown import escape_line
-from rag.ui.kit.session import browser_key, disconnect_chat_model, session
+from rag.ui.kit.session import browser_key, disconnect_chat_model, reset_count, reset_widgets, session
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -38,7 +38,7 @@ def draw_chat_form(app: App, language: Language) -> None:
         model = _text("chat_model_name", "chat-model", language, placeholder="deepseek-chat")
         key = st.text_input(
             label("chat_key", language),
-            key=f"chat-key-{_round()}",
+            key=f"chat-key-{reset_count('chat')}",
             type="password",
             placeholder=label("chat_key_hint", language),
             autocomplete="off",
@@ -120,7 +120,7 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
                 st.session_state[_MODELS] = app.chats.list_served(options)
         return
     session().notices.append(notice)
-    st.session_state["chat-round"] = _round() + 1
+    reset_widgets("chat")
     st.rerun()
 
 
@@ -153,11 +153,6 @@ def _draw_models(language: Language) -> None:
 def _fill_model() -> None:
     if name := st.session_state["chat-served-model"]:
         st.session_state["chat-model"] = name
-
-
-def _round() -> int:
-    """Return a counter for the widget key of the API key field, to empty it once a key is saved."""
-    return int(st.session_state.get("chat-round", 0))
 
 
 def _add_saved_key(options: ChatOptions) -> ChatOptions:
