@@ -56,8 +56,8 @@ class _Span:
         parts: list[str] = []
         at = 0
         for start, end in self.marks:
-            if has_marks := self.text[start:end].strip():
-                parts += [escape(self.text[at:start]), f":yellow-background[{escape(has_marks)}]"]
+            if highlight := self.text[start:end].strip():
+                parts += [escape(self.text[at:start]), f":yellow-background[{escape(highlight)}]"]
                 at = end
         return "".join([*parts, escape(self.text[at:])])
 
