@@ -60,11 +60,10 @@ def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], obj
 
     Once it has ended, a card is drawn whose questions are passed to `ask` on a click.
     """
-    live = _is_live(jobs_of(app).job(job_id))
-    if live:
+    job = jobs_of(app).job(job_id)
+    if _is_live(job):
         st.fragment(_draw_live_job, run_every=_POLL_SECONDS)(app, job_id, language)
         return
-    job = jobs_of(app).job(job_id)
     with st.container(border=True, key="job"):
         _draw_state(app, job, language)
         card = _pages_on_card(app, job)
