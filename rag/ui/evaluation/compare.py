@@ -13,11 +13,11 @@ from rag.evaluation.comparison import MOST, check_limits, read_limits, select
 from rag.evaluation.evaluation import Side
 from rag.locales import Language, label
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
-from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name
+from rag.ui.evaluation.runs import draw_setting_choice, draw_withheld, setting_name, side_name
 from rag.ui.evaluation.sets import case_from_form
 from rag.ui.kit.actions import attempt, draw_failure
 from rag.ui.kit.markdown import answer_markdown, escape_line, shorten
-from rag.ui.kit.parts import draw_table, format_time, language_name, metric_name
+from rag.ui.kit.parts import draw_table, language_name, metric_name
 from rag.ui.kit.session import evaluation_of, person_id, session
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ def _sides(app: App, candidates: Sequence[Side], language: Language) -> list[Sid
 
 
 def _side_name(app: App, side: Side, language: Language) -> str:
-    run = evaluation_of(app).runs.run(side.run_id)
-    return f"{shorten(run.name, 30)} · {setting_name(side.setting, language)} · {format_time(run.created_at)}"
+    return side_name(evaluation_of(app).runs.run(side.run_id), side.setting, language)
 
 
 def _draw_case_filter(cases: Sequence[Case], language: Language) -> tuple[list[str], list[str]]:

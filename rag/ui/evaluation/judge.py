@@ -11,6 +11,7 @@ import streamlit as st
 from rag.evaluation.evaluation import Side
 from rag.evaluation.judge import ENOUGH
 from rag.locales import Language, label
+from rag.ui.evaluation.runs import side_name
 from rag.ui.kit.actions import attempt
 from rag.ui.kit.markdown import escape, escape_line
 from rag.ui.kit.parts import draw_table
@@ -67,10 +68,12 @@ def _draw_queue(app: App, library: str, language: Language) -> None:
     if not runs:
         st.info(label("judge_no_runs", language), icon=":material/gavel:")
         return
-    sides = {f"{run.name} · {setting.name}": Side(run.id, setting.name) for run in runs for setting in run.settings}
-    name = st.selectbox(label("judge_of", language), list(sides), key="judge-run")
+    names = {
+        Side(run.id, setting.name): side_name(run, setting.name, language) for run in runs for setting in run.settings
+    }
+    side = st.selectbox(label("judge_of", language), list(names), key="judge-run", format_func=names.__getitem__)
     if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
-        attempt(lambda: evaluation_of(app).queue(sides[name]))
+        attempt(lambda: evaluation_of(app).queue(side))
         st.rerun()
 
 

@@ -15,7 +15,7 @@ from rag.locales import Language, label, say
 from rag.ui.evaluation.charts import chart_calibration, chart_points
 from rag.ui.evaluation.sets import choose_set
 from rag.ui.kit.actions import attempt, attempt_here
-from rag.ui.kit.markdown import escape_line
+from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import draw_table, duration, format_time, metric_name, strategy_name
 from rag.ui.kit.session import MODES, chat_in_use, evaluation_of, person_id, session
 
@@ -173,6 +173,11 @@ def setting_name(name: str, language: Language) -> str:
         return label("run_classic", language)
     keys = {mode: f"mode_{mode}" for mode in MODES} | {one: f"strategy_{one}" for one in STRATEGIES}
     return ", ".join(label(keys[part], language) if part in keys else part for part in name.split("/"))
+
+
+def side_name(run: RunView, setting: str, language: Language) -> str:
+    """Return the name of a run under a setting, with the run's time: several runs may be of one question set."""
+    return f"{shorten(run.name, 30)} · {setting_name(setting, language)} · {format_time(run.created_at)}"
 
 
 def draw_setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:
