@@ -134,7 +134,7 @@ def _run(work: Callable[[], int], code: str) -> None:
 
 def _write(app: App, question_set: SetView, language: Language) -> None:
     """Let the model write questions page by page; questions written before an error are kept."""
-    count = 0
+    count, failed = 0, False
     drafts = evaluation_of(app).write(question_set.id, _MAX_DRAFTS, chat=session().chat, person=person_id())
     try:
         with st.status(label("sets_making", language, count=0)) as status:
@@ -142,7 +142,9 @@ def _write(app: App, question_set: SetView, language: Language) -> None:
                 status.update(label=label("sets_making", language, count=count))
     except RagError as error:
         session().notices.append(error.notice)
-    session().notices.append(Notice("sets_made", {"count": count}))
+        failed = True
+    if count or not failed:
+        session().notices.append(Notice("sets_made", {"count": count}))
     st.rerun()
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.app.chat_models import ChatOptions
+from rag.errors import RagError
 from rag.evaluation.cases import Case
 from rag.evaluation.evaluation import Evaluation
 from rag.evaluation.sets import Sets
@@ -60,6 +62,31 @@ def test_a_redraw_reads_what_it_shows_and_makes_no_file(page: AppTest, monkeypat
     page.button(key="cases-more").click().run()
     assert not page.exception and len(page.dataframe[0].value) == 400
     assert max(read) <= 400
+
+
+@pytest.mark.parametrize(
+    ("written", "fails", "codes"),
+    [
+        (0, True, ["chat_failed"]),
+        (2, True, ["chat_failed", "sets_made"]),
+        (2, False, ["sets_made"]),
+        (0, False, ["sets_made"]),
+    ],
+)
+def test_an_error_before_the_first_written_question_is_the_only_notice(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch, written: int, fails: bool, codes: list[str]
+) -> None:
+    def write(*_: Any, **__: Any) -> Iterator[Case]:
+        yield from [Case(str(n), "?", "en") for n in range(written)]
+        if fails:
+            raise RagError("chat_failed")
+
+    monkeypatch.setattr(Evaluation, "write", write)
+    APP.chats = SimpleNamespace(of_settings=lambda: ChatOptions("m", "http://127.0.0.1:9/v1"))
+    page.run()
+    page.button(key="make-model").click().run()
+    assert not page.exception
+    assert [notice.code for notice in page.session_state["pagelight"].notices] == codes
 
 
 def test_a_person_sees_their_own_sets(page: AppTest) -> None:
