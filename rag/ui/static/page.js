@@ -1,22 +1,22 @@
-/* What only a browser can do. It stands in the page that is opened; browser.py calls `told` with what it is about. */
+/* Everything that needs a browser. The page contains this script; browser.py calls `receive` with the data. */
 (() => {
   const find = (selector) => [...document.querySelectorAll(selector)].pop();
-  const ACTS = ["wheel", "touchmove", "pointerdown", "keydown"];
+  const USER_EVENTS = ["wheel", "touchmove", "pointerdown", "keydown"];
 
-  /* What completes an address without anything a person did is no step to go Back to. */
-  function mergeSteps() {
+  /* Within a page, a URL change that no user action caused adds no history entry. */
+  function mergeHistory() {
     const push = history.pushState;
-    window.acted = false;
-    ACTS.forEach((act) => addEventListener(act, () => (window.acted = true), true));
+    window.userActed = false;
+    USER_EVENTS.forEach((act) => addEventListener(act, () => (window.userActed = true), true));
     history.pushState = (state, title, url) => {
       const elsewhere = new URL(url, location).pathname !== location.pathname;
-      (window.acted || elsewhere ? push : history.replaceState).call(history, state, title, url);
-      window.acted = false;
+      (window.userActed || elsewhere ? push : history.replaceState).call(history, state, title, url);
+      window.userActed = false;
     };
   }
 
-  /* Streamlit's own link past the sidebar, in the language of the page, and to the newest answer where there is one. */
-  function skipLink(label) {
+  /* Translate Streamlit's skip link, and point it at the newest answer, if any. */
+  function updateSkipLink(label) {
     const link = find('[data-testid="stSkipToContent"]');
     if (!link) return;
     link.textContent = label;
@@ -31,63 +31,63 @@
   }
 
   function keepInView(place) {
-    window.letGo?.();
+    window.stopFollowing?.();
     const linked = window.firstHash.replace("#", "st-key-");
     if (place === "end" && linked.startsWith("st-key-question-") && find(`.${CSS.escape(linked)}`)) place = linked;
     window.firstHash = "";
-    if (place === "end" && window.acted) return; // the person is busy with what is in sight already
+    if (place === "end" && window.userActed) return; // the user is already busy with the visible part
     const path = location.pathname;
     const show = () => {
       const main = find('[data-testid="stMain"]');
-      if (location.pathname !== path) window.letGo();
+      if (location.pathname !== path) window.stopFollowing();
       else if (place === "end") main?.scrollTo(0, main.scrollHeight);
       else find(`.${CSS.escape(place)}`)?.scrollIntoView({ block: "start" });
     };
     const growth = new MutationObserver(show);
     growth.observe(document.body, { childList: true, subtree: true, characterData: true });
     show();
-    window.letGo = () => {
+    window.stopFollowing = () => {
       growth.disconnect();
-      ACTS.forEach((act) => removeEventListener(act, window.letGo, true));
+      USER_EVENTS.forEach((act) => removeEventListener(act, window.stopFollowing, true));
     };
-    ACTS.forEach((act) => addEventListener(act, window.letGo, true));
+    USER_EVENTS.forEach((act) => addEventListener(act, window.stopFollowing, true));
   }
 
-  /* A box of a tree leads to its entry in the list below, and opens it. */
+  /* A click on a box of a tree opens its entry in the list below. */
   function openEntry(event) {
     const box = event.target.closest?.("area");
     if (box) find(`[class*="st-key-node-"]:has(#${CSS.escape(box.hash.slice(1))}) details:not([open]) > summary`)?.click();
   }
 
-  /* A mark or a chip opens its source: page and answer stay as they are, only the panel is drawn. */
+  /* A citation mark or chip opens its source; only the panel is redrawn. */
   const SOURCE = 'a[href^="#source-"]';
   function openSource(event) {
     const link = event.target.closest?.(SOURCE);
-    if (!link || !/-\d+$/.test(link.hash) || !wantSource(link.hash.slice(1))) return;
+    if (!link || !/-\d+$/.test(link.hash) || !requestSource(link.hash.slice(1))) return;
     event.preventDefault();
     window.sourceOpener = link;
   }
 
-  /* What is put into the panel's box, the app opens; nothing closes it. */
-  const wantSource = (wanted) => putInto("requested-source", wanted);
+  /* The app opens the source whose id is in the panel's text field; an empty field closes the panel. */
+  const requestSource = (value) => setField("requested-source", value);
 
-  function putInto(key, wanted) {
+  function setField(key, value) {
     const box = find(`.st-key-${key} input`);
     if (!box) return false;
-    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(box, wanted);
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(box, value);
     box.dispatchEvent(new Event("input", { bubbles: true }));
     box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
     return true;
   }
 
-  /* A page's dot on the map opens the page in this tab; with a key held, as links do. */
+  /* A dot on the map opens its page in this tab; with a modifier key it acts as a normal link. */
   function openDot(event) {
     const dot = event.target.closest?.("a.dot");
     if (!dot || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (putInto("requested-page", new URL(dot.href).searchParams.get("page"))) event.preventDefault();
+    if (setField("requested-page", new URL(dot.href).searchParams.get("page"))) event.preventDefault();
   }
 
-  function moveOn(event) {
+  function moveFocus(event) {
     const dot = event.target.closest?.("a.dot"), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!dot || !step) return;
     event.preventDefault();
@@ -95,13 +95,13 @@
     dots.at((dots.indexOf(dot) + step) % dots.length).focus();
   }
 
-  /* Once the panel is there: the focus goes into it and the sentence into sight; once it is gone, back to the mark. */
+  /* Focus the panel and scroll to the sentence once the panel is drawn; once it is closed, return focus to the mark. */
   function showSource(source, name, tries = 300) {
-    if (source !== window.currentSource) return; // another one was told of meanwhile
+    if (source !== window.currentSource) return; // another source has been opened meanwhile
     document.querySelectorAll(`${SOURCE}[aria-current]`).forEach((link) => link.removeAttribute("aria-current"));
     const panel = find(".st-key-source-panel"), again = () => tries && requestAnimationFrame(() => showSource(source, name, tries - 1));
     if (!source) {
-      if (panel) return again(); // it is told before the panel is gone, now and then
+      if (panel) return again(); // the message can arrive before the panel is removed
       if (document.activeElement === document.body) window.sourceOpener?.focus();
       window.sourceOpener = null;
       return;
@@ -110,7 +110,7 @@
     document.querySelectorAll(`${SOURCE}[href="#${source}"]`).forEach((link) => link.setAttribute("aria-current", "true"));
     Object.entries({ role: "dialog", "aria-label": name, tabindex: "-1" }).forEach((pair) => panel.setAttribute(...pair));
     if (!panel.contains(document.activeElement)) panel.focus({ preventScroll: true });
-    const sheet = panel.offsetWidth === innerWidth; // it covers what it stands beside elsewhere
+    const sheet = panel.offsetWidth === innerWidth; // on a narrow screen it covers the answer
     if (sheet) window.sourceOpener?.scrollIntoView({ block: "start" });
     const text = panel.querySelector(".st-key-source-text"), quote = text.querySelector(".stMarkdownColoredBackground");
     [text, ...text.querySelectorAll("pre")].forEach((scrolled) => (scrolled.tabIndex = 0));
@@ -119,7 +119,7 @@
 
   const BOX = '[data-testid="stChatInputTextArea"]', OPEN = '[role="menu"], [role="dialog"], [role="listbox"], [data-testid="stPopoverBody"]';
   function onKey(event) {
-    moveOn(event);
+    moveFocus(event);
     if (event.key === "Escape") return onEscape();
     const search = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
     const types = event.target.closest?.("input, textarea, select, [contenteditable]");
@@ -131,7 +131,7 @@
 
   function onEscape() {
     hideTip();
-    if (find(".st-key-source-panel")) wantSource("");
+    if (find(".st-key-source-panel")) requestSource("");
     else if (!find(OPEN)) find('[class*="st-key-stop-"] button')?.click();
   }
 
@@ -141,17 +141,17 @@
     focusOn(SEARCH);
   }
 
-  /* Now, or as soon as it is drawn. */
+  /* Focus an element now, or as soon as it is drawn. */
   function focusOn(selector, tries = 300) {
     const box = find(selector);
     if (box) return box.focus();
     if (tries) requestAnimationFrame(() => focusOn(selector, tries - 1));
   }
 
-  /* The list of keys: a title, lines of a key and what it does, and the word on the button. */
+  /* Show the keyboard shortcuts; the label has a title, a line per key and action, and the text of the button. */
   function showKeys() {
-    const [title, ...lines] = (window.words?.keys ?? "").split("\n"), close = lines.pop();
-    window.keysWanted = !close; // pressed before the words are here
+    const [title, ...lines] = (window.labels?.keys ?? "").split("\n"), close = lines.pop();
+    window.keysRequested = !close; // pressed before the labels arrived
     if (!close || find("#keys")) return;
     const dialog = make("dialog", { id: "keys" }), list = make("dl"), button = make("button", { textContent: close });
     dialog.setAttribute("aria-label", title);
@@ -165,26 +165,26 @@
 
   const make = (name, values) => Object.assign(document.createElement(name), values);
 
-  /* Two of Streamlit's own dialogs, which speak English only: a line in the page's language takes their place. */
+  /* Replace two dialogs of Streamlit, which are in English only, with a line in the UI language. */
   const NATIVE = { "Connection error": "offline", "Page not found": "page_unknown" };
   function replaceDialogs() {
     for (const dialog of document.querySelectorAll('[data-testid="stDialog"]:not([data-replaced])')) {
       const name = NATIVE[Object.keys(NATIVE).find((title) => dialog.textContent.startsWith(title))];
-      if (!name || !window.words?.[name]) continue;
+      if (!name || !window.labels?.[name]) continue;
       dialog.dataset.replaced = name;
-      const notice = make("div", { id: "notice", textContent: window.words[name] });
+      const notice = make("div", { id: "notice", textContent: window.labels[name] });
       notice.setAttribute("role", "status");
       find("#notice")?.remove();
       document.body.append(notice);
-      if (name === "offline") continue; // it goes with its dialog, once the server is there again
+      if (name === "offline") continue; // removed with its dialog, once the server is back
       dialog.querySelector("button")?.click();
       setTimeout(() => notice.remove(), 8000);
     }
     const notice = find("#notice");
-    if (notice && notice.textContent === window.words?.offline && !find('[data-replaced="offline"]')) notice.remove();
+    if (notice && notice.textContent === window.labels?.offline && !find('[data-replaced="offline"]')) notice.remove();
   }
 
-  /* The link that is dragged to the bookmarks bar opens the app with the address of the page it is clicked on. */
+  /* Turn the link into a bookmarklet that opens the app with the URL of the current page. */
   function makeBookmark(event) {
     const link = event.target.closest?.('a[href="#bookmarklet"]');
     if (!link) return;
@@ -193,7 +193,7 @@
     link.onclick = (click) => click.preventDefault();
   }
 
-  /* Who points at a mark, or comes to it by keyboard, reads the quote. */
+  /* Show the quote when a mark is hovered or focused. */
   function showTip(event) {
     const link = event.target.closest?.(`${SOURCE}, a.dot`);
     hideTip();
@@ -204,10 +204,10 @@
       link.removeAttribute("title");
     }
     if (!link.dataset.tip) return;
-    tell(link, link.dataset.tip);
+    drawTip(link, link.dataset.tip);
   }
 
-  function tell(link, text) {
+  function drawTip(link, text) {
     hideTip();
     const tip = document.createElement("div"), at = link.getBoundingClientRect();
     Object.assign(tip, { id: "source-tip", textContent: text });
@@ -222,29 +222,29 @@
     document.getElementById("source-tip")?.remove();
   }
 
-  /* The text of an answer, its marks in brackets; or the address that opens its conversation at its question. */
-  function takeAlong(event) {
+  /* Copy an answer's text with its marks in brackets, or the URL of its question. */
+  function copyOrShare(event) {
     const [, act, turn] = event.target.closest?.("a")?.hash.match(/^#(copy|share)-(.+)$/) ?? [];
     if (!act) return;
     event.preventDefault();
     const link = event.target.closest("a");
-    const text = act === "copy" ? asText(find(`.st-key-answer-${turn}`)) : `${location.href.split("#")[0]}#question-${turn}`;
-    keepText(text).then(() => tell(link, window.copiedWord));
+    const text = act === "copy" ? answerText(find(`.st-key-answer-${turn}`)) : `${location.href.split("#")[0]}#question-${turn}`;
+    copyText(text).then(() => drawTip(link, window.copiedLabel));
   }
 
-  function asText(answer) {
+  function answerText(answer) {
     if (!answer) return "";
     const copy = answer.cloneNode(true);
     copy.querySelectorAll(SOURCE).forEach((mark) => mark.replaceWith(/^\d+$/.test(mark.textContent) ? `[${mark.textContent}]` : ""));
-    Object.assign(copy.style, { position: "fixed", left: "-999rem" }); // innerText needs what is laid out
+    Object.assign(copy.style, { position: "fixed", left: "-999rem" }); // innerText needs a laid-out element
     document.body.append(copy);
     const text = copy.innerText.trim();
     copy.remove();
     return text;
   }
 
-  /* Browsers have a clipboard over TLS and on the machine itself only; elsewhere the older way. */
-  async function keepText(text) {
+  /* Browsers offer the clipboard API only over TLS and on localhost; elsewhere, use execCommand. */
+  async function copyText(text) {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
     const field = Object.assign(document.createElement("textarea"), { value: text });
     document.body.append(field);
@@ -253,10 +253,10 @@
     field.remove();
   }
 
-  function watchSources() {
+  function addListeners() {
     addEventListener("click", openSource, true);
     addEventListener("click", openDot, true);
-    addEventListener("click", takeAlong);
+    addEventListener("click", copyOrShare);
     addEventListener("click", openEntry);
     addEventListener("keydown", onKey);
     ["pointerover", "pointerdown", "focusin"].forEach((act) => addEventListener(act, makeBookmark, true));
@@ -265,19 +265,19 @@
     ["scroll", "click"].forEach((act) => addEventListener(act, hideTip, true));
   }
 
-  /* The button of an uploader is called in the page's language, and its frame groups instead of hiding its name. */
+  /* Label an uploader's button in the UI language, and give its frame a role that keeps the label visible to screen readers. */
   function nameUploaders() {
-    if (!window.words?.upload) return;
+    if (!window.labels?.upload) return;
     document.querySelectorAll('[data-testid="stFileUploaderDropzone"]').forEach((zone) => {
       zone.setAttribute("role", "group");
-      zone.querySelector("button")?.setAttribute("aria-label", window.words.upload);
+      zone.querySelector("button")?.setAttribute("aria-label", window.labels.upload);
     });
   }
 
-  /* What is asked stands on the page at once, until the app has drawn it, or said why not. */
+  /* Show a question at once, until the app has drawn it or shown an error. */
   const ASKING = ".st-key-examples button, .st-key-suggestions button";
   const questions = () => [...document.querySelectorAll('[class*="st-key-question-"]')].map((one) => one.className);
-  function onAsk(event) {
+  function onQuestion(event) {
     const typed = find('[data-testid="stChatInputTextArea"]');
     const entered = event.key === "Enter" && event.target === typed && !event.shiftKey && !event.isComposing;
     const sent = entered || (event.type === "click" && event.target.closest('[data-testid="stChatInputSubmitButton"]'));
@@ -300,19 +300,19 @@
     look.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
   }
 
-  mergeSteps();
-  watchSources();
-  ["keydown", "click"].forEach((act) => addEventListener(act, onAsk, true));
+  mergeHistory();
+  addListeners();
+  ["keydown", "click"].forEach((act) => addEventListener(act, onQuestion, true));
   window.firstHash = location.hash;
 
   window.receive = (message) => {
-    if (message.copied) window.copiedWord = message.copied;
-    if (message.keys) window.words = { ...message };
+    if (message.copied) window.copiedLabel = message.copied;
+    if (message.keys) window.labels = { ...message };
     if (message.keys) replaceDialogs();
     if (message.keys) nameUploaders();
-    if (message.keys && window.keysWanted) showKeys();
+    if (message.keys && window.keysRequested) showKeys();
     if (message.language) document.documentElement.lang = message.language;
-    if (message.skip) skipLink(message.skip);
+    if (message.skip) updateSkipLink(message.skip);
     if (message.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(message.upload));
     if (message.scroll_to) keepInView(message.scroll_to);
     if ("source" in message) showSource((window.currentSource = message.source), message.name);
