@@ -133,7 +133,7 @@ def fill(library: Library, world: World, first: int, last: int) -> None:
 def _points(draft: Draft, model: str) -> tuple[models.PointStruct, list[models.PointStruct]]:
     hashes = [content_hash(chunk.text) for chunk in draft.chunks]
     page = replace(draft.page, generation=recipe(draft.page.text, "", model) + "0" * 16, chunks=len(hashes))
-    return page_point(page, sign(page.text), Mark(1), left_out=False), [
+    return page_point(page, sign(page.text), Mark(1), excluded=False), [
         _point(
             chunk_id(page.url_hash, page.generation, chunk.index),
             {

@@ -111,7 +111,7 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
     if page_map:
         draw_subjects(page_map.subjects, language)
     criteria = current_filter()
-    excluded = app.library(library).left_out()
+    excluded = app.library(library).excluded_pages()
     matches = search_texts(app, library, criteria.words, language) if criteria.in_text and criteria.words else []
     within = page_map.pages_of(criteria.subject) if page_map and criteria.subject else None
     listed = filter_pages(pages, criteria, excluded, matches=matches, within=within)

@@ -32,11 +32,11 @@ def test_an_answer_becomes_a_page_with_its_sources_that_answers_leave_out(app: A
     stored = app.page("main", page.url_hash)
     assert stored is not None and (stored.source, stored.title) == ("note", "Which oil?")
     assert OIL in stored.text and "Grey Point" in stored.text
-    assert page.url_hash in app.library("main").left_out()
+    assert page.url_hash in app.library("main").excluded_pages()
     assert not app.search("Which oil?", library="main").passages
-    app.library("main").set_left_out([page.url_hash], False)
+    app.library("main").set_excluded([page.url_hash], False)
     again = app.save_note(turn, library="main", owner="ann")
-    assert again.url_hash == page.url_hash and not app.library("main").left_out(), "it stays as it was chosen"
+    assert again.url_hash == page.url_hash and not app.library("main").excluded_pages(), "it stays as it was chosen"
     assert [one.url_hash for one in app.search("Which oil?", library="main").passages] == [page.url_hash]
     with pytest.raises(RagError):
         app.save_note(turn, library="main", owner="bob")

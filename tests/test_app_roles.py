@@ -184,7 +184,7 @@ def test_each_method_needs_its_role(
     monkeypatch.setattr(Jobs, "job", lambda self, job_id: SimpleNamespace(library="team"))
     monkeypatch.setattr(Schedules, "library_of", lambda self, schedule_id: "team")
     monkeypatch.setattr(Transfers, "library_of", lambda self, transfer_id: "new")
-    monkeypatch.setattr(Sets, "set_of", lambda self, set_id: SimpleNamespace(library="team"))
+    monkeypatch.setattr(Sets, "get_set", lambda self, set_id: SimpleNamespace(library="team"))
     monkeypatch.setattr(Conversations, "list_link_libraries", lambda self, link: ["team"])
     app._database.grants.put("team", EVERYONE, "none", "")
     app._database.grants.put("team", "bob@team.example", role, "")

@@ -215,7 +215,7 @@ class App:
 
     def leave_out(self, name: str, url_hashes: Sequence[str], out: bool) -> None:
         """Exclude pages from answers, or include them again."""
-        self.library(name).set_left_out(url_hashes, out)
+        self.library(name).set_excluded(url_hashes, out)
 
     def tidy(self) -> None:
         """Unload idle libraries, and purge those that were deleted over a day ago.
@@ -310,7 +310,7 @@ class App:
         if result.status not in SAVED:
             raise RagError(result.reason, **result.params)
         if is_new:
-            store.set_left_out([key], True)
+            store.set_excluded([key], True)
         return store.stored_pages([key])[key]
 
     def route(self, text: str, owner: str = "") -> Routed:

@@ -92,7 +92,7 @@ class Dispatcher:
     ) -> None:
         """`searcher` builds a question's search, `find_pages` returns a library's pages, `person` owns the jobs."""
         self._imports, self._searcher, self._find_pages, self._person = imports, searcher, find_pages, person
-        self._router = Router(lambda: database.routes.of(owner))  # type: ignore[arg-type,return-value]
+        self._router = Router(lambda: database.routes.for_owner(owner))  # type: ignore[arg-type,return-value]
 
     def route(self, text: str, *, attached: bool = False) -> Routed:
         """Return the route of a message, without a chat model."""

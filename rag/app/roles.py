@@ -169,7 +169,7 @@ def _of_link(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _of_set(service: Any, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return [service.sets.set_of(arguments["set_id"]).library]
+    return [service.sets.get_set(arguments["set_id"]).library]
 
 
 RULES: Final[Mapping[str, Mapping[str, Rule]]] = {

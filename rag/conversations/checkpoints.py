@@ -157,7 +157,7 @@ class PostgresCheckpoints:
         """Yield a saver for one call: a saver serialises its calls, so conversations must not share one."""
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-        with self._postgres.failures():
+        with self._postgres.translate_errors():
             await self._pool.open()
             yield AsyncPostgresSaver(self._pool)
 

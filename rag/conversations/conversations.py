@@ -203,7 +203,7 @@ class Conversations:
         before = [other for other in self.turns(turn.conversation_id, asking.owner) if other.id != turn_id]
         run_id = turn.run_id if self._runs.is_running(turn.run_id) else ""
         has_answer = any(wait.id in reply for wait in turn.waits)
-        if row is None or not has_answer or not self._table.take_up(turn_id, self._process.name, run_id):
+        if row is None or not has_answer or not self._table.resume_turn(turn_id, self._process.name, run_id):
             raise RagError("turn_not_waiting")
         if any(isinstance(value, Mapping) and value.get("web") == "conversation" for value in reply.values()):
             self._table.add_extra(turn_id, {"web_for": turn.conversation_id})
@@ -211,8 +211,8 @@ class Conversations:
             self._requests[turn_id] = asking
             self._runs.reply(run_id, reply, asking.reasoner, asking.retriever)
             return TurnHandle(turn.conversation_id, turn_id, run_id)
-        spans = self._spans.of_turn(turn_id, asking.owner)
-        resumed = ResumeState(reply, Spent(**row.waits["spent"]), spans)
+        spans = self._spans.for_turn(turn_id, asking.owner)
+        resumed = ResumeState(reply, Spent(**row.suspension["spent"]), spans)
         return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
 
     def go_on(self, turn_id: str, asking: TurnRequest) -> TurnHandle:
@@ -223,9 +223,9 @@ class Conversations:
         turn = self.turn(turn_id, asking.owner)
         turns = self.turns(turn.conversation_id, asking.owner)
         is_possible = turn.can_go_on and turns[-1].id == turn_id
-        if not is_possible or not self._table.take_up(turn_id, self._process.name):
+        if not is_possible or not self._table.resume_turn(turn_id, self._process.name):
             raise RagError("turn_not_waiting")
-        resumed = ResumeState(spans=self._spans.of_turn(turn_id, asking.owner), is_interrupted=True)
+        resumed = ResumeState(spans=self._spans.for_turn(turn_id, asking.owner), is_interrupted=True)
         return self._begin(asking, turn.conversation_id, turn_id, turns[:-1], resumed)
 
     def question(self, turn_id: str, owner: str = "") -> Question:
@@ -299,7 +299,7 @@ class Conversations:
                 on_text=lambda text: self._table.touch_turn(turn_id, text),
                 on_wait=lambda waits, spent: self._table.suspend_turn(turn_id, _pack_waits(waits, spent)),
                 on_spans=lambda spans: self._spans.save(turn_id, spans),
-                load_changes=lambda: self._changes.of_turn(turn_id),
+                load_changes=lambda: self._changes.for_turn(turn_id),
                 dispatch=partial(self._dispatch, conversation_id, turn_id, asking) if asking.dispatch else None,
             ),
             resumed=resumed,
@@ -386,7 +386,7 @@ class Conversations:
 
     def spans(self, turn_id: str, owner: str = "") -> list[Span]:
         """Return the trace of a turn, which is stored for some weeks."""
-        return self._spans.of_turn(turn_id, owner)
+        return self._spans.for_turn(turn_id, owner)
 
     def state(self, conversation_id: str, namespace: str, owner: str = "") -> dict[str, Any]:
         """Return the final values of a graph within one of its runs, by its `checkpoint_ns`; empty if not stored."""
@@ -446,7 +446,7 @@ class Conversations:
 
     def forget_memories(self, library: str) -> None:
         """Delete the checkpoints of all conversations in a library before it is permanently deleted."""
-        for conversation_id in self._table.of_library(library):
+        for conversation_id in self._table.ids_in_library(library):
             self._checkpoints.forget(conversation_id)
 
     def branch(self, conversation_id: str, turn_id: str, owner: str = "", *, including: bool = True) -> str:
@@ -486,9 +486,9 @@ class Conversations:
             settings=extra.get("settings", {}),
             stamps={key: PageStamp(**stamp) for key, stamp in extra.get("stamps", {}).items()},
             suggestions=tuple(extra.get("suggestions", ())),
-            rating=self._feedback.rating_of(turn.id, turn.owner),
+            rating=self._feedback.rating(turn.id, turn.owner),
             searches=extra.get("searches", 0),
-            waits=tuple(Wait(**wait) for wait in turn.waits.get("asks", ())),
+            waits=tuple(Wait(**wait) for wait in turn.suspension.get("asks", ())),
             scores=extra.get("scores", {}),
             route=extra.get("route", {}),
             pinned=bool(extra.get("pinned")),
@@ -496,7 +496,7 @@ class Conversations:
         )
 
     def _is_alive(self, turn: Turn) -> bool:
-        if turn.waits:
+        if turn.suspension:
             return True
         if turn.process == self._process.name:
             return not turn.run_id or self._runs.is_running(turn.run_id)

@@ -65,11 +65,11 @@ class Feedback:
 
     def details(self, turn_id: str, owner: str = "") -> dict[str, str]:
         """Return the owner's `reason`, `comment` and `correction`, empty if there are none."""
-        row = self._database.feedback.of_turn(turn_id, owner) or {"data": {}}
+        row = self._database.feedback.for_turn(turn_id, owner) or {"data": {}}
         return {name: str(row["data"].get(name, "")) for name in ("reason", "comment", "correction")}
 
     def withdraw(self, turn_id: str, owner: str = "") -> None:
-        self._database.feedback.withdraw(turn_id, owner)
+        self._database.feedback.delete(turn_id, owner)
 
     def questions(self, library: str, page_of: PageOf | None = None, owner: str | None = None) -> list[dict[str, Any]]:
         """Return the rows of `questions.jsonl`, oldest first, with `rating`, `reason` and `settings` added.
@@ -78,11 +78,11 @@ class Feedback:
         a good answer; for a correction, the sentences of the answer's pages that contain it. A bad answer without a
         correction has neither: its question is asked, but not scored. `owner` selects the ratings of one user.
         """
-        return [_row(row, page_of) for row in self._database.feedback.of_library(library, owner)]
+        return [_row(row, page_of) for row in self._database.feedback.for_library(library, owner)]
 
     def pages(self, library: str, page_of: PageOf, owner: str | None = None) -> Iterator[dict[str, str]]:
         """Yield the rows of `pages.jsonl`: the current texts of the pages that the answers were written from."""
-        rows = self._database.feedback.of_library(library, owner)
+        rows = self._database.feedback.for_library(library, owner)
         for place in dict.fromkeys(place for row in rows for place in _places(row)):
             if (page := page_of(*place)) is not None:
                 yield {"url": page.url, "title": page.title, "lang": page.language, "text": page.text}

@@ -18,7 +18,7 @@ from uuid import uuid4
 from rag.dates import now
 from rag.errors import RagError
 from rag.patterns import lazy_regex
-from rag.store.sql.database import connect_shared, failures
+from rag.store.sql.database import connect_shared, translate_errors
 from rag.text import split_sentences
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Remembered:
     @contextmanager
     def _store(self) -> Iterator[SqliteStore | PostgresStore]:
         """Yield the store, opened on first use because its import takes a moment."""
-        with failures(self._place) if isinstance(self._place, Path) else self._place.failures():
+        with translate_errors(self._place) if isinstance(self._place, Path) else self._place.translate_errors():
             with self._lock:
                 if self._client is None:
                     self._client = _open(self._place)

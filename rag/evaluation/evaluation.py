@@ -94,7 +94,7 @@ class Evaluation:
 
         Feedback without a correction or confirmation becomes a draft: it has no answer to compare with.
         """
-        owner, existing = self.sets.set_of(set_id).owner, self.sets.ids(set_id)
+        owner, existing = self.sets.get_set(set_id).owner, self.sets.ids(set_id)
         rows = self._feedback.questions(library, self._app.page, owner)
         cases = [case for case in cases_from_feedback(rows) if case.id not in existing]
         self.sets.put(set_id, cases)
@@ -126,7 +126,7 @@ class Evaluation:
 
     def _pages(self, set_id: str) -> Iterator[Page]:
         """Return up to _PAGES pages with their texts, spread over the library."""
-        library = self.sets.set_of(set_id).library
+        library = self.sets.get_set(set_id).library
         pages = self._app.pages(library)
         step = max(1, len(pages) // _PAGES)
         loaded = (self._app.page(library, page.url_hash) for page in pages[::step][:_PAGES])
@@ -134,7 +134,7 @@ class Evaluation:
 
     def anchor(self, set_id: str) -> int:
         """Call `Sets.anchor` with the pages of the set's library."""
-        library = self.sets.set_of(set_id).library
+        library = self.sets.get_set(set_id).library
 
         @lru_cache(_PAGES)
         def text_of(url: str) -> str | None:
@@ -153,7 +153,7 @@ class Evaluation:
         `person`, `chat` and `judge` are as in `EvaluationRuns.create`.
         """
         self.anchor(set_id)
-        view, cases = self.sets.set_of(set_id), self.sets.cases(set_id, approved=True)
+        view, cases = self.sets.get_set(set_id), self.sets.cases(set_id, approved=True)
         options: dict[str, Any] = {"name": view.name, "set_id": set_id, "person": person, "chat": chat, "judge": judge}
         run_id = self.runs.create(view.library, cases, settings, **options)
         self.runs.begin()

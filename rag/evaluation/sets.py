@@ -76,7 +76,7 @@ class Sets:
     def sets(self, library: str) -> list[SetView]:
         return [self._view(entry) for entry in self._table.sets(library, self._owner)]
 
-    def set_of(self, set_id: str) -> SetView:
+    def get_set(self, set_id: str) -> SetView:
         return self._view(self._find(set_id))
 
     def find_by_name(self, library: str, name: str) -> SetView | None:
@@ -145,7 +145,7 @@ class Sets:
         return len(changes)
 
     def _find(self, set_id: str) -> StoredSet:
-        entry = self._table.set_of(set_id, self._owner)
+        entry = self._table.get_set(set_id, self._owner)
         if entry is None:
             raise RagError("set_unknown")
         return entry

@@ -346,8 +346,8 @@ class Ingestor:
             return
         for twin in self.library.claimants([page.url_hash]).get(page.url_hash, []):
             if url_key(twin.url) in page.aliases:
-                if twin.url_hash in self.library.left_out():
-                    self.library.set_left_out([page.url_hash], True)
+                if twin.url_hash in self.library.excluded_pages():
+                    self.library.set_excluded([page.url_hash], True)
                 self.library.remove([twin.url_hash])
 
     def _is_current(self, stored: Page, page: Page) -> bool:

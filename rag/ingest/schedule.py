@@ -93,7 +93,7 @@ class Schedules:
         scope: Scope = "pages" if url_hashes else "site" if site else "all"
         hashes = tuple(sorted(set(url_hashes)))
         next_at = _text(self._clock() + timedelta(hours=every_hours))
-        with self._database.transaction(alone=f"schedules of {library}"):
+        with self._database.transaction(lock_name=f"schedules of {library}"):
             matches = [
                 schedule.id
                 for schedule in self._table.schedules(library)

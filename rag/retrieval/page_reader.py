@@ -30,7 +30,7 @@ class PageReader:
         """
         by_hash: dict[str, Page] = {}
         for library in self._libraries:
-            excluded = library.left_out()
+            excluded = library.excluded_pages()
             pages = (page for page in library.pages() if page.url_hash not in excluded)
             by_hash = {**{page.url_hash: page for page in pages if self._scope.matches(page, dated=dated)}, **by_hash}
         return sorted(by_hash.values(), key=lambda page: page.added_at, reverse=True)

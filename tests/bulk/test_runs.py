@@ -92,11 +92,11 @@ def test_one_process_has_it_and_no_app_takes_it(app: App, dump: str, place: Path
     database = Database(place if isinstance(place, str) else tmp_path / "app.sqlite3")
     (job,) = app.imports.jobs.jobs("main")
     other = f"{socket.gethostname()}:{os.getppid()}:other"
-    assert database.jobs.lease(other, lambda worker: True, job.id) == {}
+    assert database.jobs.acquire_leases(other, lambda worker: True, job.id) == {}
     assert not database.jobs.has_running()
     database.jobs.release(database.rows("SELECT worker FROM jobs")[0]["worker"])
-    assert database.jobs.lease(other, lambda worker: False) == {}
-    assert job.id in database.jobs.lease(other, lambda worker: False, job.id)
+    assert database.jobs.acquire_leases(other, lambda worker: False) == {}
+    assert job.id in database.jobs.acquire_leases(other, lambda worker: False, job.id)
     with pytest.raises(StoreError, match="already working"):
         list(rows)
     with pytest.raises(StoreError, match="already working"):

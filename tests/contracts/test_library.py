@@ -93,13 +93,13 @@ def test_what_is_left_out_is_kept_and_not_found(library: Library) -> None:
     kept, aside = draft("a"), draft("b")
     commit(library, kept, aside)
     key = aside.page.url_hash
-    library.set_left_out([key], True)
+    library.set_excluded([key], True)
     library.sweep()
     found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=10, prefetch=20)
     assert {hit.passage.url_hash for hit in found} == {kept.page.url_hash}
     library.update_record(replace(library.stored_pages([key])[key], status="gone", failures=3))
-    assert (library.stored_pages([key])[key].status, library.left_out()) == ("gone", {key})
-    library.set_left_out([key], False)
+    assert (library.stored_pages([key])[key].status, library.excluded_pages()) == ("gone", {key})
+    library.set_excluded([key], False)
     found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=1, prefetch=20)
     assert [hit.passage.url_hash for hit in found] == [key]
 
@@ -172,7 +172,7 @@ def test_langchains_mmr_is_confined_and_sees_what_takes_part(library: Library) -
     nearest = library.search(dense=wanted.dense[1], sparse=None, limit=10, prefetch=20)
     relevant = library.search_diverse(wanted.dense[1], **depth, lambda_mult=1.0)
     assert [hit.passage.id for hit in relevant] == [hit.passage.id for hit in nearest]
-    library.set_left_out([wanted.page.url_hash], True)
+    library.set_excluded([wanted.page.url_hash], True)
     within = library.search_diverse(wanted.dense[1], **depth, lambda_mult=0.7, scope=Filters(sites=("s0.example",)))
     assert {hit.passage.url_hash for hit in within} == {drafts[n].page.url_hash for n in (0, 6)}
 
@@ -208,7 +208,7 @@ def test_it_is_as_of_another_moment_after_each_change(library: Library) -> None:
     assert moments == [library.as_of()]
     library.update_record(replace(stand.page, aliases=("https://old.example/a",)))
     moments.append(library.as_of())
-    library.set_left_out([stand.page.url_hash], True)
+    library.set_excluded([stand.page.url_hash], True)
     moments.append(library.as_of())
     library.remove([stand.page.url_hash])
     moments.append(library.as_of())

@@ -196,7 +196,7 @@ def test_a_stored_set_is_run_and_its_evidence_looked_for(app: App) -> None:
     found = app.evaluation.runs.run(run_id)
     assert (found.name, found.set_id, found.done, found.total) == ("tolls", set_id, 2, 2)
     assert found.set_version == sets.version(set_id)
-    assert (sets.set_of(set_id).lost, sets.set_of(set_id).drafts) == (1, 1)
+    assert (sets.get_set(set_id).lost, sets.get_set(set_id).drafts) == (1, 1)
     rows = [json.loads(line) for line in app.evaluation.export(run_id, "fast").splitlines()]
     assert all(row["response"] and row["retrieved_contexts"] for row in rows)
     sets.delete(set_id)
@@ -352,7 +352,7 @@ def test_a_set_is_made_of_the_pages_and_written_by_a_model(settings: Settings) -
             assert len(written) == 3
             assert all(toll("Arl") not in case.quotes for case in written)
             assert {case.status for case in sets.cases(set_id)} == {"draft"}
-            assert sets.set_of(set_id).cases == 15
+            assert sets.get_set(set_id).cases == 15
         finally:
             app.close()
 

@@ -47,7 +47,7 @@ def test_cases_are_kept_in_order_replaced_and_approved(sets: Sets) -> None:
     assert [one.id for one in sets.cases(set_id)] == ["b", "a", "c"]
     assert sets.cases(set_id)[0].quotes == ["Other."]
     assert [one.id for one in sets.cases(set_id, approved=True)] == ["b", "c"]
-    before, version = sets.set_of(set_id), sets.version(set_id)
+    before, version = sets.get_set(set_id), sets.version(set_id)
     assert (before.name, before.cases, before.drafts) == ("bridges", 3, 1)
     sets.approve(set_id, ["a"])
     sets.approve(set_id, ["b"], False)
@@ -131,7 +131,7 @@ def test_no_transaction_writes_more_than_one_lot(sets_in_sqlite: Sets, monkeypat
     sets.approve(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)], False)
     sets.remove(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)])
     assert sum(written) > 6 * BATCH_SIZE and max(written) <= BATCH_SIZE + 1  # plus the set, whose timestamp changes
-    assert sets.set_of(set_id).cases == 0
+    assert sets.get_set(set_id).cases == 0
 
 
 def test_each_row_costs_the_same_however_many_there_are(sets_in_sqlite: Sets) -> None:
@@ -170,7 +170,7 @@ def test_a_set_has_so_many_questions_at_most(sets: Sets, monkeypatch: pytest.Mon
     sets.put(set_id, [case("1"), case("2")])
     with pytest.raises(RagError) as caught:
         sets.put(set_id, [case("1"), case("another")])
-    assert "1,000" in say(caught.value.notice, "zh") and sets.set_of(set_id).cases == 1_000
+    assert "1,000" in say(caught.value.notice, "zh") and sets.get_set(set_id).cases == 1_000
     assert sets.cases(set_id)[0].quotes == [QUOTE]
 
 
@@ -179,11 +179,11 @@ def test_what_is_shown_of_a_set_is_a_part_in_order(sets: Sets) -> None:
     assert [one.id for one in sets.cases(set_id, offset=10, limit=5)] == ["11", "12", "13", "14", "15"]
     sets.approve(set_id, ["12"], False)
     assert [one.id for one in sets.cases(set_id, approved=True, offset=10, limit=2)] == ["11", "13"]
-    assert (sets.set_of(set_id).cases, sets.set_of(set_id).drafts) == (30, 1)
+    assert (sets.get_set(set_id).cases, sets.get_set(set_id).drafts) == (30, 1)
     lost = case("12", "Nowhere.")
     sets.put(set_id, [lost])
     assert sets.anchor(set_id, {PAGE: TEXT}.get) == 1
-    found = sets.set_of(set_id)
+    found = sets.get_set(set_id)
     assert (found.drafts, found.moved, found.lost) == (1, 0, 1)
 
 

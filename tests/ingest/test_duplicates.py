@@ -152,9 +152,9 @@ def test_a_page_that_gives_way_stays_left_out(ingestor: Ingestor, page_server: P
     main = page_server.add("/main", html(english(1)))
     shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
     take(ingestor, shown)
-    ingestor.library.set_left_out([url_hash(shown)], True)
+    ingestor.library.set_excluded([url_hash(shown)], True)
     assert take(ingestor, main).reason == "canonical_first"
-    assert ingestor.library.left_out() == {url_hash(main)}
+    assert ingestor.library.excluded_pages() == {url_hash(main)}
 
 
 def test_an_exchange_that_was_cut_off_is_finished_when_the_page_is_read_again(
@@ -163,7 +163,7 @@ def test_an_exchange_that_was_cut_off_is_finished_when_the_page_is_read_again(
     main = page_server.add("/main", html(english(1)))
     shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
     take(ingestor, shown)
-    ingestor.library.set_left_out([url_hash(shown)], True)
+    ingestor.library.set_excluded([url_hash(shown)], True)
     with monkeypatch.context() as cut:
         cut.setattr(type(ingestor.library), "remove", _cut)
         with pytest.raises(StoreError):
@@ -171,7 +171,7 @@ def test_an_exchange_that_was_cut_off_is_finished_when_the_page_is_read_again(
     assert urls(ingestor) == {main, shown}
     assert take(ingestor, main).status == "unchanged"
     assert urls(ingestor) == {main}
-    assert ingestor.library.left_out() == {url_hash(main)}
+    assert ingestor.library.excluded_pages() == {url_hash(main)}
 
 
 def _cut(*_: object) -> None:

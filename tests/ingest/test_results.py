@@ -197,13 +197,13 @@ def test_a_page_that_is_back(ingestor: Ingestor, page_server: PageServer, change
     look(ingestor, url)
     page_server.add("/a", "", status=404)
     look(ingestor, url)
-    ingestor.library.set_left_out([url_hash(url)], True)
+    ingestor.library.set_excluded([url_hash(url)], True)
     page_server.add("/a", html(english(2 if changed else 1)))
     row = look(ingestor, url)
     assert (row.status, row.reason) == (("updated", "page_updated") if changed else ("unchanged", "page_back"))
     page = page_of(ingestor, url)
     assert (page.status, page.failures, page.version) == ("active", 0, 2 if changed else 1)
-    assert ingestor.library.left_out() == set()
+    assert ingestor.library.excluded_pages() == set()
 
 
 def test_what_this_program_refuses_is_no_fault_of_the_page(ingestor: Ingestor, page_server: PageServer) -> None:

@@ -167,10 +167,10 @@ def test_ticked_pages_are_left_out_and_let_in_again(open_page: Open, app: FakeAp
     page = open_page("library")
     choose(page, ticked=(0, 1))
     page.button(key="bulk-leave-out").click().run()
-    assert len(app.library("main").left_out()) == 2
+    assert len(app.library("main").excluded_pages()) == 2
     choose(page, ticked=(0,))
     page.button(key="bulk-let-in").click().run()
-    assert len(app.library("main").left_out()) == 1
+    assert len(app.library("main").excluded_pages()) == 1
 
 
 def test_ticked_pages_are_looked_at_again_and_followed(open_page: Open, app: FakeApp) -> None:

@@ -19,7 +19,7 @@ def test_a_page_is_that_of_the_first_library_that_has_it_and_its_summary_lies_th
         both, own = draft("both").commit(one), draft("own").commit(two)
         draft("both", version=1).commit(two)
         aside = draft("aside").commit(two)
-        two.set_left_out([aside.url_hash], True)
+        two.set_excluded([aside.url_hash], True)
         pages = PageReader([one, two], Filters(), database.summaries)
         assert {page.url_hash for page in pages.list_pages()} == {both.url_hash, own.url_hash}
         read = pages.read(both.url_hash)

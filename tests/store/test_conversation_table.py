@@ -44,16 +44,16 @@ def test_a_turn_runs_and_ends(table: ConversationTable) -> None:
 
 def test_a_turn_that_waits_is_taken_up_once(table: ConversationTable) -> None:
     turn_id = table.begin_turn("c1", "main", "", "q", run_id="r1", process="host:1:a")
-    assert not table.take_up(turn_id, "host:2:b")
+    assert not table.resume_turn(turn_id, "host:2:b")
     table.suspend_turn(turn_id, {"asks": [{"id": "w"}]})
     (waiting,) = table.turns("c1")
-    assert (waiting.waits, waiting.state, table.running()) == ({"asks": [{"id": "w"}]}, "running", [])
-    assert table.take_up(turn_id, "host:2:b") and not table.take_up(turn_id, "host:3:c")
+    assert (waiting.suspension, waiting.state, table.running()) == ({"asks": [{"id": "w"}]}, "running", [])
+    assert table.resume_turn(turn_id, "host:2:b") and not table.resume_turn(turn_id, "host:3:c")
     (running,) = table.running()
-    assert (running.process, running.run_id, running.waits) == ("host:2:b", "", {})
+    assert (running.process, running.run_id, running.suspension) == ("host:2:b", "", {})
     table.suspend_turn(turn_id, {"asks": []})
     table.finish_turn(turn_id, {"question": "q"})
-    assert not table.take_up(turn_id, "host:2:b")
+    assert not table.resume_turn(turn_id, "host:2:b")
 
 
 def test_searches_go_with_their_turn(table: ConversationTable) -> None:
@@ -111,22 +111,22 @@ def test_they_come_back_to_their_owner_and_go_with_the_conversation(database: Da
     spans = _spans(2)
     spans[1].parent, spans[1].attributes = spans[0].id, {"long": "长" * 3_000}
     database.spans.save(turn_id, spans)
-    first, second = database.spans.of_turn(turn_id, "li")
+    first, second = database.spans.for_turn(turn_id, "li")
     assert (first, second.parent, second.status) == (spans[0], spans[0].id, "ok")
     assert len(str(second.attributes)) < 100
-    assert database.spans.of_turn(turn_id, "ada") == []
+    assert database.spans.for_turn(turn_id, "ada") == []
     database.conversations.delete("c1", "li")
-    assert database.spans.of_turn(turn_id, "li") == []
+    assert database.spans.for_turn(turn_id, "li") == []
 
 
 def test_they_are_bounded_in_age_and_number(database: Database) -> None:
-    table = SpanTable(database, days=1, most=5)
+    table = SpanTable(database, days=1, max_spans=5)
     old, new, newer = (database.conversations.begin_turn("c1", "main", "", "q") for _ in range(3))
     table.save(old, _spans(2, start=time.time() - 90_000))
     table.save(new, _spans(4))
-    assert (table.of_turn(old, ""), len(table.of_turn(new, ""))) == ([], 4)
+    assert (table.for_turn(old, ""), len(table.for_turn(new, ""))) == ([], 4)
     table.save(newer, _spans(3))
-    assert [len(table.of_turn(turn, "")) for turn in (new, newer)] == [2, 3]
+    assert [len(table.for_turn(turn, "")) for turn in (new, newer)] == [2, 3]
 
 
 def test_changes_of_a_running_turn_are_kept_in_order_and_go_with_it(database: Database) -> None:
@@ -135,8 +135,8 @@ def test_changes_of_a_running_turn_are_kept_in_order_and_go_with_it(database: Da
     assert [database.changes.add(turn_id, "li", change) for change in said] == [True, True]
     assert not database.changes.add(turn_id, "ada", Change("finish"))
     assert not database.changes.add("none", "li", Change("finish"))
-    assert database.changes.of_turn(turn_id) == said
+    assert database.changes.for_turn(turn_id) == said
     database.conversations.finish_turn(turn_id, {"question": "q"})
     assert not database.changes.add(turn_id, "li", Change("finish"))
     database.conversations.delete("c1", "li")
-    assert database.changes.of_turn(turn_id) == []
+    assert database.changes.for_turn(turn_id) == []

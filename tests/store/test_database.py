@@ -144,7 +144,7 @@ def test_tables_of_the_version_before_are_changed(database: Database, place: Pat
         database = Database(place)
         assert [job.id for job in database.jobs.jobs("main")] == [job_id]
         assert database.hosts.take("a:80", 9, 0.0) is not None
-        assert database.jobs.lease("a", bool) == {job_id: 1}
+        assert database.jobs.acquire_leases("a", bool) == {job_id: 1}
         database.close()
 
 

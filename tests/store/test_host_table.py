@@ -30,7 +30,7 @@ def test_starts_are_a_delay_apart_but_for_redirects(database: Database) -> None:
     hosts = database.hosts
     assert hosts.take("a:80", 3, 30.0) == 1
     assert hosts.take("a:80", 3, 30.0) is None
-    assert hosts.take("a:80", 3, 30.0, at_once=True) == 2
+    assert hosts.take("a:80", 3, 30.0, ignore_delay=True) == 2
     hosts.pause("b:80", 30.0)
     assert hosts.take("b:80", 1, 0.0) is None
 

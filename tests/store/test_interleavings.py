@@ -61,7 +61,7 @@ class Place:
         found = self.reader.search(
             dense=texts[0].dense[0], sparse=None, limit=9, prefetch=50, scope=Filters(pages=(key,))
         )
-        assert {hit.passage.text for hit in found} == (set() if key in self.reader.left_out() else set(chunks))
+        assert {hit.passage.text for hit in found} == (set() if key in self.reader.excluded_pages() else set(chunks))
         return shown
 
     def check_clean(self) -> None:
@@ -69,7 +69,7 @@ class Place:
         sweep_now(self.reader)
         points = self.memory.scroll(self.reader.chunks_collection, limit=10_000)[0]
         assert len(points) == sum(page.chunks for page in self.reader.pages())
-        left_out = self.reader.left_out()
+        left_out = self.reader.excluded_pages()
         for data in ((point.payload or {})["metadata"] for point in points):
             assert data["active"] == (data["url_hash"] not in left_out)
 
@@ -95,7 +95,7 @@ CHANGES: dict[str, Change] = {
     "text 1": lambda library, texts: texts[1].commit(library),
     "text 2": lambda library, texts: texts[2].commit(library),
     "removal": lambda library, texts: library.remove([texts[0].page.url_hash]),
-    "left out": lambda library, texts: library.set_left_out([texts[0].page.url_hash], True),
+    "left out": lambda library, texts: library.set_excluded([texts[0].page.url_hash], True),
     "state": lambda library, texts: library.update_record(texts[0].page),
     "sweep": lambda library, texts: sweep_now(library),
 }

@@ -29,8 +29,8 @@ def skipped(item: JobItem) -> IngestResult:
 def test_an_item_moves_through_its_stages(database: Database) -> None:
     items = database.items
     job_id = database.jobs.create("main", "li", [NewItem("s0"), NewItem("s1"), NewItem("s1")])
-    items.begin(job_id, 1)
-    items.move(job_id, 1, "embedding")
+    items.start_attempt(job_id, 1)
+    items.set_stage(job_id, 1, "embedding")
     assert items.finish(job_id, 2, HELD)
     stored = items.items(job_id)
     assert [item.stage for item in stored] == ["waiting", "embedding", "done"]
@@ -38,14 +38,14 @@ def test_an_item_moves_through_its_stages(database: Database) -> None:
     assert [item.attempts for item in stored] == [0, 1, 0]
     assert stored[1].started_at
     assert stored[2].finished_at
-    assert [item.position for item in items.current(job_id)] == [1]
+    assert [item.position for item in items.current_items(job_id)] == [1]
 
 
 def test_a_later_attempt_leaves_the_time_of_the_first(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     job_id = database.jobs.create("main", "li", [NewItem("s0")])
     for moment in ("first", "second"):
         monkeypatch.setattr(job_table, "now", lambda moment=moment: moment)
-        database.items.begin(job_id, 0)
+        database.items.start_attempt(job_id, 0)
     (item,) = database.items.items(job_id)
     assert (item.started_at, item.attempts) == ("first", 2)
 
@@ -55,7 +55,7 @@ def test_an_item_has_one_result(database: Database) -> None:
     job_id = database.jobs.create("main", "", [NewItem("a")])
     assert items.finish(job_id, 0, ADDED)
     assert not items.finish(job_id, 0, FAILED)
-    items.move(job_id, 0, "embedding")
+    items.set_stage(job_id, 0, "embedding")
     (item,) = items.items(job_id)
     assert (item.result, item.stage) == (ADDED, "done")
 
@@ -104,10 +104,10 @@ def test_failed_items_wait_again_and_remember_their_attempts(database: Database)
     items = database.items
     job_id = database.jobs.create("main", "", [NewItem("a"), NewItem("b")])
     for position, row in enumerate((ADDED, FAILED)):
-        items.begin(job_id, position)
+        items.start_attempt(job_id, position)
         items.finish(job_id, position, row)
     assert items.requeue_failed(job_id) == 1
-    (item,) = items.open(job_id)
+    (item,) = items.open_items(job_id)
     assert (item.source, item.stage, item.attempts, item.started_at) == ("b", "waiting", 1, "")
 
 
@@ -115,7 +115,7 @@ def test_a_decision_goes_with_the_item(database: Database) -> None:
     job_id = database.jobs.create("main", "", [NewItem("a", payload={"name": "a"})])
     database.items.finish(job_id, 0, HELD)
     database.items.requeue(job_id, 0, "add_anyway")
-    (item,) = database.items.open(job_id)
+    (item,) = database.items.open_items(job_id)
     assert (item.decision, item.result) == ("add_anyway", None)
 
 
@@ -123,7 +123,7 @@ def test_open_items_are_skipped_but_for_the_one_in_hand(database: Database) -> N
     items = database.items
     job_id = database.jobs.create("main", "", [NewItem(name) for name in "abc"])
     items.finish(job_id, 0, ADDED)
-    assert items.skip_open(job_id, skipped, {1}) == 1
+    assert items.finish_open(job_id, skipped, {1}) == 1
     assert [item.result.status if item.result else "" for item in items.items(job_id)] == ["added", "", "skipped"]
 
 
@@ -172,7 +172,7 @@ def test_jobs_are_listed_by_library_and_running_ones_found(database: Database) -
     assert [job.id for job in database.jobs.jobs("main", limit=3, offset=3)] == ids[1::-1]
     assert [job.id for job in database.jobs.jobs("other")] == [other]
     assert database.jobs.has_running()
-    assert list(database.jobs.lease("a", alive)) == [ids[1], ids[3], other]
+    assert list(database.jobs.acquire_leases("a", alive)) == [ids[1], ids[3], other]
 
 
 def test_a_state_that_does_not_exist_is_refused(database: Database) -> None:
@@ -189,7 +189,7 @@ def test_a_state_is_changed_only_from_those_that_are_named(
     database: Database, of: list[JobState], changed: bool
 ) -> None:
     job_id = database.jobs.create("main", "")
-    assert database.jobs.set_state(job_id, "cancelled", of=of) == changed
+    assert database.jobs.set_state(job_id, "cancelled", from_states=of) == changed
     assert database.jobs.state(job_id) == ("cancelled" if changed else "running")
     assert not database.jobs.set_state("unknown", "done")
 
@@ -220,16 +220,16 @@ def test_cancelled_jobs_with_open_items_are_found(database: Database) -> None:
     database.items.finish(ids[0], 0, ADDED)
     for job_id in ids[:2]:
         database.jobs.set_state(job_id, "cancelled")
-    assert database.jobs.cut_off() == [ids[1]]
+    assert database.jobs.cancelled_with_open_items() == [ids[1]]
 
 
 def test_a_running_job_has_one_worker(database: Database) -> None:
     job_id = database.jobs.create("main", "")
-    assert database.jobs.lease("a", alive) == {job_id: 1} == database.jobs.lease("a", alive)
-    assert database.jobs.lease("b", alive) == {}
+    assert database.jobs.acquire_leases("a", alive) == {job_id: 1} == database.jobs.acquire_leases("a", alive)
+    assert database.jobs.acquire_leases("b", alive) == {}
     database.jobs.release("a")
-    assert database.jobs.lease("b", alive) == {job_id: 2}
-    assert not database.jobs.holds(job_id, 1) and database.jobs.holds(job_id, 2)
+    assert database.jobs.acquire_leases("b", alive) == {job_id: 2}
+    assert not database.jobs.renew_lease(job_id, 1) and database.jobs.renew_lease(job_id, 2)
 
 
 def test_a_job_is_taken_over_at_the_end_of_its_lease_and_no_sooner(
@@ -237,27 +237,27 @@ def test_a_job_is_taken_over_at_the_end_of_its_lease_and_no_sooner(
 ) -> None:
     monkeypatch.setattr(job_table, "LEASE", 0.0)
     job_id = database.jobs.create("main", "")
-    assert database.jobs.lease("slow", alive) == {job_id: 1}
+    assert database.jobs.acquire_leases("slow", alive) == {job_id: 1}
     monkeypatch.setattr(job_table, "LEASE", 30.0)
-    database.jobs.renew("slow")
-    assert database.jobs.lease("other", alive) == {}
+    database.jobs.renew_leases("slow")
+    assert database.jobs.acquire_leases("other", alive) == {}
     monkeypatch.setattr(job_table, "LEASE", -1.0)
-    database.jobs.renew("slow")
-    assert database.jobs.lease("slow", alive) == {job_id: 1}  # nobody took it
-    assert database.jobs.lease("other", alive) == {job_id: 2}
-    assert database.jobs.lease("slow", lambda worker: True) == {job_id: 3}
+    database.jobs.renew_leases("slow")
+    assert database.jobs.acquire_leases("slow", alive) == {job_id: 1}  # nobody took it
+    assert database.jobs.acquire_leases("other", alive) == {job_id: 2}
+    assert database.jobs.acquire_leases("slow", lambda worker: True) == {job_id: 3}
 
 
 def test_a_worker_that_is_known_to_be_gone_loses_its_jobs_at_once(database: Database) -> None:
     job_id = database.jobs.create("main", "")
-    assert database.jobs.lease("gone", alive) == {job_id: 1}
-    assert database.jobs.lease("b", lambda worker: worker != "gone") == {job_id: 2}
+    assert database.jobs.acquire_leases("gone", alive) == {job_id: 1}
+    assert database.jobs.acquire_leases("b", lambda worker: worker != "gone") == {job_id: 2}
 
 
 def test_one_of_many_workers_takes_a_job(database: Database) -> None:
     ids = [database.jobs.create("main", "") for _ in range(5)]
     with ThreadPoolExecutor(8) as pool:
-        taken = [*pool.map(lambda n: database.jobs.lease(f"w{n}", alive), range(8))]
+        taken = [*pool.map(lambda n: database.jobs.acquire_leases(f"w{n}", alive), range(8))]
     assert sorted(job_id for leases in taken for job_id in leases) == sorted(ids)
     assert {token for leases in taken for token in leases.values()} == {1}
 
@@ -266,4 +266,4 @@ def test_a_paused_or_finished_job_is_not_taken(database: Database) -> None:
     ids = [database.jobs.create("main", "") for _ in range(2)]
     database.jobs.set_state(ids[0], "paused")
     database.jobs.set_state(ids[1], "done")
-    assert database.jobs.lease("a", alive) == {} and not database.jobs.has_running()
+    assert database.jobs.acquire_leases("a", alive) == {} and not database.jobs.has_running()

@@ -365,26 +365,26 @@ def test_a_page_that_is_left_out_is_found_by_nobody(library: Library) -> None:
     kept, hidden = draft("a"), draft("b")
     kept.commit(library)
     stored = hidden.commit(library)
-    library.set_left_out([stored.url_hash, "unknown"], True)
-    assert library.left_out() == {stored.url_hash}
+    library.set_excluded([stored.url_hash, "unknown"], True)
+    assert library.excluded_pages() == {stored.url_hash}
     found = library.search(dense=hidden.dense[0], sparse=hidden.sparse[0], limit=10, prefetch=10)
     assert {hit.passage.url for hit in found} == {kept.page.url}
     assert library.page(stored.url_hash) == stored
     assert len(library.chunks(stored.url_hash)) == 4
-    library.set_left_out([stored.url_hash], False)
-    assert library.left_out() == set()
+    library.set_excluded([stored.url_hash], False)
+    assert library.excluded_pages() == set()
     best = library.search(dense=hidden.dense[0], sparse=hidden.sparse[0], limit=1, prefetch=10)
     assert best[0].passage.url == stored.url
 
 
 def test_a_page_stays_left_out_through_its_changes(library: Library) -> None:
     stored = draft("a").commit(library)
-    library.set_left_out([stored.url_hash], True)
+    library.set_excluded([stored.url_hash], True)
     new = draft("a", version=1)
     for given in (new, new):  # a change, and the same again
         given.commit(library, chunker="x")
         library.sweep()
-        assert library.left_out() == {stored.url_hash}
+        assert library.excluded_pages() == {stored.url_hash}
         assert library.search(dense=new.dense[0], sparse=None, limit=5, prefetch=5) == []
 
 
@@ -393,22 +393,22 @@ def test_a_page_that_is_back_takes_part_again(library: Library) -> None:
         given = draft("a", version=version)
         gone = replace(given.commit(library), status="gone")
         library.update_record(gone)
-        library.set_left_out([gone.url_hash], True)
+        library.set_excluded([gone.url_hash], True)
         if comes_back:
             library.update_record(replace(gone, status="active"))
         else:
             given = draft("a", version=5)
             given.commit(library)
-        assert library.left_out() == set()
+        assert library.excluded_pages() == set()
         assert library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5)
 
 
 def test_removing_a_page_that_is_left_out(library: Library) -> None:
     stored = draft("a").commit(library)
-    library.set_left_out([stored.url_hash], True)
+    library.set_excluded([stored.url_hash], True)
     assert library.remove([stored.url_hash]) == 1
     assert library.client.count(library.chunks_collection).count == 0
-    assert library.left_out() == set()
+    assert library.excluded_pages() == set()
 
 
 @pytest.mark.parametrize(

@@ -92,20 +92,20 @@ def test_what_is_written_meanwhile_comes_along(library: Library) -> None:
     for key in "abcd":
         draft(key).commit(library)
     b, c, d = (draft(key).page.url_hash for key in "bcd")
-    library.set_left_out([d], True)
+    library.set_excluded([d], True)
     encoder = Encoder()
     move = Move(library, OTHER, DIMENSION, encoder)
     assert move.fill(lambda done, total: None, lambda: False)
     draft("a", version=1).commit(library)
     library.remove([b])
-    library.set_left_out([c], True)
-    library.set_left_out([d], False)
+    library.set_excluded([c], True)
+    library.set_excluded([d], False)
     draft("new").commit(library)
     written = shown(library)
     move.switch()
     after = opened(library.client)
     assert shown(after) == written
-    assert after.left_out() == {c}
+    assert after.excluded_pages() == {c}
     assert nearest(after, "Sentence 0 of new, version 0.")[0] == "Sentence 0 of new, version 0."
     assert nearest(after, "Sentence 0 of d, version 0.")[0] == "Sentence 0 of d, version 0."
     assert "version 0" not in "".join(text for _, text in written[draft("a").page.url])
@@ -121,7 +121,7 @@ def test_whoever_has_the_library_of_before_writes_nothing_into_the_wrong_set(lib
     writes = (
         lambda: draft("b").commit(library),
         lambda: library.remove([draft("a").page.url_hash]),
-        lambda: library.set_left_out([draft("a").page.url_hash], True),
+        lambda: library.set_excluded([draft("a").page.url_hash], True),
     )
     for write in writes:
         with pytest.raises(LibraryMovedError, match="Try again"):

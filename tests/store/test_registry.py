@@ -74,7 +74,7 @@ def test_a_title_is_one_library_s(client: QdrantClient) -> None:
     for taken in ("wiki", " WIKI ", "manuals"):
         with pytest.raises(StoreError, match="is taken"):
             check_title(client, taken)
-    assert check_title(client, "WIKI", of="a") == "WIKI"
+    assert check_title(client, "WIKI", library="a") == "WIKI"
     with pytest.raises(StoreError, match="is taken"):
         rename_library(client, "a", "manuals")
 

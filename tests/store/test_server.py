@@ -40,14 +40,14 @@ def test_strict_mode_lets_everything_through(server: QdrantServer) -> None:
     library = open_library(client, "strict", MODEL, DIMENSION)
     pages = [draft(key).commit(library) for key in ("a", "b", "c")]
     draft("a", version=1).commit(library)
-    library.set_left_out([pages[1].url_hash], True)
+    library.set_excluded([pages[1].url_hash], True)
     library.remove([pages[2].url_hash])
     library.update_record(pages[0])
     library.sweep()
     one = draft("a", version=1)
     found = library.search(dense=one.dense[0], sparse=one.sparse[0], limit=5, prefetch=10)
     assert {hit.passage.url_hash for hit in found} == {pages[0].url_hash}
-    assert library.left_out() == {pages[1].url_hash}
+    assert library.excluded_pages() == {pages[1].url_hash}
     assert (library.page_count(), library.chunk_count()) == (2, 4)
     assert len(library.versions(pages[0].url_hash)) == 2
     assert library.same_text(draft("b").page.text_hash)
@@ -130,7 +130,7 @@ def test_writes_go_on_when_the_node_that_orders_them_is_gone(
     with patience(5):
         draft("a", version=1).commit(library)
         library.update_record(first)
-        library.set_left_out([first.url_hash], True)
+        library.set_excluded([first.url_hash], True)
         library.remove([first.url_hash])
         library.sweep()
         remove_library(client, "leader")

@@ -130,19 +130,19 @@ def test_leaving_a_page_out_is_all_or_nothing(
     client, library = open_edge(folder)
     given = draft("a")
     given.commit(library)
-    library.set_left_out([given.page.url_hash], not left_out)
+    library.set_excluded([given.page.url_hash], not left_out)
     with monkeypatch.context() as patch:
         stop_before(client, patch, write)
         if write < 3:
             with pytest.raises(Stopped):
-                library.set_left_out([given.page.url_hash], left_out)
+                library.set_excluded([given.page.url_hash], left_out)
         else:
-            library.set_left_out([given.page.url_hash], left_out)
+            library.set_excluded([given.page.url_hash], left_out)
     client.close()
 
     client, library = open_edge(folder)
     expected = left_out if write > 0 else not left_out
-    assert library.left_out() == ({given.page.url_hash} if expected else set())
+    assert library.excluded_pages() == ({given.page.url_hash} if expected else set())
     found = library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5)
     assert len(found) == (0 if expected else 4)
     client.close()
@@ -185,7 +185,7 @@ def test_a_sweep_leaves_alone_a_version_whose_commit_another_process_may_be_maki
 def test_pages_that_are_left_out_are_no_leftovers(library: Library) -> None:
     given = draft("a")
     given.commit(library)
-    library.set_left_out([given.page.url_hash], True)
+    library.set_excluded([given.page.url_hash], True)
     names = (library.pages_collection, library.chunks_collection)
     assert sweep(library.client, *names, library._committer, before=None) == 0
     assert library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5) == []

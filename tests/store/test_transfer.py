@@ -42,7 +42,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     for version in (1, 2):
         changed = draft("p5", version=version, site="s2.example").commit(library)
     library.update_record(replace(changed, etag='"e"', aliases=("https://old.example/p5",), failures=1))
-    library.set_left_out([draft("p6", site="s0.example").page.url_hash], True)
+    library.set_excluded([draft("p6", site="s0.example").page.url_hash], True)
     odd = draft("zh", chunks=4)
     odd.dense_ok[:] = [False] * 4
     odd.sparse[2] = SparseVector([], [])
@@ -81,7 +81,7 @@ def test_a_library_comes_back_as_it_was(filled: Library, archive: Path, elsewher
     assert steps[-1] == (PAGES + 2, PAGES + 2)
     copy = open_library(elsewhere, "copy", MODEL, DIMENSION)
     assert copy.pages() == filled.pages()
-    assert (copy.chunk_count(), copy.left_out()) == (filled.chunk_count(), filled.left_out())
+    assert (copy.chunk_count(), copy.excluded_pages()) == (filled.chunk_count(), filled.excluded_pages())
     for page in filled.pages():
         assert copy.page(page.url_hash) == filled.page(page.url_hash)
         assert copy.chunks(page.url_hash) == filled.chunks(page.url_hash)

@@ -147,11 +147,11 @@ class FakeLibrary:
         now = PageVersion(url_hash, page.version, page.title, page.text, page.text_hash, page.updated_at)
         return [*self.past.get(url_hash, []), now]
 
-    def left_out(self) -> set[str]:
+    def excluded_pages(self) -> set[str]:
         return set(self.kept_out)
 
-    def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
-        self.kept_out = self.kept_out | {*url_hashes} if left_out else self.kept_out - {*url_hashes}
+    def set_excluded(self, url_hashes: Sequence[str], excluded: bool) -> None:
+        self.kept_out = self.kept_out | {*url_hashes} if excluded else self.kept_out - {*url_hashes}
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         kept = [page for page in self.stored if page.url_hash not in url_hashes]
@@ -593,7 +593,7 @@ class FakeApp:
         return self
 
     def leave_out(self, name: str, url_hashes: list[str], out: bool) -> None:
-        self.library(name).set_left_out(url_hashes, out)
+        self.library(name).set_excluded(url_hashes, out)
 
     def clear_library(self, name: str) -> None:
         self.library(name).clear()

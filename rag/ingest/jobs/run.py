@@ -155,7 +155,7 @@ class Run:
         return item
 
     def _fill(self) -> None:
-        waiting = self._items.open(self.job_id, _WINDOW + len(self.active))
+        waiting = self._items.open_items(self.job_id, _WINDOW + len(self.active))
         self._window.extend(item for item in waiting if item.position not in self.active)
 
 

@@ -147,7 +147,7 @@ class Jobs:
     def pause(self, job_id: str) -> None:
         """Pause a job; pages in progress are finished."""
         self._find_job(job_id)
-        if self._jobs.set_state(job_id, "paused", of=["running"]):
+        if self._jobs.set_state(job_id, "paused", from_states=["running"]):
             self._worker.wake()
 
     def pause_all(self, library: str) -> None:
@@ -162,7 +162,7 @@ class Jobs:
             self.start()
             return
         self._find_job(job_id)
-        if self._jobs.set_state(job_id, "running", of=["paused"]):
+        if self._jobs.set_state(job_id, "running", from_states=["paused"]):
             self._worker.wake()
 
     def cancel(self, job_id: str) -> None:
@@ -170,8 +170,8 @@ class Jobs:
         self._find_job(job_id)
         with self._worker.between_pages(job_id) as in_hand, self._database.transaction():
             self._items.append(job_id, map(_make_cancelled_file, self._database.files.names(job_id)))
-            if self._jobs.set_state(job_id, "cancelled", of=["running", "paused"]):
-                self._items.skip_open(job_id, make_cancellation, in_hand)
+            if self._jobs.set_state(job_id, "cancelled", from_states=["running", "paused"]):
+                self._items.finish_open(job_id, make_cancellation, in_hand)
                 self._database.files.clear(job_id)
         self._worker.wake()
 
@@ -215,7 +215,7 @@ class Jobs:
                 self._items.replace(job_id, position, make_skip(item))
                 return
             self._items.requeue(job_id, position, "" if decision == "retry" else decision)
-            if self._jobs.set_state(job_id, "running", of=["running", "done", "cancelled"]):
+            if self._jobs.set_state(job_id, "running", from_states=["running", "done", "cancelled"]):
                 self._worker.wake()
 
     def delete(self, job_id: str) -> None:
@@ -245,7 +245,7 @@ class Jobs:
             values["rate"] = self._pace.rate(job.id)
             values["seconds_left"] = self._pace.seconds_left(job.id, job.counts.get("", 0))
         if job.state in ("running", "paused"):
-            values["current"] = tuple(self._items.current(job.id))
+            values["current"] = tuple(self._items.current_items(job.id))
         return JobView(**values, load=lambda: self._items.items(job.id))
 
     def _create(
@@ -266,7 +266,7 @@ class Jobs:
             "options": options,
             "discovery": discovery,
         }
-        with self._database.transaction(alone=f"jobs of {owner}" if owner else ""):
+        with self._database.transaction(lock_name=f"jobs of {owner}" if owner else ""):
             if owner and self._jobs.count_open(owner) >= self._per_person:
                 raise StoreError("too_many_jobs", most=self._per_person)
             job_id = self._jobs.create(library, owner, items, **values)
@@ -323,7 +323,7 @@ class ExternalJobs:
         jobs = self._database.jobs
         for job in jobs.unfinished_bulk_jobs(library):
             if job.options.get("inputs") == [*inputs]:
-                jobs.set_state(job.id, "running", of=["paused"])
+                jobs.set_state(job.id, "running", from_states=["paused"])
                 return job.id
         items = find()  # may read large files, so not inside the transaction
         return jobs.create(library, "", items, bulk=True, title=inputs[0], options={"inputs": [*inputs]})
@@ -333,7 +333,9 @@ class ExternalJobs:
         """Lease a job to this process. Raises StoreError("bulk_busy") if another one works on it."""
         process, ended = Process(), threading.Event()
         jobs = self._database.jobs
-        token = jobs.lease(process.name, lambda name: process.may_be_alive(name, time.time()), job_id).get(job_id)
+        token = jobs.acquire_leases(process.name, lambda name: process.may_be_alive(name, time.time()), job_id).get(
+            job_id
+        )
         if token is None:
             raise StoreError("bulk_busy")
         lease = Lease(self._database, job_id, token)
@@ -362,12 +364,12 @@ class Lease:
     _token: int
 
     def renew(self) -> None:
-        self._database.jobs.holds(self.job_id, self._token)
+        self._database.jobs.renew_lease(self.job_id, self._token)
 
     def open_items(self) -> dict[int, Mapping[str, Any]]:
         """Return the payloads of the items without a result, by position."""
         items = self._database.items
-        payloads = {item.position: items.payload(self.job_id, item.position) for item in items.open(self.job_id)}
+        payloads = {item.position: items.payload(self.job_id, item.position) for item in items.open_items(self.job_id)}
         return {position: payload[0] for position, payload in payloads.items() if payload}
 
     def finish(self, position: int, result: IngestResult, pages: Sequence[IngestResult] = ()) -> None:
@@ -376,10 +378,10 @@ class Lease:
         Raises StoreError("bulk_busy") if another process has taken over the job.
         """
         database = self._database
-        with database.transaction(alone=self.job_id):
+        with database.transaction(lock_name=self.job_id):
             if database.jobs.state(self.job_id) is None:
                 return  # it was deleted
-            if not database.jobs.holds(self.job_id, self._token):
+            if not database.jobs.renew_lease(self.job_id, self._token):
                 raise StoreError("bulk_busy")
             if database.items.finish(self.job_id, position, result):
                 database.items.append(self.job_id, [NewItem(page.source, page.url, result=page) for page in pages])
@@ -389,7 +391,7 @@ class Lease:
         while (state := self._database.jobs.state(self.job_id)) == "paused":
             time.sleep(_POLL_SECONDS)
         if state == "cancelled":
-            self._database.items.skip_open(self.job_id, make_cancellation)
+            self._database.items.finish_open(self.job_id, make_cancellation)
         return state == "running"
 
     def end(self) -> None:

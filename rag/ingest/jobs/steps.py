@@ -79,7 +79,7 @@ class Steps:
         known = self._ingestor.resolve(key)
         if known is not None and (row := self._skip_stored(item, source, known)) is not None:
             return row
-        report = partial(self._items.move, self.job.id, item.position)
+        report = partial(self._items.set_stage, self.job.id, item.position)
         read = self._ingestor.read(
             source,
             report,
@@ -119,7 +119,7 @@ class Steps:
         return (known and _find_earlier_result(item, source, known)) or outcome
 
     def _make_settling(self, item: JobItem, read: Read, online: bool) -> Settling:
-        return Settling(read, partial(self._items.move, self.job.id, item.position), item.decision, online)
+        return Settling(read, partial(self._items.set_stage, self.job.id, item.position), item.decision, online)
 
     def _settle_unheard(self) -> None:
         """Settle unanswered pages again now that something else answered, so that they count as failures."""

@@ -90,14 +90,14 @@ class Worker:
         with self._turn:
             in_hand, positions = self._in_hand
             if job_id not in self._runs:
-                yield {item.position for item in self._items.current(job_id)}
+                yield {item.position for item in self._items.current_items(job_id)}
             else:
                 yield positions if in_hand == job_id else set()
 
     def end_cancelled(self) -> None:
         """Record a result for items that were in progress when their job was cancelled, once no worker has it."""
-        for job_id in self._jobs.cut_off():
-            self._items.skip_open(job_id, make_cancellation)
+        for job_id in self._jobs.cancelled_with_open_items():
+            self._items.finish_open(job_id, make_cancellation)
 
     def _work(self) -> None:
         while not self._closed.is_set():
@@ -114,7 +114,7 @@ class Worker:
     def _renew(self) -> None:
         while not self._closed.wait(RENEW_SECONDS):
             try:
-                self._jobs.renew(self._process.name)
+                self._jobs.renew_leases(self._process.name)
                 self.end_cancelled()
                 if self._jobs.has_running():
                     self.wake()  # for a job that another process left or changed
@@ -122,7 +122,7 @@ class Worker:
                 log.info("leases: %s", error)
 
     def _lease(self) -> dict[str, int]:
-        return self._jobs.lease(self._process.name, lambda name: self._process.may_be_alive(name, time.time()))
+        return self._jobs.acquire_leases(self._process.name, lambda name: self._process.may_be_alive(name, time.time()))
 
     def _step(self) -> None:
         for job_id, token in self._lease().items():
@@ -163,10 +163,12 @@ class Worker:
 
     def _fail(self, job_id: str, token: int, notice: Notice) -> None:
         """End a job that cannot begin: each item fails for the same reason."""
-        with self._turn, self._database.transaction(alone=job_id):
-            if not self._jobs.holds(job_id, token) or not self._jobs.set_state(job_id, "done", notice, of=["running"]):
+        with self._turn, self._database.transaction(lock_name=job_id):
+            if not self._jobs.renew_lease(job_id, token) or not self._jobs.set_state(
+                job_id, "done", notice, from_states=["running"]
+            ):
                 return
-            self._items.skip_open(job_id, partial(make_failure, notice=notice))
+            self._items.finish_open(job_id, partial(make_failure, notice=notice))
             job = self._jobs.job(job_id)
             if job is not None and job.discovery == "waiting":
                 self._jobs.set_discovery(job_id, "failed", notice)
@@ -216,7 +218,7 @@ class Worker:
         item = run.next_item(now, self._ahead.has_room)
         if item is None:
             return False
-        self._items.begin(run.job_id, item.position)
+        self._items.start_attempt(run.job_id, item.position)
         read = make_patient(partial(run.steps.read, item), self._closed.is_set)
         self._ahead.begin(run.job_id, item.position, host_of(item), read)
         return True
@@ -249,7 +251,7 @@ class Worker:
         try:
             rows = self._collect_rows(run, items)
             with self._database.transaction():
-                is_ours = self._jobs.holds(job_id, run.token)
+                is_ours = self._jobs.renew_lease(job_id, run.token)
                 for position, row in rows.items() if is_ours else ():
                     self._items.finish(job_id, position, row)
             for position in rows:
@@ -303,7 +305,7 @@ class Worker:
             elif isinstance(outcome, StoreAwayError):
                 self._postpone(run, item.position, outcome)
             elif isinstance(outcome, StoreError) and is_paused:
-                self._items.move(run.job_id, item.position, "waiting")
+                self._items.set_stage(run.job_id, item.position, "waiting")
                 run.release(item.position)
             else:
                 rows[item.position] = self._report_fault(run, item, outcome, began)
@@ -330,7 +332,7 @@ class Worker:
         if delay is None:
             return False
         if position != DISCOVERY:
-            self._items.move(run.job_id, position, "waiting")
+            self._items.set_stage(run.job_id, position, "waiting")
         run.postpone(position, time.monotonic() + delay)
         return True
 
@@ -342,10 +344,10 @@ class Worker:
         run.note(host, result.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
         if run.is_silent(host):
             notice = Notice("host_silent", {"host": host, "count": SILENT_AFTER})
-            with self._database.transaction(alone=run.job_id):
-                if self._jobs.holds(run.job_id, run.token):
-                    others = {item.position for item in self._items.open(run.job_id) if host_of(item) != host}
-                    self._items.skip_open(run.job_id, partial(make_failure, notice=notice), others | run.active)
+            with self._database.transaction(lock_name=run.job_id):
+                if self._jobs.renew_lease(run.job_id, run.token):
+                    others = {item.position for item in self._items.open_items(run.job_id) if host_of(item) != host}
+                    self._items.finish_open(run.job_id, partial(make_failure, notice=notice), others | run.active)
             run.clear_window()
         if run.is_offline():
             self._pause(run, Notice("timeouts_stopped_job", {"count": OFFLINE_AFTER}))
@@ -359,8 +361,8 @@ class Worker:
 
     def _pause(self, run: Run, notice: Notice) -> None:
         with self._database.transaction():
-            if self._jobs.holds(run.job_id, run.token):
-                self._jobs.set_state(run.job_id, "paused", notice, of=["running"])
+            if self._jobs.renew_lease(run.job_id, run.token):
+                self._jobs.set_state(run.job_id, "paused", notice, from_states=["running"])
 
     def _finish_discovery(self, run: Run, result: ReadResult[Outcome]) -> None:
         discovery: Discovery = "failed"
@@ -376,7 +378,7 @@ class Worker:
             log.exception("import %s: its addresses could not be found", run.job_id)
             notice = Notice("unexpected")
         with self._database.transaction():
-            if self._jobs.holds(run.job_id, run.token):
+            if self._jobs.renew_lease(run.job_id, run.token):
                 self._jobs.set_discovery(run.job_id, discovery, notice)
         run.release(DISCOVERY)
 

@@ -249,18 +249,18 @@ class ChunkRow:
     page: Page
     chunk: Chunk
     content_hash: str
-    left_out: bool
+    excluded: bool
     dense: bool
     terms: int
     parent_id: str = ""
     sentences: str = ""
 
     def payload(self, written: float) -> dict[str, Any]:
-        active, sentences = not self.left_out, self.sentences
+        active, sentences = not self.excluded, self.sentences
         payload = chunk_payload(
             self.page, self.chunk, self.content_hash, active=active, written=written, sentences=sentences
         )
-        payload["metadata"] |= {"left_out": True} if self.left_out else {}
+        payload["metadata"] |= {"left_out": True} if self.excluded else {}
         payload["metadata"] |= {"parent_id": self.parent_id} if self.chunk.parent else {}
         return payload
 
@@ -310,7 +310,7 @@ def parse_version(row: Mapping[str, Any], text: str) -> PageVersion:
 
 def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:
     """Return the chunk in a row, a slice of one of `pages`."""
-    page, left_out = pages[row["page"]]
+    page, excluded = pages[row["page"]]
     start, end, index, terms = row["start"], row["end"], row["index"], row["terms"]
     _require(all(type(value) is int for value in (start, end, index, terms)) and type(row["dense"]) is bool)
     _require(0 <= start <= end <= len(page.text) and 0 <= index < page.chunks and 0 <= terms <= 1_000_000)
@@ -326,7 +326,7 @@ def parse_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) 
     chunk = Chunk(index, page.text[start:end], start, end, tuple(section), header, parent)
     sentences = row.get("sentences", "")
     _require(isinstance(sentences, str) and (not sentences or unpack_sentences(sentences, chunk.text) is not None))
-    return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id, sentences)
+    return ChunkRow(page, chunk, content_hash, excluded, row["dense"], terms, parent_id, sentences)
 
 
 def _check_value(name: str, value: Any) -> Any:

@@ -91,9 +91,9 @@ class _Attempt:
     token: str
 
     @property
-    def left_out(self) -> bool:
+    def excluded(self) -> bool:
         """True if the page is excluded and stays so; a page that was gone and is back is included again."""
-        if self.before is None or not self.before.left_out:
+        if self.before is None or not self.before.excluded:
             return False
         return not (self.before.page.status == "gone" and self.page.status == "active")
 
@@ -108,7 +108,7 @@ class _Attempt:
         mark = Mark(_next_rev(self.before), _recent(self.before, self.token))
         settled = bool(self.page.chunks)  # else `settle` follows
         point = page_point(
-            self.page, sign(self.page.text), mark, left_out=self.left_out, settled=settled, claim=self.draft.claim
+            self.page, sign(self.page.text), mark, excluded=self.excluded, settled=settled, claim=self.draft.claim
         )
         return _Swap(self.page, self.before, self.token, _replace(point, self.before))
 
@@ -187,8 +187,8 @@ class Committer:
             winners = [attempt for attempt in attempts if attempt.page.url_hash in hashes]
             losers = [attempt for attempt in attempts if attempt.page.url_hash not in hashes]
             self._delete_chunks([*map(_dead_ids, winners), *(attempt.ids() for attempt in losers)])
-            for left_out in (False, True):
-                self._flag([i for attempt in winners if attempt.left_out == left_out for i in attempt.ids()], left_out)
+            for excluded in (False, True):
+                self._flag([i for attempt in winners if attempt.excluded == excluded for i in attempt.ids()], excluded)
             self.versions.settle_new(
                 [(attempt.page.url_hash, attempt.page.version - 1) for attempt in winners if attempt.makes_version]
             )
@@ -219,11 +219,11 @@ class Committer:
         for at in range(0, len(dead), _ID_BATCH):
             self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _ID_BATCH]))
 
-    def _flag(self, ids: Sequence[str], left_out: bool) -> None:
+    def _flag(self, ids: Sequence[str], excluded: bool) -> None:
         """Set the flags of new chunks, by a filter, because another process may have deleted some already."""
         for at in range(0, len(ids), _ID_BATCH):
             condition = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _ID_BATCH]))])
-            self._client.set_payload(self._chunks, search_flags(left_out), points=condition, key="metadata")
+            self._client.set_payload(self._chunks, search_flags(excluded), points=condition, key="metadata")
 
     # Changes that do not affect the text
 
@@ -246,14 +246,14 @@ class Committer:
                 self._client.set_payload(
                     self._pages, {**state_payload(page), **claims}, points=condition, ordering=ORDER
                 )
-            if before.left_out and before.page.status == "gone" and page.status == "active":
-                self.leave_out([page.url_hash], False)
+            if before.excluded and before.page.status == "gone" and page.status == "active":
+                self.set_excluded([page.url_hash], False)
 
-    def leave_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
+    def set_excluded(self, url_hashes: Sequence[str], excluded: bool) -> None:
         """Exclude the chunks of these pages from every search, or include them again; ignores missing pages."""
 
         def change(before: PageRecord, token: str) -> Any:
-            flags = {"left_out": left_out, "settled": False}
+            flags = {"left_out": excluded, "settled": False}
             return _amend(before, {**flags, "rev": _next_rev(before), "recent": list(_recent(before, token))})
 
         self._change(url_hashes, change)
@@ -392,9 +392,9 @@ def _amend(before: PageRecord, payload: dict[str, Any]) -> models.SetPayloadOper
     return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=condition))
 
 
-def search_flags(left_out: bool) -> dict[str, bool]:
+def search_flags(excluded: bool) -> dict[str, bool]:
     """Return the fields of a chunk that decide whether searches find it."""
-    return {"active": not left_out, "left_out": left_out}
+    return {"active": not excluded, "left_out": excluded}
 
 
 def _cleanup_operations(stored: PageRecord) -> list[Any]:
@@ -408,7 +408,7 @@ def _cleanup_operations(stored: PageRecord) -> list[Any]:
     operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=obsolete))]
     if not stored.removed:
         condition = models.Filter(must=[of_page, of_generation])
-        change = models.SetPayload(payload=search_flags(stored.left_out), filter=condition, key="metadata")
+        change = models.SetPayload(payload=search_flags(stored.excluded), filter=condition, key="metadata")
         operations.append(models.SetPayloadOperation(set_payload=change))
     return operations
 

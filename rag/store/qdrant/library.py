@@ -205,7 +205,7 @@ class Library(Searcher):
         only = models.Filter(must=[match("metadata.active", True), *([condition] if condition else [])])
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
 
-    def left_out(self) -> set[str]:
+    def excluded_pages(self) -> set[str]:
         """Return the hashes of excluded pages."""
         only = models.Filter(must=[match("left_out", True)])
         records = walk(self.client, self.pages_collection, only, payload=["url_hash"])
@@ -322,11 +322,11 @@ class Library(Searcher):
         """
         self._committer.update_state(page, claim)
 
-    def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
+    def set_excluded(self, url_hashes: Sequence[str], excluded: bool) -> None:
         """Exclude these pages from every search, or include them again; they stay in the library."""
         unique = list(dict.fromkeys(url_hashes))
         for at in range(0, len(unique), _BATCH):
-            self._committer.leave_out(unique[at : at + _BATCH], left_out)
+            self._committer.set_excluded(unique[at : at + _BATCH], excluded)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         """Remove pages with all their chunks and versions; return how many existed."""

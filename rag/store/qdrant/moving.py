@@ -60,7 +60,7 @@ class _PageInfo:
 
     generation: str
     chunks: int
-    left_out: bool
+    excluded: bool
 
 
 @dataclass(slots=True)
@@ -153,9 +153,9 @@ class Move:
         chunks = self.target.chunks_collection
         for ids in _batches(difference.surplus, _ID_BATCH):
             self._client.delete(chunks, models.PointIdsList(points=ids))
-        for left_out, flagged in difference.misflagged.items():
+        for excluded, flagged in difference.misflagged.items():
             for ids in _batches(flagged, _ID_BATCH):
-                self._client.set_payload(chunks, search_flags(left_out), points=ids, key="metadata")
+                self._client.set_payload(chunks, search_flags(excluded), points=ids, key="metadata")
 
     def _expected_pages(self) -> dict[str, _PageInfo]:
         fields = ["url_hash", "generation", "chunks", "left_out", "removed"]
@@ -174,8 +174,8 @@ class Move:
                 difference.surplus.append(point.id)
                 continue
             counts[data["url_hash"]] += 1
-            if (data["active"], bool(data.get("left_out"))) != (not page.left_out, page.left_out):
-                difference.misflagged[page.left_out].append(point.id)
+            if (data["active"], bool(data.get("left_out"))) != (not page.excluded, page.excluded):
+                difference.misflagged[page.excluded].append(point.id)
         difference.lacking = {url_hash: page for url_hash, page in expected.items() if counts[url_hash] < page.chunks}
         difference.missing = sum(page.chunks - counts[url_hash] for url_hash, page in difference.lacking.items())
         return difference
@@ -215,7 +215,7 @@ class Move:
                 if not np.isfinite(vector).all():
                     raise StoreError("vector_invalid", point=str(point.id))
                 point_vectors[DENSE] = vector.tolist()
-            flags = search_flags(pages[payload["metadata"]["url_hash"]].left_out)
+            flags = search_flags(pages[payload["metadata"]["url_hash"]].excluded)
             payload = {**payload, "metadata": {**payload["metadata"], **flags}}
             structs.append(models.PointStruct.model_construct(id=point.id, vector=point_vectors, payload=payload))
         return structs

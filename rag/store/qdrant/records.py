@@ -172,7 +172,7 @@ class PageRecord:
     """
 
     page: Page
-    left_out: bool
+    excluded: bool
     rev: int
     recent: Sequence[str]
     removed: bool
@@ -267,7 +267,7 @@ def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
 
 
 def page_payload(
-    page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool, claim: str
+    page: Page, signature: Signature, mark: Mark, *, excluded: bool, settled: bool, claim: str
 ) -> dict[str, Any]:
     """Return the page's record. `settled` is False if the flags of its chunks may differ from it."""
     return {
@@ -276,7 +276,7 @@ def page_payload(
         **state_payload(page),
         **signature.payload(),
         **claim_payload(claim),
-        "left_out": left_out,
+        "left_out": excluded,
         "settled": settled,
     }
 
@@ -287,12 +287,12 @@ def claim_payload(claim: str) -> dict[str, Any]:
 
 
 def page_point(
-    page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool = True, claim: str = ""
+    page: Page, signature: Signature, mark: Mark, *, excluded: bool, settled: bool = True, claim: str = ""
 ) -> models.PointStruct:
     """Return the page's record as a point, with the bands of its signature as the sparse vector."""
     bands = signature.bands
     vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
-    payload = page_payload(page, signature, mark, left_out=left_out, settled=settled, claim=claim)
+    payload = page_payload(page, signature, mark, excluded=excluded, settled=settled, claim=claim)
     return models.PointStruct(id=page_id(page.url_hash), vector=vector, payload=payload)
 
 

@@ -224,8 +224,8 @@ def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) 
     return next(name for name in names if name not in reserved and not is_taken(client, name))
 
 
-def check_title(client: QdrantClient, title: str, of: str = "") -> str:
-    """Return the title without extra spaces; `of` is the name of the library that gets it.
+def check_title(client: QdrantClient, title: str, library: str = "") -> str:
+    """Return the title without extra spaces; `library` is the name of the library that gets it.
 
     Raises StoreError if it is empty, too long, taken, or contains unprintable characters.
     """
@@ -233,14 +233,14 @@ def check_title(client: QdrantClient, title: str, of: str = "") -> str:
     if not plain.isprintable() or not 0 < len(plain) <= _MAX_TITLE:
         raise StoreError("library_title_wrong", most=_MAX_TITLE)
     others = [*library_infos(client), *library_infos(client, removed=True)]
-    if any(info.display_name.casefold() == plain.casefold() for info in others if info.name != of):
+    if any(info.display_name.casefold() == plain.casefold() for info in others if info.name != library):
         raise StoreError("library_title_taken", title=plain)
     return plain
 
 
 def rename_library(client: QdrantClient, name: str, title: str) -> None:
     check_present(client, name)
-    client.set_payload(LIBRARIES, {"title": check_title(client, title, of=name)}, [library_id(name)])
+    client.set_payload(LIBRARIES, {"title": check_title(client, title, library=name)}, [library_id(name)])
 
 
 def remove_library(client: QdrantClient, name: str) -> None:

@@ -210,11 +210,11 @@ class _Import:
         self._pages = {}
         points = []
         for row, text in self._texts(number, "pages"):
-            page, left_out = check_address(parse_page(row, text)), row.get("left_out") is True
-            self._pages[page.url_hash] = (page, left_out)
+            page, excluded = check_address(parse_page(row, text)), row.get("left_out") is True
+            self._pages[page.url_hash] = (page, excluded)
             claim = parse_claim(row)
             mark = Mark(time.time_ns() // 1_000_000)
-            points.append(page_point(page, signature_from(row), mark, left_out=left_out, claim=claim))
+            points.append(page_point(page, signature_from(row), mark, excluded=excluded, claim=claim))
         self._upsert(self._library.pages_collection, points)
         return len(points)
 

@@ -44,8 +44,8 @@ class Turn:
     """A question in a conversation and its answer, which is empty until it is stored.
 
     `text` is the text written so far. `process` and `seen_at` (seconds since 1970) show whether the run of a running
-    turn can still be alive. `waits` is the state of a run that waits for the user; its process may have ended. `extra`
-    is data that is not part of the answer.
+    turn can still be alive. `suspension` is the state of a run that waits for the user; its process may have ended.
+    `extra` is data that is not part of the answer.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Turn:
     run_id: str = ""
     process: str = ""
     seen_at: float = 0.0
-    waits: Mapping[str, Any] = field(default_factory=dict)
+    suspension: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     library: str = ""
     owner: str = ""
@@ -104,11 +104,11 @@ class ConversationTable(Table):
             *(time.time(), text, run_id, turn_id),
         )
 
-    def suspend_turn(self, turn_id: str, waits: Mapping[str, Any]) -> None:
+    def suspend_turn(self, turn_id: str, suspension: Mapping[str, Any]) -> None:
         """Record that the turn's run waits for the user, with the data for resuming it (JSON values)."""
-        self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(waits), turn_id)
+        self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(suspension), turn_id)
 
-    def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
+    def resume_turn(self, turn_id: str, process: str, run_id: str = "") -> bool:
         """Let a process resume a waiting or interrupted turn; return False if it is not, or no longer."""
         return self._file.write(
             "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
@@ -237,7 +237,7 @@ class ConversationTable(Table):
         )
         return [Conversation(**{**dict(row), "pinned": bool(row["pinned"])}) for row in rows]
 
-    def of_library(self, library: str) -> list[str]:
+    def ids_in_library(self, library: str) -> list[str]:
         """Return the ids of all conversations in the library, for every owner."""
         return [row["id"] for row in self._file.rows("SELECT id FROM conversations WHERE library = ?", library)]
 
@@ -343,7 +343,7 @@ def _turn(row: Row) -> Turn:
         run_id=row["run_id"],
         process=row["process"],
         seen_at=row["seen_at"],
-        waits=json.loads(row["waits"] or "{}"),
+        suspension=json.loads(row["waits"] or "{}"),
         extra=json.loads(row["extra"]),
         library=row["library"],
         owner=row["owner"],
@@ -351,12 +351,12 @@ def _turn(row: Row) -> Turn:
 
 
 class SpanTable:
-    """Spans of runs, up to `most` of the last `days`. Methods raise StoreError if the database fails."""
+    """Spans of runs, up to `max_spans` of the last `days`. Methods raise StoreError if the database fails."""
 
-    def __init__(self, file: File, *, days: float = DAYS, most: int = MAX_SPANS) -> None:
+    def __init__(self, file: File, *, days: float = DAYS, max_spans: int = MAX_SPANS) -> None:
         self._file = file
         self._days = days
-        self._most = most
+        self._max_spans = max_spans
 
     def save(self, turn_id: str, spans: Sequence[Span]) -> None:
         """Replace the spans of a turn, and delete those that are too old or too many."""
@@ -370,10 +370,10 @@ class SpanTable:
             )
             db.execute(
                 "DELETE FROM spans WHERE started_at < ? OR rowid <= (SELECT max(rowid) FROM spans) - ?",
-                (time.time() - self._days * 86_400, self._most),
+                (time.time() - self._days * 86_400, self._max_spans),
             )
 
-    def of_turn(self, turn_id: str, owner: str) -> list[Span]:
+    def for_turn(self, turn_id: str, owner: str) -> list[Span]:
         """Return the spans of a turn in order of their start; none if it is another user's."""
         rows = self._file.rows("SELECT * FROM spans WHERE turn_id = ? AND owner = ? ORDER BY rowid", turn_id, owner)
         return [
@@ -408,7 +408,7 @@ class ChangeTable(Table):
             *(now(), change.kind, dump(change.data), turn_id, owner),
         )
 
-    def of_turn(self, turn_id: str) -> list[Change]:
+    def for_turn(self, turn_id: str) -> list[Change]:
         """Return all changes of a turn, oldest first."""
         rows = self._file.rows("SELECT kind, data FROM turn_changes WHERE turn_id = ? ORDER BY rowid", turn_id)
         return [Change(row["kind"], json.loads(row["data"])) for row in rows]
@@ -434,7 +434,7 @@ class RouteTable(Table):
                 (owner, owner, _MAX_ROUTES),
             )
 
-    def of(self, owner: str) -> list[tuple[str, str]]:
+    def for_owner(self, owner: str) -> list[tuple[str, str]]:
         """Return a user's corrections as (text, route), latest first."""
         rows = self._file.rows("SELECT text, route FROM route_choices WHERE owner = ? ORDER BY rowid DESC", owner)
         return [(row["text"], row["route"]) for row in rows]

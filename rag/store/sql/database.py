@@ -37,7 +37,7 @@ class SqliteFile:
         self.path = path
         self._lock = RLock()
         self._depth = 0
-        with failures(self.path):
+        with translate_errors(self.path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False)
             self._db.row_factory = sqlite3.Row
@@ -51,7 +51,7 @@ class SqliteFile:
             self._db.close()
 
     def rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
-        with self._lock, failures(self.path):
+        with self._lock, translate_errors(self.path):
             return self._db.execute(statement, values).fetchall()
 
     def write(self, statement: str, *values: Any) -> bool:
@@ -60,19 +60,19 @@ class SqliteFile:
             return db.execute(statement, values).rowcount > 0
 
     @contextmanager
-    def transaction(self, alone: str = "") -> Iterator[sqlite3.Connection]:
+    def transaction(self, lock_name: str = "") -> Iterator[sqlite3.Connection]:
         """Run the block atomically; a nested transaction is part of the outer one.
 
-        Threads always take turns; `alone` also locks out other processes, before the first read.
+        Threads always take turns; `lock_name` also locks out other processes, before the first read.
         """
-        with self._lock, failures(self.path):
+        with self._lock, translate_errors(self.path):
             if self._depth:
                 yield self._db
                 return
             self._depth += 1
             try:
                 with self._db:
-                    if alone:
+                    if lock_name:
                         self._db.execute("BEGIN IMMEDIATE")
                     yield self._db
             finally:
@@ -113,7 +113,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 @contextmanager
-def failures(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turn errors of the file at `path` into StoreError."""
     try:
         yield

@@ -77,7 +77,7 @@ class CaseTable(Table):
         statement = f"SELECT * FROM evaluation_sets WHERE library = ? AND {OWNED} ORDER BY name, rowid"
         return [StoredSet(**dict(row)) for row in self._file.rows(statement, library, owner, owner)]
 
-    def set_of(self, set_id: str, owner: str | None = None) -> StoredSet | None:
+    def get_set(self, set_id: str, owner: str | None = None) -> StoredSet | None:
         rows = self._file.rows(f"SELECT * FROM evaluation_sets WHERE id = ? AND {OWNED}", set_id, owner, owner)
         return StoredSet(**dict(rows[0])) if rows else None
 
@@ -215,24 +215,24 @@ class RunTable(Table):
         rows = self._file.rows("SELECT state FROM evaluation_runs WHERE id = ?", run_id)
         return rows[0]["state"] if rows else None
 
-    def set_state(self, run_id: str, state: RunState, of: Sequence[RunState], data: Row | None = None) -> bool:
-        """Set the state if the current one is in `of`; `data` is merged into the stored data."""
+    def set_state(self, run_id: str, state: RunState, from_states: Sequence[RunState], data: Row | None = None) -> bool:
+        """Set the state if the current one is in `from_states`; `data` is merged into the stored data."""
         finished_at = now() if state in ("done", "cancelled") else ""
         return self._file.write(
             "UPDATE evaluation_runs SET state = ?, finished_at = ?, process = '', data = json_patch(data, ?)"
-            f" WHERE id = ? AND state IN ({', '.join('?' * len(of))})",
-            *(state, finished_at, dump(data or {}), run_id, *of),
+            f" WHERE id = ? AND state IN ({', '.join('?' * len(from_states))})",
+            *(state, finished_at, dump(data or {}), run_id, *from_states),
         )
 
     def delete(self, run_id: str) -> None:
         self._file.write("DELETE FROM evaluation_runs WHERE id = ?", run_id)
 
-    def spend(self, library: str, owner: str, answers: int, most: int) -> bool:
-        """Add to this user's answers of today (UTC); return False, without adding, if that would exceed `most`."""
+    def spend(self, library: str, owner: str, answers: int, limit: int) -> bool:
+        """Add to this user's answers of today (UTC); return False, without adding, if that would exceed `limit`."""
         day = now()[:10]
-        with self._file.transaction(alone=f"answers of {owner}") as db:
+        with self._file.transaction(lock_name=f"answers of {owner}") as db:
             statement = "SELECT coalesce(sum(answers), 0) FROM evaluation_usage WHERE owner = ? AND day = ?"
-            if db.execute(statement, (owner, day)).fetchall()[0][0] + answers > most:
+            if db.execute(statement, (owner, day)).fetchall()[0][0] + answers > limit:
                 return False
             db.execute(
                 "INSERT INTO evaluation_usage (library, owner, day, answers) VALUES (?, ?, ?, ?)"

@@ -32,7 +32,7 @@ class JobItem:
     """One source of a job. `result` is None until it is done.
 
     `depth` counts the links from the start of a crawl, `parent` is the position of the item with the link. `attempts`
-    counts how often it was started; times are ISO 8601 in UTC, or empty. Only `ItemTable.open` loads the `kind`.
+    counts how often it was started; times are ISO 8601 in UTC, or empty. Only `ItemTable.open_items` loads the `kind`.
     """
 
     position: int
@@ -71,7 +71,7 @@ class ItemTable(Table):
     def append(self, job_id: str, items: Iterable[NewItem]) -> int:
         """Add items to a running or paused job; return how many were new."""
         added = 0
-        with self._file.transaction(alone=job_id) as db:
+        with self._file.transaction(lock_name=job_id) as db:
             row = db.execute(
                 "SELECT library, owner, (SELECT coalesce(max(position) + 1, 0) FROM job_items WHERE job_id = jobs.id)"
                 " AS next FROM jobs WHERE id = ? AND state IN ('running', 'paused')",
@@ -83,7 +83,7 @@ class ItemTable(Table):
                 added += _insert(db, (job_id, row["library"], row["owner"], row["next"] + added), item)
         return added
 
-    def begin(self, job_id: str, position: int) -> None:
+    def start_attempt(self, job_id: str, position: int) -> None:
         """Count an attempt; the first one since the item was queued sets the start time."""
         self._file.write(
             "UPDATE job_items SET attempts = attempts + 1,"
@@ -92,7 +92,7 @@ class ItemTable(Table):
             *(now(), job_id, position),
         )
 
-    def move(self, job_id: str, position: int, stage: Stage) -> None:
+    def set_stage(self, job_id: str, position: int, stage: Stage) -> None:
         self._file.write(
             "UPDATE job_items SET stage = ? WHERE job_id = ? AND position = ? AND result IS NULL",
             *(stage, job_id, position),
@@ -103,10 +103,12 @@ class ItemTable(Table):
         with self._file.transaction() as db:
             return _finish(db, job_id, position, result)
 
-    def skip_open(self, job_id: str, result: Callable[[JobItem], IngestResult], spared: Collection[int] = ()) -> int:
-        """Finish all items without a result, except the positions in `spared`, with `result(item)`; return how many."""
-        with self._file.transaction(alone=job_id) as db:
-            items = [item for item in self.open(job_id) if item.position not in spared]
+    def finish_open(
+        self, job_id: str, result: Callable[[JobItem], IngestResult], except_positions: Collection[int] = ()
+    ) -> int:
+        """Finish all items without a result, except at these positions, with `result(item)`; return how many."""
+        with self._file.transaction(lock_name=job_id) as db:
+            items = [item for item in self.open_items(job_id) if item.position not in except_positions]
             return sum(_finish(db, job_id, item.position, result(item)) for item in items)
 
     def replace(self, job_id: str, position: int, result: IngestResult) -> None:
@@ -176,7 +178,7 @@ class ItemTable(Table):
         )
         return [_item(row) for row in rows]
 
-    def open(self, job_id: str, limit: int = ALL) -> list[JobItem]:
+    def open_items(self, job_id: str, limit: int = ALL) -> list[JobItem]:
         """Return the first `limit` items without a result, with their `kind`."""
         kind = "coalesce(json_extract(payload, '$.kind'), '') AS kind"
         rows = self._file.rows(
@@ -186,7 +188,7 @@ class ItemTable(Table):
         )
         return [_item(row) for row in rows]
 
-    def current(self, job_id: str) -> list[JobItem]:
+    def current_items(self, job_id: str) -> list[JobItem]:
         """Return the items in progress."""
         rows = self._file.rows(
             f"SELECT {_COLUMNS} FROM job_items WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'"
@@ -372,7 +374,7 @@ class JobTable:
         )
         return [_job(row, {}) for row in rows]
 
-    def lease(self, worker: str, may_be_alive: Callable[[str], bool], bulk_job: str = "") -> dict[str, int]:
+    def acquire_leases(self, worker: str, may_be_alive: Callable[[str], bool], bulk_job: str = "") -> dict[str, int]:
         """Lease running jobs that have no live worker; return all jobs of `worker`, oldest first, with their tokens.
 
         The token increases with each change of worker, so that a worker wrongly considered dead notices. The clock is
@@ -399,11 +401,11 @@ class JobTable:
                 tokens[job["id"]] = token
         return tokens
 
-    def renew(self, worker: str) -> None:
+    def renew_leases(self, worker: str) -> None:
         """Extend all leases of `worker`."""
         self._file.write(f"UPDATE jobs SET lease_until = {CLOCK} + ? WHERE worker = ?", LEASE, worker)
 
-    def holds(self, job_id: str, token: int) -> bool:
+    def renew_lease(self, job_id: str, token: int) -> bool:
         """Renew one lease; return False if another process has taken over the job.
 
         Inside a transaction, no process can take it over before the end.
@@ -416,7 +418,7 @@ class JobTable:
         only, values = (" AND id = ?", (worker, job_id)) if job_id else ("", (worker,))
         self._file.write(f"UPDATE jobs SET worker = '', lease_until = 0 WHERE worker = ?{only}", *values)
 
-    def cut_off(self) -> list[str]:
+    def cancelled_with_open_items(self) -> list[str]:
         """Return the ids of cancelled jobs that have unfinished items but no worker."""
         rows = self._file.rows(
             f"SELECT id FROM jobs WHERE state = 'cancelled' AND lease_until < {CLOCK} AND EXISTS"
@@ -429,23 +431,23 @@ class JobTable:
         return cast(JobState, rows[0]["state"]) if rows else None
 
     def set_state(
-        self, job_id: str, state: JobState, notice: Notice | None = None, *, of: Collection[JobState] = ()
+        self, job_id: str, state: JobState, notice: Notice | None = None, *, from_states: Collection[JobState] = ()
     ) -> bool:
-        """Set the state if the current one is in `of` or `of` is empty; return False otherwise.
+        """Set the state if the current one is in `from_states` or that is empty; return False otherwise.
 
         Check and write are one statement, so that concurrent changes are not lost. None clears the notice.
         """
         notice_json = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
         finished_at = now() if state in ("done", "cancelled") else ""
-        condition = f" AND state IN ({', '.join('?' * len(of))})" if of else ""
+        condition = f" AND state IN ({', '.join('?' * len(from_states))})" if from_states else ""
         return self._file.write(
             f"UPDATE jobs SET state = ?, notice = ?, finished_at = ? WHERE id = ?{condition}",
-            *(state, notice_json, finished_at, job_id, *of),
+            *(state, notice_json, finished_at, job_id, *from_states),
         )
 
     def end_if_done(self, job_id: str) -> bool:
         """Mark a running job as done if all its addresses are known and all items have a result."""
-        with self._file.transaction(alone=job_id) as db:  # blocks new items
+        with self._file.transaction(lock_name=job_id) as db:  # blocks new items
             cursor = db.execute(
                 "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
                 " AND discovery <> 'waiting'"

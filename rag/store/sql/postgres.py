@@ -47,7 +47,7 @@ class Postgres:
         self.name = database_name(url)
         self._url = url
         self._local = threading.local()
-        with self.failures():
+        with self.translate_errors():
             with self.exclusive_connection() as connection:
                 _ensure_tables(connection, self.name)
             self.pool = ConnectionPool(
@@ -75,26 +75,26 @@ class Postgres:
             return session.execute(statement, values).rowcount > 0
 
     @contextmanager
-    def transaction(self, alone: str = "") -> Iterator[PostgresSession]:
+    def transaction(self, lock_name: str = "") -> Iterator[PostgresSession]:
         """Run the block atomically; a nested transaction is part of the outer one.
 
-        Transactions with the same name in `alone` run one after another, in any process.
+        Transactions with the same name in `lock_name` run one after another, in any process.
         """
-        with self.failures():
+        with self.translate_errors():
             if outer := self._transaction():
-                _lock(outer, alone)
+                _lock(outer, lock_name)
                 yield outer
                 return
             with self.pool.connection() as connection, connection.transaction():
                 self._local.session = session = PostgresSession(connection)
                 try:
-                    _lock(session, alone)
+                    _lock(session, lock_name)
                     yield session
                 finally:
                     self._local.session = None
 
     @contextmanager
-    def failures(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Turn errors of psycopg into StoreError; StoreAwayError if the server may answer later."""
         try:
             yield
@@ -112,7 +112,7 @@ class Postgres:
         The lock is polled, because a waiting statement would hold a snapshot, and CREATE INDEX CONCURRENTLY in the
         other process would wait for that: a deadlock.
         """
-        with self.failures(), psycopg.connect(self._url, **_OPTIONS, row_factory=dict_row) as connection:
+        with self.translate_errors(), psycopg.connect(self._url, **_OPTIONS, row_factory=dict_row) as connection:
             end = time.monotonic() + _SETUP
             while not connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (_LOCK,)).fetchall()[0]["got"]:
                 if time.monotonic() > end:
@@ -136,7 +136,7 @@ class Postgres:
     @contextmanager
     def _session(self) -> Iterator[PostgresSession]:
         """Yield this thread's transaction, or a connection for one statement."""
-        with self.failures():
+        with self.translate_errors():
             if outer := self._transaction():
                 yield outer
                 return
@@ -160,9 +160,9 @@ class PostgresSession:
             cursor.executemany(_translate(statement), ([*map(_value, row)] for row in rows))
 
 
-def _lock(session: PostgresSession, alone: str) -> None:
-    if alone:
-        session.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (alone,))
+def _lock(session: PostgresSession, lock_name: str) -> None:
+    if lock_name:
+        session.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (lock_name,))
 
 
 class PostgresRow:

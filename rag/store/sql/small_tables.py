@@ -34,7 +34,7 @@ class FeedbackTable(Table):
         `data` may contain a reason, a correction and the settings.
         """
         feedback_id = uuid.uuid4().hex
-        with self._file.transaction(alone=turn_id) as db:
+        with self._file.transaction(lock_name=turn_id) as db:
             db.execute("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", (turn_id, owner))
             db.execute(
                 "INSERT INTO feedback (id, turn_id, library, owner, created_at, rating, data)"
@@ -43,20 +43,20 @@ class FeedbackTable(Table):
             )
         return feedback_id
 
-    def withdraw(self, turn_id: str, owner: str) -> None:
+    def delete(self, turn_id: str, owner: str) -> None:
         self._file.write("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
 
-    def of_turn(self, turn_id: str, owner: str) -> dict[str, Any] | None:
+    def for_turn(self, turn_id: str, owner: str) -> dict[str, Any] | None:
         """Return this user's rating of the answer."""
         rows = self._file.rows("SELECT * FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
         return {**dict(rows[-1]), "data": json.loads(rows[-1]["data"])} if rows else None
 
-    def rating_of(self, turn_id: str, owner: str) -> int:
+    def rating(self, turn_id: str, owner: str) -> int:
         """Return 1 or -1, or 0 if this user gave no rating."""
-        feedback = self.of_turn(turn_id, owner)
+        feedback = self.for_turn(turn_id, owner)
         return int(feedback["rating"]) if feedback else 0
 
-    def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
+    def for_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
         """Return the feedback on the library's answers, oldest first; with `owner`, only that user's."""
         rows = self._file.rows(
             f"SELECT * FROM feedback WHERE library = ? AND {OWNED} ORDER BY rowid",
@@ -248,16 +248,16 @@ _KEEP_SLOT_SECONDS: Final = 3600.0
 class HostTable(Table):
     """Slots of each host, numbered from 1: a request takes one until it ends. The clock is the database's."""
 
-    def take(self, host: str, limit: int, delay: float, *, at_once: bool = False) -> int | None:
+    def take(self, host: str, limit: int, delay: float, *, ignore_delay: bool = False) -> int | None:
         """Take one of `limit` slots; return None if all are taken or the last start was less than `delay` seconds ago.
 
-        With `at_once`, ignore the delay.
+        `ignore_delay` skips the check of the last start.
         """
-        with self._file.transaction(alone=f"host {host}") as db:
+        with self._file.transaction(lock_name=f"host {host}") as db:
             statement = f"SELECT slot, free_at > {CLOCK} AS taken FROM host_slots WHERE host = ?"
             occupied = {row["slot"] for row in db.execute(statement, (host,)).fetchall() if row["taken"]}
             slot = next((number for number in range(1, limit + 1) if number not in occupied), None)
-            if slot is None or (_START_SLOT in occupied and not at_once):
+            if slot is None or (_START_SLOT in occupied and not ignore_delay):
                 return None
             self._set(host, slot, _MAX_REQUEST_SECONDS)
             self._set(host, _START_SLOT, delay)
@@ -299,7 +299,7 @@ class SharedHostGates(HostGates):
     ) -> Iterator[float]:
         with super().enter(host, url, stopped, redirected=redirected) as waited:
             began, name, delay = time.monotonic(), _host_name(host), self.delay_of(host)
-            while (slot := self._hosts.take(name, self.limit, delay, at_once=redirected)) is None:
+            while (slot := self._hosts.take(name, self.limit, delay, ignore_delay=redirected)) is None:
                 if self.is_closed or stopped():
                     raise FetchError("cancelled", url=url)
                 time.sleep(_POLL_SECONDS)

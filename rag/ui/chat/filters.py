@@ -265,7 +265,7 @@ def draw_page_picker_button(app: App, library: str, language: Language) -> None:
     if st.session_state.get(_PICKER_OPEN):
         pages = unless_away(lambda: app.library(library).pages())
         if pages is not None:
-            excluded = unless_away(lambda: app.library(library).left_out()) or set()
+            excluded = unless_away(lambda: app.library(library).excluded_pages()) or set()
             _draw_picker([page for page in pages if page.url_hash not in excluded], language)
 
 

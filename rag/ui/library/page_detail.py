@@ -42,7 +42,7 @@ _RULES: Final = "extractive"
 
 def draw_page(app: App, library: str, page: Page, language: Language) -> None:
     """Draw the details of `page`, which must include its text."""
-    excluded = app.library(library).left_out()
+    excluded = app.library(library).excluded_pages()
     if st.button(label("page_all", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
         set_param("page", "")
         st.rerun()

@@ -100,8 +100,8 @@ def test_a_restart_goes_on_where_it_was(make_jobs: MakeJobs, database: Database,
 def test_pages_under_way_at_the_end_of_a_process_are_begun_again(make_jobs: MakeJobs, database: Database) -> None:
     source = records(1)[0]
     job_id = database.jobs.create("main", "", [NewItem(source.name, source.url, payload=_packed(source))])
-    database.items.begin(job_id, 0)
-    database.items.move(job_id, 0, "embedding")
+    database.items.start_attempt(job_id, 0)
+    database.items.set_stage(job_id, 0, "embedding")
     jobs = make_jobs()
     jobs.start()
     job = finished(jobs, job_id)

@@ -96,7 +96,7 @@ def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, i
     reads = []
     for worker in workers:
         (item,) = database.items.items(job_id)
-        database.items.begin(job_id, 0)
+        database.items.start_attempt(job_id, 0)
         reads.append(worker.read(item if worker is workers[0] else replace(item, started_at="")))
     (item,) = database.items.items(job_id)
     outcomes = [worker.settle_all([(item, read, 0.0)]) for worker, read in zip(workers, reads, strict=True)]

@@ -70,7 +70,7 @@ def test_the_work_of_a_worker_whose_job_was_taken_over_is_not_counted(
 
     def taken_over(given: Sequence[Any]) -> Any:
         monkeypatch.setattr(ingestor, "settle_all", settle)
-        database.jobs.lease("another", lambda worker: False)
+        database.jobs.acquire_leases("another", lambda worker: False)
         return settle(given)
 
     monkeypatch.setattr(ingestor, "settle_all", taken_over)
