@@ -32,7 +32,7 @@ def race_commits(url: str, library: Library, processes: int) -> tuple[int, int]:
     errors = _race(_commits, processes, PAGES, url, library.name)
     missing = PAGES - library.page_count()
     audit = library.audit(deep=True)
-    return missing + audit.lacking + audit.surplus, sum(map(bool, chain(*errors)))
+    return missing + audit.incomplete + audit.extra, sum(map(bool, chain(*errors)))
 
 
 def race_openings(url: str, name: str) -> list[str]:

@@ -22,7 +22,7 @@ from qdrant_client import QdrantClient, models
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder, index_sentences, pack_sentences
 from rag.store.duplicates import sign
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe, scope_filter, walk
+from rag.store.qdrant.records import Revision, chunk_id, chunk_payload, page_point, recipe, scope_filter, walk
 from rag.store.values import Filters, NewChunks, content_hash
 from rag.types import Chunk, Page, SparseVector
 from rag.web.url_key import url_hash
@@ -133,7 +133,7 @@ def fill(library: Library, world: World, first: int, last: int) -> None:
 def _points(draft: Draft, model: str) -> tuple[models.PointStruct, list[models.PointStruct]]:
     hashes = [content_hash(chunk.text) for chunk in draft.chunks]
     page = replace(draft.page, generation=recipe(draft.page.text, "", model) + "0" * 16, chunks=len(hashes))
-    return page_point(page, sign(page.text), Mark(1), excluded=False), [
+    return page_point(page, sign(page.text), Revision(1), excluded=False), [
         _point(
             chunk_id(page.url_hash, page.generation, chunk.index),
             {

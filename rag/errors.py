@@ -1,17 +1,17 @@
 """Errors that users may see.
 
 RagError
-├── ConfigError        a setting is invalid
-├── StoreError         a database operation failed
-│   ├── LibraryMovedError  the library has moved to another embedding model
-│   ├── StoreAwayError     the database server does not respond; a retry may work
-│   ├── StoreBusyError     another process has the embedded folder open
-│   └── ModelMismatchError the library uses another embedding model
-├── ModelError         an embedding or chat model cannot be loaded or does not respond
-├── ToolError          a tool call in a conversation failed
-├── WebSearchError     a web search service failed
-└── IngestError        a source cannot be imported; the others continue
-    └── FetchError         its URL cannot be fetched
+├── ConfigError             a setting is invalid
+├── StoreError              a database operation failed
+│   ├── LibraryMovedError   the library has moved to another embedding model
+│   ├── StoreUnavailableErrorthe database server does not respond; a retry may work
+│   ├── StoreBusyError      another process has the embedded folder open
+│   └── ModelMismatchError  the library uses another embedding model
+├── ModelError              an embedding or chat model cannot be loaded or does not respond
+├── ToolError               a tool call in a conversation failed
+├── WebSearchError          a web search service failed
+└── IngestError             a source cannot be imported; the others continue
+    └── FetchError          its URL cannot be fetched
 
 An error has a code of `rag.locales` and the parameters of its message, which the command line shows in English and the
 app in the user's language. `__cause__` has the details for the log.
@@ -51,7 +51,7 @@ class LibraryMovedError(StoreError):
     """The library has moved to another model, so vectors of the old model cannot be written."""
 
 
-class StoreAwayError(StoreError):
+class StoreUnavailableError(StoreError):
     """The database server does not respond or temporarily rejects requests; a retry may work."""
 
 

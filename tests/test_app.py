@@ -13,11 +13,11 @@ import pytest
 from examples import langchain_program
 from rag.app import App, ChatOptions
 from rag.config import Settings, load_settings
-from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreAwayError, StoreBusyError
+from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError, StoreUnavailableError
 from rag.ingest.sources import example_sources
 from rag.locales import say
 from rag.runs.options import Question
-from rag.store.values import patience
+from rag.store.values import wait_limit
 from rag.types import Answer
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -181,13 +181,13 @@ def test_it_starts_while_its_server_is_away_and_finds_it_by_itself(tmp_path: Pat
     server = QdrantServer(tmp_path / "server")
     app = App(load_settings(None, rag_data_dir=tmp_path / "data", qdrant_url=server.url, llm_model=""))
     with closing(app):
-        assert (away := app.away()) is not None
+        assert (away := app.outage()) is not None
         assert "Check QDRANT_URL" in say(away, "en")
-        with patience(0):
+        with wait_limit(0):
             assert [info.name for info in app.libraries.infos()] == ["main"]
-            with pytest.raises(StoreAwayError):
+            with pytest.raises(StoreUnavailableError):
                 app.library()
         with server:
-            while app.away():
+            while app.outage():
                 time.sleep(0.05)
             assert app.library().page_count() == 0

@@ -129,7 +129,7 @@ def test_every_question_is_answered_and_no_page_lost_meanwhile(app: App) -> None
     assert set(fates(app, job)) <= {"added", "unchanged"}
     library = app.library("main")
     assert (library.page_count(), library.embedding_model) == (121, e5.NAME)
-    assert library.audit(deep=True).lacking == 0
+    assert library.audit(deep=True).incomplete == 0
     assert library.chunk_count() == sum(page.chunks for page in library.pages())
 
 

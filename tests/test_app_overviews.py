@@ -9,7 +9,7 @@ import pytest
 
 from rag.app import App
 from rag.config import load_settings
-from rag.errors import StoreAwayError
+from rag.errors import StoreUnavailableError
 from rag.reasoning.extractive import ExtractiveReasoner
 from tests.support.hashed_model import HashedBuiltin
 
@@ -97,7 +97,7 @@ def test_so_are_those_of_a_small_library_once_the_app_has_started(app: App, monk
 
 def test_a_database_that_is_away_at_the_start_costs_only_that(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(name: str) -> None:
-        raise StoreAwayError("store_away", since="12:03")
+        raise StoreUnavailableError("store_away", since="12:03")
 
     monkeypatch.setattr(app, "library", away)
     app._warm()

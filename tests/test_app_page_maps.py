@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from rag.app.overviews import PageMaps
-from rag.errors import StoreAwayError
+from rag.errors import StoreUnavailableError
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.page_map import MIN_PAGES
 from rag.store.qdrant.library import Library
@@ -30,7 +30,7 @@ class Texts:
         self.asked.append(url_hashes)
         if self.away:
             self.away -= 1
-            raise StoreAwayError("store_away", url="a.example", since="12:03")
+            raise StoreUnavailableError("store_away", url="a.example", since="12:03")
         return {one: " ".join(WORDS[at % 7 : at % 7 + 4]) for at, one in enumerate(url_hashes)}
 
 
@@ -70,7 +70,7 @@ def test_a_page_that_came_went_or_changed_makes_it_anew(maps: PageMaps, library:
 
 def test_what_the_database_could_not_tell_is_asked_again(maps: PageMaps, library: Texts) -> None:
     library.away = 1
-    with pytest.raises(StoreAwayError):
+    with pytest.raises(StoreUnavailableError):
         maps.of("main", pages()).result(60)
     assert maps.at_hand("main") is None
     assert maps.of("main", pages()).result(60) is not None

@@ -103,7 +103,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("vector_store", "quoter", "remove_library", "remove_pages"), PAGES),
         **dict.fromkeys(("clear_library", "leave_out"), PAGES),
         "for_person": BINDS,
-        **dict.fromkeys(("away", "inspect_server", "test_database"), OPERATOR),
+        **dict.fromkeys(("outage", "inspect_server", "test_database"), OPERATOR),
         "reasoner": TYPED,
         "ask": BEGINS,
     },

@@ -455,7 +455,7 @@ class App:
         model, fast = self.chats.chat(chat), self.chats.fast_chat(chat)
         return ChatReasoner(with_sampling(model, sampling), fast=fast or model, texts=self.chats.prompts, notes=notes)
 
-    def away(self) -> Notice | None:
+    def outage(self) -> Notice | None:
         """Check the database again. Return a notice if it doesn't respond, else None."""
         return check_server(self._client)
 

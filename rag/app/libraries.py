@@ -13,7 +13,7 @@ from pathlib import Path
 from rag.app.models import Models
 from rag.config import Settings
 from rag.dates import now
-from rag.errors import ModelError, ModelMismatchError, StoreAwayError, StoreError
+from rag.errors import ModelError, ModelMismatchError, StoreError, StoreUnavailableError
 from rag.models.embedding import EmbeddingModel
 from rag.models.model_files import BUILTIN, builtin_model, is_shipped, name_in_library
 from rag.models.service import ServiceEncoder, is_same, service_name
@@ -67,7 +67,7 @@ class Libraries:
         first = self._settings.rag_library
         changes = self._changes
         if time.monotonic() >= self._infos_until:
-            with suppress(StoreAwayError):
+            with suppress(StoreUnavailableError):
                 self._infos = library_infos(self._client)
                 if changes == self._changes:  # else the list may be outdated
                     self._infos_until = time.monotonic() + _CACHE_SECONDS
@@ -252,7 +252,7 @@ class Libraries:
         """Delete chunk sets that moves left: abandoned ones, and previous ones that can no longer be restored."""
         for info in library_infos(self._client):
             until = info.revertible_until
-            drop_unused_chunks(self._client, info, over=until is not None and datetime.now(UTC) >= until)
+            drop_unused_chunks(self._client, info, include_previous=until is not None and datetime.now(UTC) >= until)
 
     def export(self, name: str, path: Path, on_progress: Callable[[int, int], object]) -> dict[str, int]:
         """Write the library to a file; return the counts of its pages, chunks and versions."""
@@ -274,7 +274,7 @@ class Libraries:
             embedding_model=model.name,
             dimension=model.dimension,
             on_progress=on_progress,
-            called=called,
+            display_name=called,
             title=title,
         )
         self._invalidate()
@@ -316,7 +316,7 @@ class Maintenance:
         while not self._closed.is_set():
             try:
                 self._tidy()
-            except StoreAwayError as error:
+            except StoreUnavailableError as error:
                 log.info("upkeep waits: %s", error)
             except Exception:  # would end the thread, and with it all maintenance
                 log.exception("upkeep failed")

@@ -21,7 +21,7 @@ from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.moving import Encoded
 from rag.store.sql.conversation_table import ConversationTable
-from rag.store.values import patience
+from rag.store.values import wait_limit
 from rag.types import Chunk, Notice, Passage
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Moves:
 
     def _run(self, library: str, model: str) -> None:
         try:
-            with patience(math.inf, self._closed.is_set):
+            with wait_limit(math.inf, self._closed.is_set):
                 self._move(library, model)
         except RagError as error:
             self._change(library, state="failed", notice=error.notice)

@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal
 
 from rag.app.libraries import Libraries
 from rag.errors import RagError, os_fault
-from rag.store.values import patience
+from rag.store.values import wait_limit
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class Transfers:
     def _run(self, transfer_id: str, work: Work, path: Path | None) -> None:
         library = self._transfers[transfer_id].library
         try:
-            with patience(math.inf):
+            with wait_limit(math.inf):
                 counts = work(library, lambda done, total: self._change(transfer_id, done=done, total=total))
             size = path.stat().st_size if path else 0
             self._change(

@@ -35,7 +35,7 @@ def doctor(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def wait(settings: Settings, options: argparse.Namespace) -> int:
-    """Return once the database answers. Raises StoreAwayError after `--wait` seconds."""
+    """Return once the database answers. Raises StoreUnavailableError after `--wait` seconds."""
     wait_for_database(settings, options.wait, lambda notice: print(say(notice, "en"), file=sys.stderr, flush=True))
     return 0
 
@@ -95,11 +95,11 @@ def _check_libraries(app: App) -> Iterator[Finding]:
         if audit.damaged:
             damage = {"library": info.name, "urls": ", ".join(audit.damaged)}
             yield Finding("library", False, False, say(Notice("doctor_library_damaged", damage), "en"))
-        if audit.forked:
-            forks = Notice("doctor_library_forked", {"library": info.name, "forked": audit.forked})
+        if audit.diverged:
+            forks = Notice("doctor_library_forked", {"library": info.name, "forked": audit.diverged})
             yield Finding("library", False, False, say(forks, "en"))
-        params = {"library": info.name, "lacking": audit.lacking, "surplus": audit.surplus}
-        well = not audit.lacking and not audit.surplus
+        params = {"library": info.name, "lacking": audit.incomplete, "surplus": audit.extra}
+        well = not audit.incomplete and not audit.extra
         notice = Notice("doctor_library_whole" if well else "doctor_library_broken", params)
         yield Finding("library", well, False, say(notice, "en"))
 

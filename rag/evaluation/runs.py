@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rag import __version__
-from rag.errors import RagError, StoreAwayError
+from rag.errors import RagError, StoreUnavailableError
 from rag.evaluation.cases import Case, Setting, case_of, row_of, version_of
 from rag.evaluation.metrics import TimedAnswer, Tools, scores
 from rag.process import Process
@@ -24,7 +24,7 @@ from rag.runs.options import Question
 from rag.runs.serialization import from_json, to_json
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import RunState, StoredRow, StoredRun
-from rag.store.values import AWAY_CODES, make_patient
+from rag.store.values import UNAVAILABLE_CODES, with_unlimited_wait
 from rag.types import Answer, Event, Notice, Page
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class EvaluationRuns:
             self._wake.clear()
             for run in self._table.running():
                 try:
-                    make_patient(partial(self.of(None).work, run.id), self._closed.is_set)()
+                    with_unlimited_wait(partial(self.of(None).work, run.id), self._closed.is_set)()
                 except Exception:  # a broken run must not stop the thread, and with it the other runs
                     log.exception("an evaluation broke off")
                     self._table.set_state(run.id, "paused", ["running"], _notice_of(Notice("evaluation_broke")))
@@ -287,7 +287,7 @@ class EvaluationRuns:
                     return
                 if (row := self._ask(run, setting, case)) and self._table.add_row(run_id, row):
                     on_row(_row_view(row))
-        except StoreAwayError:
+        except StoreUnavailableError:
             return  # the program ends; the next start resumes the run
         except RagError as error:
             self._chats.pop(run_id, None)
@@ -320,7 +320,7 @@ class EvaluationRuns:
             if timed_answer is None:
                 return None
             self._asker.current_chat(source)  # raises if disconnected meanwhile: then the answer does not count
-            if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in AWAY_CODES:
+            if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in UNAVAILABLE_CODES:
                 break
             self._closed.wait(_LOOK)  # an unavailable database says nothing about the answer
             if self._table.send_heartbeat(run.id) != "running":

@@ -16,7 +16,7 @@ from rag.ingest.pipeline import Ingestor, label
 from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
 from rag.ingest.results import existing_result, failure, result
 from rag.ingest.sources import Source, unique_sources
-from rag.store.values import make_patient, patience
+from rag.store.values import wait_limit, with_unlimited_wait
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class _Batch:
             while remaining:
                 while waiting and ahead.has_room():
                     position = waiting.popleft()
-                    ahead.begin("", position, "", make_patient(partial(self._read, self._sources[position])))
+                    ahead.begin("", position, "", with_unlimited_wait(partial(self._read, self._sources[position])))
                 if (first := ahead.take()) is not None:
                     batch = [first, *ahead.take_ready(MAX_GROUP - 1)]
                     remaining -= len(batch)
@@ -125,7 +125,7 @@ class _Batch:
 
     def _settle(self, reads: Sequence[Settling]) -> list[IngestResult | Exception]:
         try:
-            with patience(math.inf):
+            with wait_limit(math.inf):
                 return [*self._ingestor.settle_all(reads)]
         except Exception as error:
             if len(reads) == 1:

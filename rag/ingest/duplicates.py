@@ -70,11 +70,11 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The objection to storing a page, if any, given a user's decision and the library's state (`Library.as_of`)."""
+    """The objection to storing a page, if any, given a user's decision and the library's `change_token`."""
 
     objection: Notice | Duplicate | None
     decision: Decision
-    as_of: object | None
+    change_token: object | None
 
 
 def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
@@ -108,10 +108,10 @@ def with_own_name(library: Lookup, read: Read) -> Read:
 
 def _find_similar(library: Lookup, page: Page) -> Iterator[Duplicate]:
     """Yield the other pages with the text of `page`, then those with nearly that text, most similar first."""
-    for other in library.same_text(page.text_hash):
+    for other in library.pages_with_text(page.text_hash):
         if other.url_hash != page.url_hash:
             yield Duplicate("same_text", other, False)
-    for other, similarity in library.near_texts(sign(page.text)):
+    for other, similarity in library.similar_pages(sign(page.text)):
         if other.url_hash != page.url_hash and other.text_hash != page.text_hash:
             yield Duplicate("near_text", other, False, similarity)
 
@@ -299,7 +299,7 @@ class PrefetchedLookup:
 
     @cached_property
     def _claims(self) -> dict[str, list[Page]]:
-        return self._library.claimants(list(self._hashes), most=MAX_GROUP * len(self._pages)) if self._pages else {}
+        return self._library.claimants(list(self._hashes), limit=MAX_GROUP * len(self._pages)) if self._pages else {}
 
     @cached_property
     def _same_pages(self) -> dict[str, list[Page]]:
@@ -311,7 +311,7 @@ class PrefetchedLookup:
     @cached_property
     def _near_pages(self) -> dict[Signature, list[tuple[Page, float]]]:
         signatures = list({sign(page.text) for page in self._pages})
-        return dict(zip(signatures, self._library.similar_pages_of_each(signatures), strict=True))
+        return dict(zip(signatures, self._library.similar_pages_batch(signatures), strict=True))
 
     def stored_pages(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         return {key: page for key, page in self.resolve(url_hashes).items() if page.url_hash == key}
@@ -327,17 +327,17 @@ class PrefetchedLookup:
     def versions(self, url_hash: str) -> list[PageVersion]:
         return self._library.versions(url_hash)
 
-    def claimants(self, url_hashes: Sequence[str], *, most: int = 0) -> dict[str, list[Page]]:
+    def claimants(self, url_hashes: Sequence[str], *, limit: int = 0) -> dict[str, list[Page]]:
         if self.is_stale or not self._hashes.issuperset(url_hashes):
             return self._library.claimants(url_hashes)
         return {key: self._claims[key] for key in url_hashes if key in self._claims}
 
-    def same_text(self, text_hash: str) -> list[Page]:
+    def pages_with_text(self, text_hash: str) -> list[Page]:
         if self.is_stale or text_hash not in self._same_pages:
-            return self._library.same_text(text_hash)
+            return self._library.pages_with_text(text_hash)
         return self._same_pages[text_hash]
 
-    def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
+    def similar_pages(self, signature: Signature) -> list[tuple[Page, float]]:
         if self.is_stale or signature not in self._near_pages:
-            return self._library.near_texts(signature)
+            return self._library.similar_pages(signature)
         return self._near_pages[signature]

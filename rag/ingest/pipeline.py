@@ -143,7 +143,7 @@ class Ingestor:
         """
         if decision == "skip" or read.error or read.not_modified:
             return read
-        as_of = self.library.as_of()
+        change_token = self.library.change_token()
         try:
             before = self.resolve((read.known or read.page).url_hash)
             if before and before.url_hash != (read.known or read.page).url_hash:
@@ -151,7 +151,7 @@ class Ingestor:
             if read.known and before is None:
                 return read
             objection = self._find_objection(read, before, decision, self.library)
-            read = replace(read, judged=Judged(objection, decision, as_of))
+            read = replace(read, judged=Judged(objection, decision, change_token))
             if isinstance(objection, Duplicate) and objection.is_replaceable:
                 return replace(read, prepared=self._prepare_chunks(read.page, objection.page, on_stage))
             if isinstance(objection, Duplicate) and decision == "refresh":
@@ -257,7 +257,11 @@ class Ingestor:
         if read.source.kind in ("import", "note") or (before is not None and before.text_hash == read.page.text_hash):
             return None
         judged = read.judged if read.judged and read.judged.decision == decision else None
-        is_unchanged = judged is not None and judged.as_of is not None and judged.as_of == self.library.as_of()
+        is_unchanged = (
+            judged is not None
+            and judged.change_token is not None
+            and judged.change_token == self.library.change_token()
+        )
         if judged and (is_unchanged or isinstance(judged.objection, Notice)):
             return judged.objection
         if not judged and decision not in ("add_anyway", "keep_both", "refresh") and read.extracted is not None:

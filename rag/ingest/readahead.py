@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from rag.errors import RagError, StoreAwayError
+from rag.errors import RagError, StoreUnavailableError
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -221,7 +221,7 @@ def delay_before(error: RagError, tries: int) -> float | None:
 
     Respects the server's Retry-After, up to MAX_DELAY. An unavailable database is always retried.
     """
-    if isinstance(error, StoreAwayError):
+    if isinstance(error, StoreUnavailableError):
         return _STORE_DELAY
     retries = RETRIES_AFTER_TIMEOUT if error.code == "timeout" else RETRIES
     if tries > retries or not is_temporary(error):

@@ -1,7 +1,7 @@
 """Value types of the library API, and limits on how long a call waits for the database.
 
-Every method of a library raises StoreError if the database fails, and StoreAwayError if it is unavailable for longer
-than `patience` allows.
+Every method of a library raises StoreError if the database fails, and StoreUnavailableError if it is unavailable for
+longer than `wait_limit` allows.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from rag.types import Chunk, Page, Passage, SparseVector
 
 T = TypeVar("T")
 
-AWAY_CODES = frozenset({"store_away", "store_unreachable", "store_server_full", "postgres_away"})
-"""Error codes of StoreAwayError."""
+UNAVAILABLE_CODES = frozenset({"store_away", "store_unreachable", "store_server_full", "postgres_away"})
+"""Error codes of StoreUnavailableError."""
 QUESTION_SECONDS = 10.0  # seconds to retry a call before reporting an error
 SCREEN_SECONDS = 3.0  # the same while a page is rendered
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WaitLimit:
     """A limit in seconds on how long a call waits for the database, and a callback that cancels the wait."""
 
     seconds: float = QUESTION_SECONDS
     stopped: Callable[[], bool] = lambda: False
 
 
-_DEFAULT_PATIENCE = Patience()
-current_patience: ContextVar[Patience] = ContextVar("patience", default=_DEFAULT_PATIENCE)
+_DEFAULT_WAIT_LIMIT = WaitLimit()
+current_wait_limit: ContextVar[WaitLimit] = ContextVar("wait_limit", default=_DEFAULT_WAIT_LIMIT)
 
 
 @contextmanager
-def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Set how long calls in the block, on this thread, wait before StoreAwayError; inf waits until `stopped`."""
-    token = current_patience.set(Patience(seconds, stopped))
+def wait_limit(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Set how long calls in the block, on this thread, wait before StoreUnavailableError; inf waits until `stopped`."""
+    token = current_wait_limit.set(WaitLimit(seconds, stopped))
     try:
         yield
     finally:
-        current_patience.reset(token)
+        current_wait_limit.reset(token)
 
 
-def make_patient(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
+def with_unlimited_wait(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
     """Wrap a job's task so that its calls, on whatever thread it runs, wait for the server until `stopped`."""
 
     def wrapper() -> T:
-        with patience(math.inf, stopped):
+        with wait_limit(math.inf, stopped):
             return task()
 
     return wrapper
@@ -119,17 +119,17 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The number of pages with missing chunks (`lacking`) and with extra chunks (`surplus`), both repaired.
+    """The number of pages with missing chunks (`incomplete`) and with extra chunks (`extra`), both repaired.
 
     A page with missing chunks keeps its text, but searches cannot find it until it is imported again. `damaged` are the
-    addresses of pages with chunks whose text was corrupted. `forked` is the number of pages whose record differed
+    addresses of pages with chunks whose text was corrupted. `diverged` is the number of pages whose record differed
     between replicas.
     """
 
-    lacking: int = 0
-    surplus: int = 0
+    incomplete: int = 0
+    extra: int = 0
     damaged: tuple[str, ...] = ()
-    forked: int = 0
+    diverged: int = 0
 
 
 def text_hash(text: str) -> str:

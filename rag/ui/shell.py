@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
-from rag.errors import RagError, StoreAwayError
+from rag.errors import RagError, StoreUnavailableError
 from rag.locales import Language, label, say
-from rag.store.values import SCREEN_SECONDS, patience
+from rag.store.values import SCREEN_SECONDS, wait_limit
 from rag.ui.chat.conversations import apply_url, draw_conversation_list, open_conversation
 from rag.ui.kit.actions import draw_failure
 from rag.ui.kit.browser import send_to_browser
@@ -62,7 +62,7 @@ def draw_shell() -> None:
     if moved := state.page != page.url_path:
         state.page, state.shown_conversation, state.missing_library_notice, state.sources = page.url_path, "", None, {}
     head = st.container(key="away")
-    with show_errors(language), patience(SCREEN_SECONDS), suppress(StoreAwayError):  # shown at the top
+    with show_errors(language), wait_limit(SCREEN_SECONDS), suppress(StoreUnavailableError):  # shown at the top
         if has_arrived or moved:
             apply_url(app, moved=moved)
         select_existing_library(app, language)
@@ -71,7 +71,7 @@ def draw_shell() -> None:
         _draw_sidebar(app, language, unread)
         _draw_phone_button(app, language)
         page.run()
-    if app.away():
+    if app.outage():
         with head:
             st.fragment(_wait_for_database, run_every=_RETRY_SECONDS)(app, language)
     _show_notes(language)
@@ -79,7 +79,7 @@ def draw_shell() -> None:
 
 def _wait_for_database(app: App, language: Language) -> None:
     """Show that the database is unreachable, and redraw the page once it is back."""
-    if (notice := app.away()) is None:
+    if (notice := app.outage()) is None:
         st.rerun()
     text = f"{say(notice, language)} {label('away_looking', language)}"
     st.warning(escape_line(text), icon=":material/cloud_off:")
@@ -172,7 +172,7 @@ def _draw_phone_button(app: App, language: Language) -> None:
 
 
 def _draw_state(app: App, language: Language) -> None:
-    if app.away():
+    if app.outage():
         _draw_status(f":{_DOTS['failed']}[●] {label('in_use_away', language)}")
     elif app.models.ready():
         _draw_in_use(app, language, "ready")

@@ -78,7 +78,7 @@ def test_pages_are_found_by_their_other_addresses_and_by_their_text(library: Lib
     found = library.resolve([alias, other.page.url_hash, "0" * 32])
     assert {one: page.url_hash for one, page in found.items()} == {alias: key, other.page.url_hash: other.page.url_hash}
     assert (page := library.page(alias)) and page.url_hash == key
-    assert [page.url_hash for page in library.same_text(given.page.text_hash)] == [key]
+    assert [page.url_hash for page in library.pages_with_text(given.page.text_hash)] == [key]
     assert library.pages_with_texts([given.page.text_hash, other.page.text_hash]) == sorted(
         library.pages(), key=lambda page: (page.added_at, page.url_hash)
     )
@@ -112,9 +112,9 @@ def test_nearly_the_same_text_is_found(library: Library) -> None:
         given = draft(f"p{number}", chunks=0)
         commit(library, replace(given, page=replace(given.page, text=text, text_hash=str(number))))
     signature = sign(texts[1] + " and a few words more at its end")
-    ((page, score),) = library.near_texts(signature)
+    ((page, score),) = library.similar_pages(signature)
     assert page.title == "Page p1" and 0.85 <= score < 1.0
-    assert library.similar_pages_of_each([sign("too short"), signature]) == [[], [(page, score)]]
+    assert library.similar_pages_batch([sign("too short"), signature]) == [[], [(page, score)]]
 
 
 def test_chunks_come_in_order_with_the_vectors_they_were_given(library: Library) -> None:
@@ -204,14 +204,14 @@ def shard_count(store: Store) -> int:
 
 def test_it_is_as_of_another_moment_after_each_change(library: Library) -> None:
     (stand,) = commit(library, draft("a"))
-    moments = [library.as_of()]
-    assert moments == [library.as_of()]
+    moments = [library.change_token()]
+    assert moments == [library.change_token()]
     library.update_record(replace(stand.page, aliases=("https://old.example/a",)))
-    moments.append(library.as_of())
+    moments.append(library.change_token())
     library.set_excluded([stand.page.url_hash], True)
-    moments.append(library.as_of())
+    moments.append(library.change_token())
     library.remove([stand.page.url_hash])
-    moments.append(library.as_of())
+    moments.append(library.change_token())
     assert len(set(moments)) == 4 or set(moments) == {None}  # others may write to a server
 
 

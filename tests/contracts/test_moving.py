@@ -31,6 +31,6 @@ def test_a_library_moves_and_goes_back_whole(store: Store) -> None:
         assert nearest(after, f"Sentence 2 of {other}, version 0.")[0] == f"Sentence 2 of {other}, version 0."
         assert "Page a" not in {page.title for page in after.pages()}
         assert after.chunk_count() == sum(page.chunks for page in after.pages())
-        assert not after.audit(deep=True).lacking
-    drop_unused_chunks(client, check_present(client, name), over=True)
+        assert not after.audit(deep=True).incomplete
+    drop_unused_chunks(client, check_present(client, name), include_previous=True)
     assert chunks_collections(client, name) == [opened(MODEL).chunks_collection]

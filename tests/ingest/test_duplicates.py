@@ -483,8 +483,8 @@ def test_a_page_is_judged_again_where_the_library_changed_meanwhile(
     ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
-    real = ingestor.library.same_text
-    monkeypatch.setattr(ingestor.library, "same_text", lambda one: (asked.append(one), real(one))[1])
+    real = ingestor.library.pages_with_text
+    monkeypatch.setattr(ingestor.library, "pages_with_text", lambda one: (asked.append(one), real(one))[1])
     found = [page_server.add(path, html(english(1))) for path in ("/first", "/second")]
     first, second = (ingestor.prepare(ingestor.read(web_source(url), quiet), quiet) for url in found)
     assert len(asked) == 2

@@ -1,7 +1,7 @@
 import pytest
 import streamlit as st
 
-from rag.errors import ConfigError, StoreAwayError, StoreError
+from rag.errors import ConfigError, StoreError, StoreUnavailableError
 from rag.locales import label, say
 from rag.types import Notice
 from rag.ui import shell
@@ -98,7 +98,7 @@ def test_while_the_database_is_away_the_conversation_stays_and_the_page_comes_ba
     app.absence = Notice("store_away", {"since": "12:03", "url": "http://db"})
 
     def fail(*_: object, **__: object) -> None:
-        raise StoreAwayError("store_away", since="12:03", url="http://db")
+        raise StoreUnavailableError("store_away", since="12:03", url="http://db")
 
     with monkeypatch.context() as away:
         for call in ("page", "pages", "page_count", "stored_pages", "passages", "texts"):

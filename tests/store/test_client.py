@@ -13,11 +13,11 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from rag.config import load_settings
-from rag.errors import StoreAwayError, StoreError
+from rag.errors import StoreError, StoreUnavailableError
 from rag.store.qdrant import client as connection
-from rag.store.qdrant.client import Server, away_since, connect, is_shared, layout
+from rag.store.qdrant.client import Server, connect, is_shared, layout, unavailable_since
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.values import patience
+from rag.store.values import wait_limit
 
 KEY = "secret-key"
 LIST = {"result": {"collections": []}, "status": "ok", "time": 0}
@@ -80,7 +80,7 @@ def test_without_a_url_the_embedded_engine_under_the_data_folder(tmp_path: Path)
     client = connect(load_settings(None, rag_data_dir=tmp_path, qdrant_url=""))
     assert isinstance(client, EdgeClient)
     assert not is_shared(client)
-    assert away_since(client) is None
+    assert unavailable_since(client) is None
     assert (tmp_path / "qdrant").is_dir()
     client.close()
 
@@ -135,10 +135,13 @@ def test_what_may_pass_is_asked_again_as_it_was(why: str, pauses: list[float]) -
 @pytest.mark.parametrize("why", AGAIN)
 def test_what_does_not_pass_in_time_is_one_sentence(why: str) -> None:
     client = server(Script(*[AGAIN[why]] * 9))
-    with patience(0), pytest.raises(StoreAwayError, match=r"^The database has not responded since \d\d:\d\d\.$"):
+    with (
+        wait_limit(0),
+        pytest.raises(StoreUnavailableError, match=r"^The database has not responded since \d\d:\d\d\.$"),
+    ):
         client.count("a")
-    assert away_since(client) is not None
-    with patience(0), pytest.raises(StoreAwayError):  # the server was just checked
+    assert unavailable_since(client) is not None
+    with wait_limit(0), pytest.raises(StoreUnavailableError):  # the server was just checked
         client.count("a")
 
 
@@ -146,26 +149,26 @@ def test_a_server_that_says_when_is_asked_then(pauses: list[float]) -> None:
     client = server(Script(says(429, "Rate limiting exceeded", **{"Retry-After": "7"})))
     assert client.count("a").count == 7
     assert pauses == [7.0]
-    assert away_since(client) is None
+    assert unavailable_since(client) is None
     client = server(Script(says(429, "Rate limiting exceeded", **{"Retry-After": "70"})))
-    with pytest.raises(StoreAwayError):  # longer than anyone waits for an answer
+    with pytest.raises(StoreUnavailableError):  # longer than anyone waits for an answer
         client.count("a")
 
 
 def test_a_full_disk_says_so_and_is_tried_again_late(pauses: list[float]) -> None:
     full = says(500, "No space left on device: WAL buffer size exceeds available disk space")
     client = server(Script(full, full))
-    with patience(float("inf")):
+    with wait_limit(float("inf")):
         client.upsert("a", points(1))
     assert pauses == [30.0, 30.0]
     client = server(Script(full))
-    with pytest.raises(StoreAwayError, match=r"The disk of the database server http://db:6333 is full"):
+    with pytest.raises(StoreUnavailableError, match=r"The disk of the database server http://db:6333 is full"):
         client.upsert("a", points(1))
 
 
 def test_who_waits_for_ever_can_be_stopped(pauses: list[float]) -> None:
     client = server(Script(*[AGAIN["never sent"]] * 99))
-    with patience(float("inf"), lambda: len(pauses) == 20), pytest.raises(StoreAwayError):
+    with wait_limit(float("inf"), lambda: len(pauses) == 20), pytest.raises(StoreUnavailableError):
         client.count("a")
     assert max(pauses) <= 7.5
 
@@ -230,7 +233,7 @@ def test_what_does_not_pass_is_refused_at_once_in_a_sentence(why: str) -> None:
     with pytest.raises(StoreError, match=sentence) as caught:
         client.count("a")
     assert caught.value.code == code
-    assert not isinstance(caught.value, StoreAwayError)
+    assert not isinstance(caught.value, StoreUnavailableError)
     assert len(script.requests) == 1
     assert not any(mark in str(caught.value) for mark in ("{", "<html", "[SSL", KEY))
 
@@ -271,7 +274,7 @@ def test_collections_are_laid_out_by_the_settings(tmp_path: Path) -> None:
 def test_one_call_that_always_fails_is_refused_in_the_end(pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_MAX_500_SECONDS", -1.0)
     client = server(Script(says(500, "Service internal error: task panicked")))
-    with pytest.raises(StoreError, match="“count”: Service internal error: task panicked"), patience(float("inf")):
+    with pytest.raises(StoreError, match="“count”: Service internal error: task panicked"), wait_limit(float("inf")):
         client.count("a")
 
 
@@ -282,5 +285,5 @@ def test_a_server_that_knows_no_conditional_writes_is_refused() -> None:
 
 def test_a_server_that_is_not_there_fails_the_first_call() -> None:
     client = connect(load_settings(None, qdrant_url="http://127.0.0.1:9"))
-    with pytest.raises(StoreAwayError, match=r"doesn't respond\. Check QDRANT_URL"), patience(0):
+    with pytest.raises(StoreUnavailableError, match=r"doesn't respond\. Check QDRANT_URL"), wait_limit(0):
         client.get_collections()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from rag.errors import ConfigError, StoreAwayError, StoreError
+from rag.errors import ConfigError, StoreError, StoreUnavailableError
 from rag.locales import say
 from rag.store.sql import database as module
 from rag.store.sql.database import Database
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_away_is_one_sentence_without_the_password(tmp_path: Path) -> None:
-    with pytest.raises(StoreAwayError) as caught:
+    with pytest.raises(StoreUnavailableError) as caught:
         Database(f"postgresql://ann:hidden@/pages?host={tmp_path}")
     assert str(tmp_path) in str(caught.value) and "hidden" not in str(caught.value)
     assert "没有响应" in say(caught.value.notice, "zh")

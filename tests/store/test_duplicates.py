@@ -57,7 +57,7 @@ def add(library: Library, key: str, text: str) -> None:
 
 def found(library: Library, text: str) -> list[str]:
     signature = sign(text)
-    return [page.title for page, _ in library.near_texts(signature)]
+    return [page.title for page, _ in library.similar_pages(signature)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -119,17 +119,17 @@ def test_a_signature_survives_the_store(library: Library) -> None:
     add(library, "a", english(3))
     signature = sign(english(3))
     assert (len(signature.values), len(signature.bands.indices)) == (512, BANDS)
-    ((page, score),) = library.near_texts(signature)
+    ((page, score),) = library.similar_pages(signature)
     assert (page.title, page.text, score) == ("Page a", "", 1.0)
-    assert library.near_texts(Signature()) == []
+    assert library.similar_pages(Signature()) == []
 
 
 def test_the_same_text_is_found_under_every_address(library: Library) -> None:
     first = draft("a").commit(library)
     other = draft("b")
     second = replace(other, page=replace(other.page, text=first.text, text_hash=first.text_hash)).commit(library)
-    assert [page.url for page in library.same_text(first.text_hash)] == [first.url, second.url]
-    assert library.same_text("unknown") == []
+    assert [page.url for page in library.pages_with_text(first.text_hash)] == [first.url, second.url]
+    assert library.pages_with_text("unknown") == []
 
 
 def test_a_long_page_is_signed_quickly() -> None:

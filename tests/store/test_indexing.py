@@ -67,13 +67,13 @@ def test_a_build_swaps_in_a_shard_with_the_same_points(filled: EdgeClient, tmp_p
 
 def test_writes_between_copy_and_swap_are_replayed_in_order(filled: EdgeClient) -> None:
     shard = filled.backend.shard("c")
-    copy, points = shard.branch()
+    copy, points = shard.start_copy()
     add(filled, POINTS, POINTS + 300)
     filled.delete("c", [point_id(5)])
     only = models.FilterSelector(filter=models.Filter(must=[models.FieldCondition(key="n", range=models.Range(lt=10))]))
     filled.set_payload("c", {"mark": 1}, points=only)
     filled.upsert("c", [models.PointStruct(id=point_id(6), vector={}, payload={"n": -6})])
-    shard.adopt(copy, points)
+    shard.replace_with(copy, points)
     assert filled.count("c").count == POINTS + 299
     marked, _ = filled.scroll(
         "c",
@@ -91,7 +91,7 @@ def test_a_copy_is_on_the_disk_before_it_takes_the_place_of_the_shard(
     filled: EdgeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shard = filled.backend.shard("c")
-    copy, points = shard.branch()
+    copy, points = shard.start_copy()
     add(filled, POINTS, POINTS + 10)
     done: list[str] = []
     synced, replace, rmtree = os.fsync, Path.replace, shutil.rmtree
@@ -104,7 +104,7 @@ def test_a_copy_is_on_the_disk_before_it_takes_the_place_of_the_shard(
     monkeypatch.setattr(Path, "replace", lambda path, to: (done.append(f"now {to.name}"), replace(path, to))[1])
     monkeypatch.setattr(shutil, "rmtree", lambda path, **how: (done.append(f"gone {path.name}"), rmtree(path, **how)))
     old = shard.folder.shard
-    shard.adopt(copy, points)
+    shard.replace_with(copy, points)
     named, gone = done.index("now current.json"), done.index(f"gone {old.name}")
     files = {str(path) for path in copy.rglob("*")} | {str(copy)}
     assert files - set(done[:named]) == set()
@@ -128,7 +128,7 @@ def test_a_copy_that_cannot_be_brought_to_the_disk_is_not_adopted(
 
 
 def test_a_process_that_ends_during_a_build_loses_nothing(filled: EdgeClient, tmp_path: Path) -> None:
-    filled.backend.shard("c").branch()
+    filled.backend.shard("c").start_copy()
     add(filled, POINTS, POINTS + 50)
     assert len(shards(filled)) == 2
     filled.close()
@@ -198,9 +198,9 @@ def test_records_without_vectors_are_never_indexed(client: EdgeClient) -> None:
 
 def test_a_shard_is_copied_once_at_a_time(filled: EdgeClient) -> None:
     shard: Shard = filled.backend.shard("c")
-    copy, _ = shard.branch()
+    copy, _ = shard.start_copy()
     with pytest.raises(RuntimeError, match="being copied already"):
-        shard.branch()
+        shard.start_copy()
     shard.abandon(copy)
     assert not copy.exists()
     assert filled.backend.builder("c").build()

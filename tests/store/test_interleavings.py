@@ -245,5 +245,5 @@ def test_chunks_that_are_of_no_page_are_found(place: Place) -> None:
     texts[2].commit(place.second)
     for late in writes:
         late()
-    assert place.first.audit(deep=True).surplus == 1
+    assert place.first.audit(deep=True).extra == 1
     assert place.check(texts, {2}) == 2

@@ -112,7 +112,7 @@ def test_what_is_written_meanwhile_comes_along(library: Library) -> None:
     for absent in ("Sentence 0 of b, version 0.", "Sentence 0 of c, version 0."):
         assert absent not in nearest(after, absent)
     assert after.chunk_count() == library.client.count(library.chunks_collection).count - 4  # those of c
-    assert after.audit(deep=True).lacking == 0
+    assert after.audit(deep=True).incomplete == 0
 
 
 def test_whoever_has_the_library_of_before_writes_nothing_into_the_wrong_set(library: Library) -> None:
@@ -173,12 +173,14 @@ def test_what_nobody_needs_is_deleted(library: Library) -> None:
     moved(library)
     Move(opened(client), "third", DIMENSION, Encoder())
     assert len(chunks_collections(client, "main")) == 3
-    drop_unused_chunks(client, check_present(client, "main"), over=True)  # never while a library is being moved
+    drop_unused_chunks(
+        client, check_present(client, "main"), include_previous=True
+    )  # never while a library is being moved
     assert len(chunks_collections(client, "main")) == 3
     moved(opened(client), "third")
-    drop_unused_chunks(client, check_present(client, "main"), over=False)
+    drop_unused_chunks(client, check_present(client, "main"), include_previous=False)
     assert len(chunks_collections(client, "main")) == 2
-    drop_unused_chunks(client, check_present(client, "main"), over=True)
+    drop_unused_chunks(client, check_present(client, "main"), include_previous=True)
     after = opened(client, "third")
     assert chunks_collections(client, "main") == [after.chunks_collection]
     assert check_present(client, "main").previous_model == ""

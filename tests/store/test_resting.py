@@ -61,9 +61,9 @@ def test_what_was_used_lately_does_not_rest(library: Library) -> None:
 def test_a_shard_that_is_being_copied_does_not_rest(library: Library) -> None:
     draft("a").commit(library)
     shard = engine(library).backend.shard(library.chunks_collection)
-    copy, _ = shard.branch()
+    copy, _ = shard.start_copy()
     assert not shard.unload_idle(0.0)
-    shard.adopt(copy, 0)
+    shard.replace_with(copy, 0)
     assert shard.unload_idle(0.0)
     assert library.chunk_count() == 4
 

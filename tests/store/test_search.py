@@ -120,7 +120,7 @@ def test_hits_of_a_generation_that_is_not_current_are_passed_over(
     old, other = draft("a"), draft("b")
     stored = old.commit(library)
     other.commit(library)
-    switch = library_locks(library.client, library.name).switch
+    switch = library_locks(library.client, library.name).commit_lock
     if when == "by another process":
         change_record(library, stored.url_hash)
         monkeypatch.setattr("rag.store.qdrant.search.is_shared", lambda client: True)
@@ -142,7 +142,7 @@ def test_a_change_during_a_search_is_noticed(library: Library, monkeypatch: pyte
 
     def interrupted(collection: str, *given: Any, **options: Any) -> Any:
         if collection == library.chunks_collection:
-            with library_locks(library.client, library.name).switch:
+            with library_locks(library.client, library.name).commit_lock:
                 change_record(library, stored.url_hash)
         return retrieve(collection, *given, **options)
 

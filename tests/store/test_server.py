@@ -14,7 +14,7 @@ from rag.store.qdrant.health import inspect
 from rag.store.qdrant.library import open_library
 from rag.store.qdrant.records import page_id
 from rag.store.qdrant.registry import remove_library
-from rag.store.values import Audit, patience
+from rag.store.values import Audit, wait_limit
 from tests.store.support import DIMENSION, MODEL, draft
 from tests.support.qdrant_server import QdrantServer
 
@@ -50,7 +50,7 @@ def test_strict_mode_lets_everything_through(server: QdrantServer) -> None:
     assert library.excluded_pages() == {pages[1].url_hash}
     assert (library.page_count(), library.chunk_count()) == (2, 4)
     assert len(library.versions(pages[0].url_hash)) == 2
-    assert library.same_text(draft("b").page.text_hash)
+    assert library.pages_with_text(draft("b").page.text_hash)
     assert library.clear() == 2
     client.close()
 
@@ -127,7 +127,7 @@ def test_writes_go_on_when_the_node_that_orders_them_is_gone(
     library = open_library(client, "leader", MODEL, DIMENSION)
     first = draft("a").commit(library)
     server.leader_dies()
-    with patience(5):
+    with wait_limit(5):
         draft("a", version=1).commit(library)
         library.update_record(first)
         library.set_excluded([first.url_hash], True)
@@ -147,10 +147,10 @@ def test_a_record_that_differs_between_replicas_is_written_again(server: QdrantS
     pages = [draft(key).commit(library) for key in ("a", "b")]
     before = client.retrieve(library.pages_collection, [page_id(pages[0].url_hash)])[0].payload
     server.rule(f"GET /collections/{library.pages_collection}/cluster", times=2, **copies("Active", "Active"))
-    lacking = {"result": [{"id": page_id(pages[1].url_hash), "payload": {}}]}
+    incomplete = {"result": [{"id": page_id(pages[1].url_hash), "payload": {}}]}
     asked = f"POST /collections/{library.pages_collection}/points$"
-    server.rule(asked, times=2, query="consistency=all", status=200, body=json.dumps(lacking))
-    assert library.audit(deep=True) == Audit(forked=1)
+    server.rule(asked, times=2, query="consistency=all", status=200, body=json.dumps(incomplete))
+    assert library.audit(deep=True) == Audit(diverged=1)
     (record,) = client.retrieve(library.pages_collection, [page_id(pages[0].url_hash)])
     assert before and record.payload and record.payload["rev"] > before["rev"]
     assert {**record.payload, "rev": 0} == {**before, "rev": 0}

@@ -699,7 +699,7 @@ class FakeApp:
     def wait(self, run_id: str, timeout: float | None = None, owner: str = "") -> Answer:
         return self.runs.run(run_id)
 
-    def away(self) -> Notice | None:
+    def outage(self) -> Notice | None:
         return self.absence
 
     def test_database(self) -> Notice:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from rag.errors import LibraryMovedError, RagError, StoreAwayError, StoreError
+from rag.errors import LibraryMovedError, RagError, StoreError, StoreUnavailableError
 from rag.ingest.duplicates import MAX_GROUP
 from rag.ingest.jobs.run import DISCOVERY, OFFLINE_AFTER, SILENT_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, make_cancellation, make_failure
@@ -21,7 +21,7 @@ from rag.ingest.readahead import Limits, ReadAhead, ReadResult, delay_before
 from rag.process import Process
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Discovery, Job, JobItem
-from rag.store.values import make_patient
+from rag.store.values import with_unlimited_wait
 from rag.types import IngestResult, Notice, because
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class Worker:
     def _work(self) -> None:
         while not self._closed.is_set():
             try:
-                make_patient(self._step, self._closed.is_set)()
+                with_unlimited_wait(self._step, self._closed.is_set)()
             except LibraryMovedError:
                 self._start_over()
             except Exception:  # the thread's outermost handler: database failures end up here, and may pass
@@ -150,7 +150,7 @@ class Worker:
         self._items.requeue_running(job_id)
         try:
             steps = self._open_steps(job)
-        except StoreAwayError:
+        except StoreUnavailableError:
             return  # shutting down; otherwise the next step tries again
         except RagError as error:
             self._fail(job_id, token, error.notice)
@@ -213,13 +213,13 @@ class Worker:
     def _begin_one(self, run: Run, now: float) -> bool:
         if run.claim_discovery(now):
             find = partial(run.steps.find, self._closed.is_set)
-            self._ahead.begin(run.job_id, DISCOVERY, "", make_patient(find, self._closed.is_set))
+            self._ahead.begin(run.job_id, DISCOVERY, "", with_unlimited_wait(find, self._closed.is_set))
             return True
         item = run.next_item(now, self._ahead.has_room)
         if item is None:
             return False
         self._items.start_attempt(run.job_id, item.position)
-        read = make_patient(partial(run.steps.read, item), self._closed.is_set)
+        read = with_unlimited_wait(partial(run.steps.read, item), self._closed.is_set)
         self._ahead.begin(run.job_id, item.position, host_of(item), read)
         return True
 
@@ -302,7 +302,7 @@ class Worker:
             if isinstance(outcome, IngestResult):
                 run.store_faults = 0
                 rows[item.position] = outcome
-            elif isinstance(outcome, StoreAwayError):
+            elif isinstance(outcome, StoreUnavailableError):
                 self._postpone(run, item.position, outcome)
             elif isinstance(outcome, StoreError) and is_paused:
                 self._items.set_stage(run.job_id, item.position, "waiting")

@@ -132,9 +132,9 @@ class ArchiveWriter:
 class ArchiveReader:
     """A reader of an untrusted file. Raises StoreError for an invalid one."""
 
-    def __init__(self, path: Path, called: str = "") -> None:
-        """`called` is the display name, if different from the file's."""
-        self.name = called or path.name
+    def __init__(self, path: Path, display_name: str = "") -> None:
+        """`display_name` replaces the file's name in messages."""
+        self.name = display_name or path.name
         self._path = path
 
     def __enter__(self) -> Self:

@@ -28,10 +28,10 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 from qdrant_client.qdrant_remote import QdrantRemote
 
 from rag.config import Settings
-from rag.errors import StoreAwayError, StoreError
+from rag.errors import StoreError, StoreUnavailableError
 from rag.patterns import lazy_regex
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.values import SCREEN_SECONDS, Patience, current_patience, patience
+from rag.store.values import SCREEN_SECONDS, WaitLimit, current_wait_limit, wait_limit
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -64,9 +64,9 @@ def unload_idle(client: QdrantClient, idle: float) -> None:
         client.backend.unload_idle(idle)
 
 
-def away_since(client: QdrantClient) -> datetime | None:
+def unavailable_since(client: QdrantClient) -> datetime | None:
     """Return when the server became unavailable; None if it responds, and for the embedded engine."""
-    return client.outages.since if isinstance(client, Server) else None
+    return client.retry_middleware.since if isinstance(client, Server) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +125,16 @@ class Server(QdrantClient):
         self.addresses = [httpx.URL(address) for address in addresses]
         key = settings.qdrant_api_key.get_secret_value()
         self.has_key = bool(key)
-        self.outages = _Outages(addresses)
+        self.retry_middleware = _RetryMiddleware(addresses)
         self.layout = _layout(settings)
         headers = {"Accept-Encoding": "identity", **({"api-key": key} if key else {})}  # as api_key it would warn
         super().__init__(url=addresses[0], headers=headers, check_compatibility=False, limits=_LIMITS, **options)
         remote = cast(QdrantRemote, self._client)
-        remote.openapi_client.client.add_middleware(self.outages)
+        remote.openapi_client.client.add_middleware(self.retry_middleware)
         self._client = cast(QdrantBase, _Guarded(remote))
         self.cloud_inference = True  # skips looking for texts to embed in every point; there are none
         _silence_httpx()
-        with suppress(StoreAwayError), patience(SCREEN_SECONDS):
+        with suppress(StoreUnavailableError), wait_limit(SCREEN_SECONDS):
             self.get_collections()
 
     def query_batch_points(
@@ -154,12 +154,12 @@ def _silence_httpx() -> None:
 
 def check_server(client: QdrantClient) -> Notice | None:
     """Check the server again. Return a notice if it doesn't respond, else None."""
-    if away_since(client) is None:
+    if unavailable_since(client) is None:
         return None
     try:
-        with patience(0):
+        with wait_limit(0):
             client.get_collections()
-    except StoreAwayError as error:
+    except StoreUnavailableError as error:
         return error.notice
     return None
 
@@ -167,15 +167,15 @@ def check_server(client: QdrantClient) -> Notice | None:
 def wait_for_database(settings: Settings, seconds: float, waiting: Callable[[Notice], None]) -> None:
     """Return once the server responds; `waiting` gets a notice if it does not respond immediately.
 
-    Never waits for the embedded engine. Raises StoreAwayError after `seconds`, StoreError if the server refuses.
+    Never waits for the embedded engine. Raises StoreUnavailableError after `seconds`, StoreError if the server refuses.
     """
     if not settings.qdrant_url:
         return
     with closing(Server(settings)) as client:
-        if (since := client.outages.since) is None:
+        if (since := client.retry_middleware.since) is None:
             return
         waiting(Notice("job_away", {"since": since.strftime("%H:%M")}))
-        with patience(seconds):
+        with wait_limit(seconds):
             client.get_collections()
 
 
@@ -247,7 +247,7 @@ def _write_in_parts(write: Callable[[Sequence[Any]], Any], rows: Sequence[Any]) 
 # Failed calls to a server are retried, split, or raised as a StoreError.
 
 _SLOW_TIMEOUT = 30.0  # seconds for writes, and for calls of patient callers
-_AWAY_TIMEOUT = 1.0  # seconds for a response of a server known to be unavailable
+_UNAVAILABLE_TIMEOUT = 1.0  # seconds for a response of a server known to be unavailable
 _CHECK_INTERVAL = 2.0  # seconds between checks of such a server, across all impatient callers
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0  # seconds; the first and the longest pause, doubling in between
 _MAX_500_SECONDS = 300.0  # seconds of status 500 until the request itself is considered faulty
@@ -263,14 +263,14 @@ _Send = Callable[[httpx.Request], httpx.Response]
 class _Fault:
     """A failed call: what to do next, the error code, and the server's message.
 
-    `after` is the minimum pause in seconds; `elsewhere` says that another node may succeed.
+    `min_pause` is the minimum pause in seconds; `try_next_node` says that another node may succeed.
     """
 
-    act: Literal["again", "split", "refuse"]
+    action: Literal["retry", "split", "raise"]
     code: str = "store_away"
     detail: str = ""
-    after: float = 0.0
-    elsewhere: bool = False
+    min_pause: float = 0.0
+    try_next_node: bool = False
 
 
 def _response_fault(response: httpx.Response) -> _Fault | None:
@@ -283,25 +283,25 @@ def _response_fault(response: httpx.Response) -> _Fault | None:
     if status in (408, 429) or status >= 500:
         full = "No space left" in text
         after = _FULL_DISK_PAUSE if full else _retry_after(response)
-        return _Fault("again", "store_server_full" if full else "store_away", text, after, status in (502, 503, 504))
+        return _Fault("retry", "store_server_full" if full else "store_away", text, after, status in (502, 503, 504))
     if status == 401 or (status == 403 and not text):
-        return _Fault("refuse", "store_key_refused")
+        return _Fault("raise", "store_key_refused")
     if status == 403:
-        return _Fault("refuse", "store_forbidden", text)
+        return _Fault("raise", "store_forbidden", text)
     if status == 409 and "already exists" in text:
-        return _Fault("refuse", "collection_exists", text)
+        return _Fault("raise", "collection_exists", text)
     if status == 404 and "Collection" in text:
-        return _Fault("refuse", "collection_missing", text)
-    return _Fault("refuse", "store_failed", text or f"status {status}")
+        return _Fault("raise", "collection_missing", text)
+    return _Fault("raise", "store_failed", text or f"status {status}")
 
 
 def _error_fault(error: Exception | None) -> _Fault:
     """Classify an exception of the transport."""
     if isinstance(error, httpx.ConnectError) and "certificate" in str(error).lower():
-        return _Fault("refuse", "store_certificate")
+        return _Fault("raise", "store_certificate")
     if isinstance(error, (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)):
-        return _Fault("again", elsewhere=True)
-    return _Fault("refuse", "store_unread")  # also if another program responded
+        return _Fault("retry", try_next_node=True)
+    return _Fault("raise", "store_unread")  # also if another program responded
 
 
 def _server_message(response: httpx.Response) -> str:
@@ -320,7 +320,7 @@ def _retry_after(response: httpx.Response) -> float:
     return float(value) if value.isdecimal() else 0.0
 
 
-class _Outages:
+class _RetryMiddleware:
     """HTTP middleware that tries several addresses, retries calls, and records since when none responds.
 
     Safe to share between threads. A write whose response was lost may have succeeded; it is retried unchanged, because
@@ -335,10 +335,10 @@ class _Outages:
         self._has_responded = False
 
     def __call__(self, request: httpx.Request, send: _Send) -> httpx.Response:
-        """Return the response. Raises StoreAwayError if none arrives in time, StoreError if the server refuses."""
-        limits, start, tries = current_patience.get(), time.monotonic(), 0
-        if self._is_known_away(limits):
-            raise self.away_error()
+        """Return the response. Raises StoreUnavailableError if none arrives in time, StoreError if it is an error."""
+        limits, start, tries = current_wait_limit.get(), time.monotonic(), 0
+        if self._is_known_unavailable(limits):
+            raise self.unavailable_error()
         while True:
             fault, response = self._send_once(request, send, limits, limits.seconds - (time.monotonic() - start))
             if fault is None:
@@ -349,25 +349,25 @@ class _Outages:
             if response is not None and response.status_code == 500 and elapsed > _MAX_500_SECONDS:
                 raise StoreError("store_failed", call="", detail=fault.detail)
             if elapsed + pause > limits.seconds or not _sleep(pause, limits.stopped):
-                raise self.away_error(fault)
+                raise self.unavailable_error(fault)
 
-    def away_error(self, fault: _Fault | None = None) -> StoreAwayError:
+    def unavailable_error(self, fault: _Fault | None = None) -> StoreUnavailableError:
         """Return the error for a server that is unavailable or whose disk is full."""
         since = (self.since or datetime.now().astimezone()).strftime("%H:%M")
         code = fault.code if fault is not None else "store_away"
         if code == "store_away" and not self._has_responded:
             code = "store_unreachable"
-        return StoreAwayError(code, url=self._urls(), since=since)
+        return StoreUnavailableError(code, url=self._urls(), since=since)
 
-    def _is_known_away(self, limits: Patience) -> bool:
-        """Return whether the server has been away for longer than the caller's patience, and was checked just now."""
+    def _is_known_unavailable(self, limits: WaitLimit) -> bool:
+        """Return whether the server has been unavailable for longer than the caller waits, and was checked just now."""
         now = time.monotonic()
         if self.since is None or now - self._outage_start < limits.seconds or now - self._last_try >= _CHECK_INTERVAL:
             return False
         return limits.seconds < math.inf
 
     def _send_once(
-        self, request: httpx.Request, send: _Send, limits: Patience, remaining: float
+        self, request: httpx.Request, send: _Send, limits: WaitLimit, remaining: float
     ) -> tuple[_Fault | None, httpx.Response | None]:
         self._last_try = time.monotonic()
         response = None
@@ -378,7 +378,7 @@ class _Outages:
             fault = _response_fault(response)
         except ResponseHandlingException as error:
             fault = _error_fault(error.source)
-        if fault is not None and fault.act == "again":
+        if fault is not None and fault.action == "retry":
             self._note_failure(fault)
             return fault, response
         self._note_response()
@@ -386,12 +386,14 @@ class _Outages:
             raise StoreError(fault.code, call="", url=self._urls(), name=_collection(request), detail=fault.detail)
         return None, response
 
-    def _timeouts(self, request: httpx.Request, limits: Patience, remaining: float) -> dict[str, float]:
-        """Return the timeouts of one try in seconds: the caller's patience limits reads, but not writes."""
-        is_known_away = self.since is not None and time.monotonic() - self._outage_start > limits.seconds
-        timeout = _AWAY_TIMEOUT if is_known_away else max(_AWAY_TIMEOUT, min(remaining, _SLOW_TIMEOUT))
+    def _timeouts(self, request: httpx.Request, limits: WaitLimit, remaining: float) -> dict[str, float]:
+        """Return the timeouts of one try in seconds: the caller's limit applies to reads, but not writes."""
+        is_known_unavailable = self.since is not None and time.monotonic() - self._outage_start > limits.seconds
+        timeout = (
+            _UNAVAILABLE_TIMEOUT if is_known_unavailable else max(_UNAVAILABLE_TIMEOUT, min(remaining, _SLOW_TIMEOUT))
+        )
         is_write = request.method in ("PUT", "DELETE", "PATCH") or bool(_WRITES.search(request.url.path))
-        longest = _SLOW_TIMEOUT if is_write and not is_known_away else timeout
+        longest = _SLOW_TIMEOUT if is_write and not is_known_unavailable else timeout
         return {"connect": min(timeout, _MAX_PAUSE), "read": longest, "write": longest, "pool": longest}
 
     def _set_address(self, request: httpx.Request) -> None:
@@ -403,14 +405,14 @@ class _Outages:
 
     def _pause_after(self, fault: _Fault, tries: int) -> float:
         """Return the pause in seconds: exponential with jitter, none while there is an untried address."""
-        if fault.elsewhere and (tries + 1) % len(self._addresses):
+        if fault.try_next_node and (tries + 1) % len(self._addresses):
             return 0.0
         pause: float = min(_MAX_PAUSE, _MIN_PAUSE * 2 ** (tries // len(self._addresses)))
-        return max(fault.after, pause * random.uniform(0.5, 1.5))
+        return max(fault.min_pause, pause * random.uniform(0.5, 1.5))
 
     def _note_failure(self, fault: _Fault) -> None:
         self._last_try = time.monotonic()
-        if fault.elsewhere:
+        if fault.try_next_node:
             self._current += 1
         if self.since is None:
             self.since, self._outage_start = datetime.now().astimezone(), time.monotonic()
@@ -445,7 +447,7 @@ def _collection(request: httpx.Request) -> str:
 _STRIPES = 64
 
 
-class Switch:
+class CountingLock:
     """A reentrant lock that counts its acquisitions and releases in `changes`."""
 
     def __init__(self) -> None:
@@ -471,15 +473,15 @@ class Switch:
 
 
 class LibraryLocks:
-    """Locks of one library: `lock_pages` serialises writers of a page, `switch` guards the replacement of pages.
+    """Locks of one library: `lock_pages` serialises writers of a page, `commit_lock` guards the replacement of pages.
 
-    `notes` guards updates of records that do not affect chunks.
+    `record_lock` guards updates of records that do not affect chunks.
     """
 
     def __init__(self) -> None:
         self._stripes = [RLock() for _ in range(_STRIPES)]
-        self.switch = Switch()
-        self.notes = Switch()
+        self.commit_lock = CountingLock()
+        self.record_lock = CountingLock()
 
     @contextmanager
     def lock_pages(self, url_hashes: Iterable[str]) -> Iterator[None]:
@@ -495,7 +497,7 @@ class LibraryLocks:
         with ExitStack() as stack:
             for stripe in self._stripes:
                 stack.enter_context(stripe)
-            stack.enter_context(self.switch)
+            stack.enter_context(self.commit_lock)
             yield
 
 

@@ -38,8 +38,8 @@ from rag.store.qdrant.records import (
     ORDER,
     SPARSE,
     WITHOUT_TEXT,
-    Mark,
     PageRecord,
+    Revision,
     chunk_id,
     chunk_payload,
     chunks_collection,
@@ -105,10 +105,10 @@ class _Attempt:
         return [chunk_id(self.page.url_hash, self.page.generation, chunk.index) for chunk in self.draft.new.chunks]
 
     def swap(self) -> _Swap:
-        mark = Mark(_next_rev(self.before), _recent(self.before, self.token))
+        revision = Revision(_next_rev(self.before), _recent_tokens(self.before, self.token))
         settled = bool(self.page.chunks)  # else `settle` follows
         point = page_point(
-            self.page, sign(self.page.text), mark, excluded=self.excluded, settled=settled, claim=self.draft.claim
+            self.page, sign(self.page.text), revision, excluded=self.excluded, settled=settled, claim=self.draft.claim
         )
         return _Swap(self.page, self.before, self.token, _replace(point, self.before))
 
@@ -182,11 +182,11 @@ class Committer:
 
     def _exchange(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
         """Commit, and return the attempts that won; delete the chunks of the others."""
-        with self._locks.switch:
+        with self._locks.commit_lock:
             hashes = self._swap([attempt.swap() for attempt in attempts])
             winners = [attempt for attempt in attempts if attempt.page.url_hash in hashes]
             losers = [attempt for attempt in attempts if attempt.page.url_hash not in hashes]
-            self._delete_chunks([*map(_dead_ids, winners), *(attempt.ids() for attempt in losers)])
+            self._delete_chunks([*map(_replaced_ids, winners), *(attempt.ids() for attempt in losers)])
             for excluded in (False, True):
                 self._flag([i for attempt in winners if attempt.excluded == excluded for i in attempt.ids()], excluded)
             self.versions.settle_new(
@@ -242,7 +242,7 @@ class Committer:
                 return
             claims = {} if claim is None else claim_payload(claim)
             condition = models.Filter(must=[_is_page(page.url_hash)], must_not=[match("removed", True)])
-            with self._locks.notes:
+            with self._locks.record_lock:
                 self._client.set_payload(
                     self._pages, {**state_payload(page), **claims}, points=condition, ordering=ORDER
                 )
@@ -254,7 +254,7 @@ class Committer:
 
         def change(before: PageRecord, token: str) -> Any:
             flags = {"left_out": excluded, "settled": False}
-            return _amend(before, {**flags, "rev": _next_rev(before), "recent": list(_recent(before, token))})
+            return _amend(before, {**flags, "rev": _next_rev(before), "recent": list(_recent_tokens(before, token))})
 
         self._change(url_hashes, change)
 
@@ -262,8 +262,8 @@ class Committer:
         """Remove pages with all their chunks and versions; return how many existed."""
 
         def change(before: PageRecord, token: str) -> Any:
-            mark = Mark(_next_rev(before), _recent(before, token))
-            return _replace(tombstone(before.page.url_hash, mark), before)
+            revision = Revision(_next_rev(before), _recent_tokens(before, token))
+            return _replace(tombstone(before.page.url_hash, revision), before)
 
         return self._change(url_hashes, change)
 
@@ -271,7 +271,7 @@ class Committer:
         """Change the records of existing pages despite concurrent writers, and clean up; return how many."""
         count = 0
         remaining = list(dict.fromkeys(url_hashes))
-        with self._locks.lock_pages(remaining), self._locks.switch:
+        with self._locks.lock_pages(remaining), self._locks.commit_lock:
             self._check_current()
             for _ in range(_TRIES):
                 present = [record for record in self.records(remaining).values() if not record.removed]
@@ -302,7 +302,7 @@ class Committer:
             self.versions.settle(url_hash, None if stored.removed else stored.page.version)
             self._clear_up([stored])
 
-    def mark_lost(self, url_hash: str) -> bool:
+    def mark_incomplete(self, url_hash: str) -> bool:
         """Record that the page has no chunks if some are missing; return whether it did."""
         before = self.records([url_hash]).get(url_hash)
         if before is None or before.removed:
@@ -313,8 +313,8 @@ class Committer:
             return False
         token = uuid4().hex[:16]
         changes = {"generation": "", "chunks": 0, "settled": False}
-        mark = {"rev": _next_rev(before), "recent": list(_recent(before, token))}
-        if not self._swap([_Swap(before.page, before, token, _amend(before, {**changes, **mark}))]):
+        revision = {"rev": _next_rev(before), "recent": list(_recent_tokens(before, token))}
+        if not self._swap([_Swap(before.page, before, token, _amend(before, {**changes, **revision}))]):
             return False
         self._clear_up(list(self.records([url_hash]).values()))
         return True
@@ -338,8 +338,8 @@ class Committer:
     def _fence(self, url_hash: str) -> None:
         """Increase the revision despite concurrent writers, so that no earlier attempt can be committed."""
         before = self.records([url_hash]).get(url_hash)
-        mark = Mark(_next_rev(before))
-        fence = _amend(before, {"rev": mark.rev}) if before else _replace(tombstone(url_hash, mark), None)
+        revision = Revision(_next_rev(before))
+        fence = _amend(before, {"rev": revision.rev}) if before else _replace(tombstone(url_hash, revision), None)
         self._client.batch_update_points(self._pages, [fence], ordering=ORDER)
 
     def _clear_up(self, records: Sequence[PageRecord]) -> None:
@@ -418,7 +418,7 @@ def _rev(stored: PageRecord | None) -> int:
 
 
 def _tokens(stored: PageRecord | None) -> Sequence[str]:
-    return stored.recent if stored else ()
+    return stored.recent_tokens if stored else ()
 
 
 def _next_rev(before: PageRecord | None) -> int:
@@ -426,12 +426,12 @@ def _next_rev(before: PageRecord | None) -> int:
     return before.rev + 1 if before else time.time_ns() // 1_000_000
 
 
-def _recent(before: PageRecord | None, token: str) -> tuple[str, ...]:
+def _recent_tokens(before: PageRecord | None, token: str) -> tuple[str, ...]:
     """Return the tokens of the last changes, so that a winner finds its own even if it was replaced since."""
     return (*_tokens(before), token)[-8:]
 
 
-def _dead_ids(attempt: _Attempt) -> list[str]:
+def _replaced_ids(attempt: _Attempt) -> list[str]:
     """Return the ids of the chunks that the attempt has replaced."""
     if attempt.before is None:
         return []

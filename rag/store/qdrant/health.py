@@ -82,7 +82,7 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
     With `deep`, first compare replicas, and rewrite records that differ. Also delete chunks with damaged text, so that
     their page counts as incomplete.
     """
-    forked = committer.reconcile(_find_forked(client, pages)) if deep and isinstance(client, Server) else 0
+    diverged = committer.reconcile(_find_diverged(client, pages)) if deep and isinstance(client, Server) else 0
     records = {
         str(data["url_hash"]): (str(data["generation"]), int(data["chunks"]))
         for record in walk(client, pages, payload=["url_hash", "generation", "chunks", "removed"])
@@ -100,30 +100,32 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
             counts[data["url_hash"], data["generation"]] += 1
     if damaged:
         client.delete(chunks, models.PointIdsList(points=list(damaged)))
-    lacking = [url_hash for url_hash, (generation, count) in records.items() if counts[url_hash, generation] < count]
-    surplus = {url_hash for url_hash, generation in counts if generation != records.get(url_hash, ("", 0))[0]}
-    result = Audit(sum(map(committer.mark_lost, lacking)), len(surplus), tuple(dict.fromkeys(damaged.values())), forked)
-    for url_hash in surplus:
+    incomplete = [url_hash for url_hash, (generation, count) in records.items() if counts[url_hash, generation] < count]
+    extra = {url_hash for url_hash, generation in counts if generation != records.get(url_hash, ("", 0))[0]}
+    result = Audit(
+        sum(map(committer.mark_incomplete, incomplete)), len(extra), tuple(dict.fromkeys(damaged.values())), diverged
+    )
+    for url_hash in extra:
         committer.settle(url_hash)
-    if lacking or surplus:
-        log.warning("%d pages lacked chunks, %d had chunks that are not theirs", result.lacking, result.surplus)
+    if incomplete or extra:
+        log.warning("%d pages lacked chunks, %d had chunks that are not theirs", result.incomplete, result.extra)
     for url in result.damaged:
         log.warning("the text of %s was damaged: it must be taken in again", url)
     return result
 
 
-def _find_forked(client: Server, pages: str) -> list[Any]:
+def _find_diverged(client: Server, pages: str) -> list[Any]:
     """Return the ids of records that differ between replicas; none while a replica is down.
 
     With consistency ALL, a server omits records on which its replicas disagree, and briefly those being written.
     """
     if not is_replicated(client, pages):
         return []
-    forked = _find_disputed(client, pages, [record.id for record in walk(client, pages, payload=False)])
-    if not forked:
+    diverged = _find_disputed(client, pages, [record.id for record in walk(client, pages, payload=False)])
+    if not diverged:
         return []
     time.sleep(_RECHECK_DELAY)
-    return _find_disputed(client, pages, forked)
+    return _find_disputed(client, pages, diverged)
 
 
 def _find_disputed(client: Server, pages: str, ids: Sequence[Any]) -> list[Any]:
@@ -156,7 +158,7 @@ def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
     version = client.info().version
     names = sorted(item.name for item in client.get_collections().collections if item.name.startswith(_PREFIX))
     libraries = sum(name.endswith(".pages") for name in names)
-    nodes, silent = _nodes(client)
+    nodes, unreachable = _nodes(client)
     params = {"version": version, "nodes": nodes, "libraries": libraries, "collections": len(names), "most": _LIMIT}
     yield True, Notice("doctor_server", params)
     if (version_of(version) or _RECOMMENDED) < _RECOMMENDED:
@@ -164,13 +166,13 @@ def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
     if address := _plain_address(client):
         yield True, Notice("doctor_server_plain", {"url": address})
     copies = {name: _copies(client, name) for name in names}
-    dead = [*silent.values(), *(item for name in names for item in _describe_dead(name, copies[name]))]
+    dead = [*unreachable.values(), *(item for name in names for item in _describe_dead(name, copies[name]))]
     if dead:
         yield False, Notice("doctor_server_dead", {"count": len(dead), "what": "; ".join(dead[:_LIMIT])})
-    if unread := [name for name in names if not min(_count_readable(copies[name], silent).values(), default=1)]:
+    if unread := [name for name in names if not min(_count_readable(copies[name], unreachable).values(), default=1)]:
         yield False, Notice("doctor_server_unread", {"what": "; ".join(unread[:_LIMIT])})
     readable = [name for name in names if name not in unread]
-    if unwritten := [name for name in readable if not _is_writable(client, name, copies[name], silent)]:
+    if unwritten := [name for name in readable if not _is_writable(client, name, copies[name], unreachable)]:
         yield False, Notice("doctor_server_unwritten", {"what": "; ".join(unwritten[:_LIMIT])})
     if differences := [text for name in readable if (text := _describe_difference(client, name))]:
         yield True, Notice("doctor_server_layout", {"count": len(differences), "what": "; ".join(differences[:_LIMIT])})
@@ -212,18 +214,18 @@ def _describe_dead(name: str, copies: _Copies) -> Iterator[str]:
             yield f"{name}, shard {shard} on node {node}: {state}"
 
 
-def _count_readable(copies: _Copies, silent: Collection[int]) -> Counter[int]:
+def _count_readable(copies: _Copies, unreachable: Collection[int]) -> Counter[int]:
     """Count the readable copies of each shard."""
     readable = Counter(dict.fromkeys((shard for shard, _, _ in copies), 0))
-    readable.update(s for s, node, state in copies if state == models.ReplicaState.ACTIVE and node not in silent)
+    readable.update(s for s, node, state in copies if state == models.ReplicaState.ACTIVE and node not in unreachable)
     return readable
 
 
-def _is_writable(client: Server, name: str, copies: _Copies, silent: Collection[int]) -> bool:
+def _is_writable(client: Server, name: str, copies: _Copies, unreachable: Collection[int]) -> bool:
     """Return whether enough copies of each shard are available to confirm a write."""
     factor = client.get_collection(name).config.params.write_consistency_factor or 1
     total = Counter(shard for shard, _, _ in copies)
-    return all(count >= min(factor, total[shard]) for shard, count in _count_readable(copies, silent).items())
+    return all(count >= min(factor, total[shard]) for shard, count in _count_readable(copies, unreachable).items())
 
 
 def _describe_difference(client: Server, name: str) -> str:
@@ -233,8 +235,8 @@ def _describe_difference(client: Server, name: str) -> str:
     options = client.layout.chunks if dense else client.layout.records
     pairs = [(key, getattr(config.params, key), value) for key, value in options.items() if hasattr(config.params, key)]
     if dense:
-        wants_fewer = options["quantization_config"] is not None
+        wants_quantisation = options["quantization_config"] is not None
         pairs += [("on_disk", bool(dense.on_disk), bool(client.layout.on_disk))]
-        pairs += [("quantization", config.quantization_config is not None, wants_fewer)]
+        pairs += [("quantization", config.quantization_config is not None, wants_quantisation)]
     differences = [f"{key} {actual} (wanted {value})" for key, actual, value in pairs if actual != value]
     return f"{name}: {', '.join(differences)}" if differences else ""

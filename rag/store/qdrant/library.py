@@ -142,13 +142,13 @@ class Library(Searcher):
         by_alias = {alias: self._page_from(row) for row in rows for alias in hashes.keys() & row["alias_hashes"]}
         return by_alias | self.stored_pages(url_hashes)
 
-    def claimants(self, url_hashes: Sequence[str], *, most: int = _MAX_CLAIMANTS) -> dict[str, list[Page]]:
-        """Return up to `most` pages that claim one of these addresses, by its hash. Claims are unverified."""
+    def claimants(self, url_hashes: Sequence[str], *, limit: int = _MAX_CLAIMANTS) -> dict[str, list[Page]]:
+        """Return up to `limit` pages that claim one of these addresses, by its hash. Claims are unverified."""
         if not url_hashes:
             return {}
         only = models.Filter(must=[match_any("claim_hashes", list(dict.fromkeys(url_hashes)))])
         records, _ = self.client.scroll(
-            self.pages_collection, scroll_filter=only, limit=most, with_payload=WITHOUT_TEXT
+            self.pages_collection, scroll_filter=only, limit=limit, with_payload=WITHOUT_TEXT
         )
         claimants: dict[str, list[Page]] = {}
         for payload in (record.payload or {} for record in records):
@@ -186,7 +186,7 @@ class Library(Searcher):
 
     def page_count(self) -> int:
         """Return the number of pages, cached until the next change, because every screen calls this."""
-        state, moment = self._locks.switch.snapshot(), time.monotonic()
+        state, moment = self._locks.commit_lock.snapshot(), time.monotonic()
         cached_state, until, count = self._count_cache
         if state is None or cached_state != state or moment > until:
             count = self.client.count(self.pages_collection, count_filter=_NOT_REMOVED, exact=True).count
@@ -194,10 +194,10 @@ class Library(Searcher):
             self._count_cache = (state, until, count)
         return count
 
-    def as_of(self) -> object | None:
+    def change_token(self) -> object | None:
         """Return a token that changes with the pages; None if other processes may change them unnoticed."""
-        pages, notes = self._locks.switch.snapshot(), self._locks.notes.snapshot()
-        return None if self._is_shared or pages is None or notes is None else (pages, notes)
+        pages, records = self._locks.commit_lock.snapshot(), self._locks.record_lock.snapshot()
+        return None if self._is_shared or pages is None or records is None else (pages, records)
 
     def chunk_count(self, scope: Filters | None = None) -> int:
         """Count the searchable chunks, optionally only those in `scope`."""
@@ -218,7 +218,7 @@ class Library(Searcher):
 
     # Similar pages
 
-    def same_text(self, text_hash: str) -> list[Page]:
+    def pages_with_text(self, text_hash: str) -> list[Page]:
         """Return the pages with exactly this text, oldest first."""
         return self.pages_with_texts([text_hash])
 
@@ -229,15 +229,15 @@ class Library(Searcher):
         pages = [page_from(record.payload or {}) for record in records]
         return sorted(pages, key=lambda page: (page.added_at, page.url_hash))
 
-    def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
+    def similar_pages(self, signature: Signature) -> list[tuple[Page, float]]:
         """Return pages with nearly identical text and their similarity (0 to 1), most similar first.
 
         The signature is from `rag.store.duplicates.sign`; text that is too short for one has no matches.
         """
-        return self.similar_pages_of_each([signature])[0]
+        return self.similar_pages_batch([signature])[0]
 
-    def similar_pages_of_each(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
-        """Return `near_texts` of each signature, in one call."""
+    def similar_pages_batch(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
+        """Return `similar_pages` of each signature, in one call."""
         bands = [signature.bands for signature in signatures]
         requests = [
             models.QueryRequest(

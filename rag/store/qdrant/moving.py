@@ -67,9 +67,9 @@ class _PageInfo:
 class _Difference:
     """The difference between the existing and the expected chunks, by page and by id."""
 
-    lacking: dict[str, _PageInfo] = field(default_factory=dict)
+    incomplete: dict[str, _PageInfo] = field(default_factory=dict)
     missing: int = 0
-    surplus: list[Any] = field(default_factory=list)
+    extra: list[Any] = field(default_factory=list)
     misflagged: dict[bool, list[Any]] = field(default_factory=lambda: {True: [], False: []})
 
 
@@ -114,7 +114,7 @@ class Move:
                 return True
             missing = delta.missing
             completed = total - missing
-            for count in self._copy_missing(delta.lacking):
+            for count in self._copy_missing(delta.incomplete):
                 completed += count
                 on_progress(min(completed, total), total)
                 if stopped():
@@ -148,10 +148,10 @@ class Move:
     def _reconcile(self) -> None:
         """Make the chunks of the target match the records."""
         difference = self._difference(self._expected_pages())
-        for _ in self._copy_missing(difference.lacking):
+        for _ in self._copy_missing(difference.incomplete):
             pass
         chunks = self.target.chunks_collection
-        for ids in _batches(difference.surplus, _ID_BATCH):
+        for ids in _batches(difference.extra, _ID_BATCH):
             self._client.delete(chunks, models.PointIdsList(points=ids))
         for excluded, flagged in difference.misflagged.items():
             for ids in _batches(flagged, _ID_BATCH):
@@ -171,19 +171,21 @@ class Move:
             data = (point.payload or {})["metadata"]
             page = expected.get(data["url_hash"])
             if page is None or page.generation != data["generation"]:
-                difference.surplus.append(point.id)
+                difference.extra.append(point.id)
                 continue
             counts[data["url_hash"]] += 1
             if (data["active"], bool(data.get("left_out"))) != (not page.excluded, page.excluded):
                 difference.misflagged[page.excluded].append(point.id)
-        difference.lacking = {url_hash: page for url_hash, page in expected.items() if counts[url_hash] < page.chunks}
-        difference.missing = sum(page.chunks - counts[url_hash] for url_hash, page in difference.lacking.items())
+        difference.incomplete = {
+            url_hash: page for url_hash, page in expected.items() if counts[url_hash] < page.chunks
+        }
+        difference.missing = sum(page.chunks - counts[url_hash] for url_hash, page in difference.incomplete.items())
         return difference
 
-    def _copy_missing(self, lacking: Mapping[str, _PageInfo]) -> Iterator[int]:
+    def _copy_missing(self, incomplete: Mapping[str, _PageInfo]) -> Iterator[int]:
         """Encode and write the missing chunks of these pages; yield the number in each batch."""
         source, target = self._source.chunks_collection, self.target.chunks_collection
-        for pages in _batches(list(lacking.items()), _PAGES):
+        for pages in _batches(list(incomplete.items()), _PAGES):
             only = models.Filter(
                 must=[
                     match_any("metadata.url_hash", [url_hash for url_hash, _ in pages]),
@@ -231,14 +233,14 @@ def _batches(rows: Sequence[T], size: int) -> Iterator[list[T]]:
     return (list(rows[at : at + size]) for at in range(0, len(rows), size))
 
 
-def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, over: bool) -> None:
-    """Delete the library's unused sets of chunks; with `over`, also the one kept for reverting."""
-    if not over and not _unused_collections(info, chunks_collections(client, info.name)):
+def drop_unused_chunks(client: QdrantClient, info: LibraryInfo, *, include_previous: bool) -> None:
+    """Delete the library's unused sets of chunks; with `include_previous`, also the one kept for reverting."""
+    if not include_previous and not _unused_collections(info, chunks_collections(client, info.name)):
         return
     with library_locks(client, info.name).lock_all():
         collections = chunks_collections(client, info.name)  # first: records name new sets before they are created
         info = check_present(client, info.name)
-        if over and not info.moving_to:
+        if include_previous and not info.moving_to:
             cleared = {"previous_model": "", "previous_dimension": 0, "moved_at": ""}
             client.set_payload(LIBRARIES, cleared, [library_id(info.name)], ordering=ORDER)
             info = replace(info, previous_model="")

@@ -157,24 +157,24 @@ _PAGE_FIELDS = tuple(field.name for field in fields(Page))
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Revision:
     """The state of a record: its revision, and the tokens of its last changes."""
 
     rev: int
-    recent: Sequence[str] = ()
+    recent_tokens: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PageRecord:
-    """A page's record: the page without its text, its exclusion from answers, and its `Mark`.
+    """A page's record: the page without its text, its exclusion from answers, and its `Revision`.
 
-    `removed` means that only the mark remains; `rev` is 0 for records older than revisions.
+    `removed` means that only the revision remains; `rev` is 0 for records older than revisions.
     """
 
     page: Page
     excluded: bool
     rev: int
-    recent: Sequence[str]
+    recent_tokens: Sequence[str]
     removed: bool
 
 
@@ -267,12 +267,12 @@ def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
 
 
 def page_payload(
-    page: Page, signature: Signature, mark: Mark, *, excluded: bool, settled: bool, claim: str
+    page: Page, signature: Signature, revision: Revision, *, excluded: bool, settled: bool, claim: str
 ) -> dict[str, Any]:
     """Return the page's record. `settled` is False if the flags of its chunks may differ from it."""
     return {
         **asdict(page),
-        **_mark_payload(mark),
+        **_revision_payload(revision),
         **state_payload(page),
         **signature.payload(),
         **claim_payload(claim),
@@ -287,23 +287,23 @@ def claim_payload(claim: str) -> dict[str, Any]:
 
 
 def page_point(
-    page: Page, signature: Signature, mark: Mark, *, excluded: bool, settled: bool = True, claim: str = ""
+    page: Page, signature: Signature, revision: Revision, *, excluded: bool, settled: bool = True, claim: str = ""
 ) -> models.PointStruct:
     """Return the page's record as a point, with the bands of its signature as the sparse vector."""
     bands = signature.bands
     vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
-    payload = page_payload(page, signature, mark, excluded=excluded, settled=settled, claim=claim)
+    payload = page_payload(page, signature, revision, excluded=excluded, settled=settled, claim=claim)
     return models.PointStruct(id=page_id(page.url_hash), vector=vector, payload=payload)
 
 
-def tombstone(url_hash: str, mark: Mark) -> models.PointStruct:
+def tombstone(url_hash: str, revision: Revision) -> models.PointStruct:
     """Return the tombstone of a removed page: its revision, so that an older commit can't restore it."""
     payload = {"url_hash": url_hash, "generation": "", "removed": True, "removed_at": now(), "settled": False}
-    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**payload, **_mark_payload(mark)})
+    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**payload, **_revision_payload(revision)})
 
 
-def _mark_payload(mark: Mark) -> dict[str, Any]:
-    return {"rev": mark.rev, "recent": list(mark.recent)}
+def _revision_payload(revision: Revision) -> dict[str, Any]:
+    return {"rev": revision.rev, "recent": list(revision.recent_tokens)}
 
 
 def is_removed(record: models.Record) -> bool:

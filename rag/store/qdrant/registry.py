@@ -86,7 +86,7 @@ def is_expired(info: LibraryInfo) -> bool:
 
 
 def ensure_registry(client: QdrantClient) -> None:
-    with library_locks(client, LIBRARIES).switch:
+    with library_locks(client, LIBRARIES).commit_lock:
         ensure_libraries(client)
 
 

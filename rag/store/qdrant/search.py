@@ -49,7 +49,7 @@ class _IdfCache:
         self._changes = -1
         self._until = 0.0
 
-    def of(self, changes: int) -> dict[int, float]:
+    def get(self, changes: int) -> dict[int, float]:
         """Return the cache for this number of changes; the caller adds to it."""
         moment = time.monotonic()
         if changes != self._changes or moment > self._until or len(self._idf) > _MAX_TERMS:
@@ -93,7 +93,7 @@ class Searcher:
             return []
         hits, stale = self._run(requests, limit, with_vectors, fuse)
         if stale:  # a page is being replaced; retry after that
-            with self._locks.switch:
+            with self._locks.commit_lock:
                 hits, _ = self._run(requests, limit, with_vectors, fuse)
         return hits
 
@@ -112,7 +112,7 @@ class Searcher:
         """
         from rag.store.qdrant.vector_store import library_vector_store
 
-        state = None if self._is_shared else self._locks.switch.snapshot()
+        state = None if self._is_shared else self._locks.commit_lock.snapshot()
         results = library_vector_store(self._client, self._chunks).max_marginal_relevance_search_with_score_by_vector(
             dense.tolist(), limit, fetch_k, lambda_mult, scope_filter(scope) if scope else None
         )
@@ -130,7 +130,7 @@ class Searcher:
         A term without chunks gets the highest possible value. With several shards, each of which has its own counts,
         the value is from one of them: good enough to tell rare terms from common ones.
         """
-        cache = self._idf_cache.of(self._locks.switch.changes)
+        cache = self._idf_cache.get(self._locks.commit_lock.changes)
         missing = [term for term in terms if term not in cache]
         if missing:
             cache.update(self._read_idf(missing))
@@ -149,7 +149,7 @@ class Searcher:
         self, requests: dict[str, models.QueryRequest], limit: int, with_vectors: bool, fuse: Fusion
     ) -> tuple[list[Hit], bool]:
         """Return the hits, and whether some were skipped because their page is changing."""
-        state = None if self._is_shared else self._locks.switch.snapshot()
+        state = None if self._is_shared else self._locks.commit_lock.snapshot()
         responses = self._client.query_batch_points(self._chunks, list(requests.values()))
         legs = {
             leg: {str(point.id): point.score for point in response.points}
@@ -179,7 +179,7 @@ class Searcher:
             records = _RECORD_READERS.submit(copy_context().run, self._generations, hashes)
         points, terms = self._points([ranked.id for ranked in batch], with_vectors)
         by_id = {str(point.id): point for point in points if point.payload is not None}
-        is_unchanged = state is not None and state == self._locks.switch.snapshot()
+        is_unchanged = state is not None and state == self._locks.commit_lock.snapshot()
         if records is not None:
             current = records.result()
         else:

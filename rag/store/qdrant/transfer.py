@@ -41,7 +41,7 @@ from rag.store.qdrant.records import (
     SENTENCES,
     SPARSE,
     LibraryInfo,
-    Mark,
+    Revision,
     check_library_name,
     chunk_id,
     ensure_library,
@@ -95,16 +95,16 @@ def import_library(
     embedding_model: str = "",
     dimension: int = 0,
     on_progress: OnProgress = lambda done, total: None,
-    called: str = "",
+    display_name: str = "",
     title: str = "",
 ) -> dict[str, int]:
     """Create the library `name` from an exported file; return the numbers of pages, chunks and versions.
 
-    `called` is the file's display name, if different. The library becomes visible when it is complete; the next import
+    `display_name` is that of the file, if different. The library becomes visible when it is complete; the next import
     deletes an interrupted one. Raises ModelMismatchError if `embedding_model` is given and is not the file's. Raises
     StoreError if the name is taken, or the file is not a library, damaged, or of a newer version.
     """
-    with ArchiveReader(Path(path), called) as archive:
+    with ArchiveReader(Path(path), display_name) as archive:
         info, counts = _read_info(archive)
         if embedding_model and (embedding_model, dimension) != (info.embedding_model, info.dimension):
             raise ModelMismatchError(
@@ -213,8 +213,8 @@ class _Import:
             page, excluded = check_address(parse_page(row, text)), row.get("left_out") is True
             self._pages[page.url_hash] = (page, excluded)
             claim = parse_claim(row)
-            mark = Mark(time.time_ns() // 1_000_000)
-            points.append(page_point(page, signature_from(row), mark, excluded=excluded, claim=claim))
+            revision = Revision(time.time_ns() // 1_000_000)
+            points.append(page_point(page, signature_from(row), revision, excluded=excluded, claim=claim))
         self._upsert(self._library.pages_collection, points)
         return len(points)
 

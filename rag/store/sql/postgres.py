@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import RowMaker, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
-from rag.errors import StoreAwayError, StoreError
+from rag.errors import StoreError, StoreUnavailableError
 from rag.patterns import lazy_regex
 from rag.store.sql.table import TABLES, VERSION, migration
 
@@ -37,7 +37,7 @@ _NUL_IN_JSON: Final = lazy_regex(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class Postgres:
-    """A connection pool, shared by threads. Methods raise StoreError, or StoreAwayError if the server is down."""
+    """A connection pool, shared by threads. Methods raise StoreError, StoreUnavailableError if the server is down."""
 
     def __init__(self, url: str) -> None:
         """Connect, and create the tables in an empty database.
@@ -95,13 +95,13 @@ class Postgres:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Turn errors of psycopg into StoreError; StoreAwayError if the server may answer later."""
+        """Turn errors of psycopg into StoreError; StoreUnavailableError if the server may answer later."""
         try:
             yield
         except psycopg.errors.DiskFull as error:
             raise StoreError("postgres_full", database=self.name) from error
         except (psycopg.OperationalError, PoolTimeout) as error:
-            raise StoreAwayError("postgres_away", database=self.name, detail=_detail(error)) from error
+            raise StoreUnavailableError("postgres_away", database=self.name, detail=_detail(error)) from error
         except psycopg.Error as error:
             raise StoreError("postgres_failed", database=self.name, detail=_detail(error)) from error
 
@@ -117,7 +117,7 @@ class Postgres:
             while not connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (_LOCK,)).fetchall()[0]["got"]:
                 if time.monotonic() > end:
                     detail = "another process is changing the tables"
-                    raise StoreAwayError("postgres_away", database=self.name, detail=detail)
+                    raise StoreUnavailableError("postgres_away", database=self.name, detail=detail)
                 time.sleep(0.05)
             yield connection
 

@@ -12,7 +12,7 @@ import streamlit as st
 from rag.locales import Language, label, label_count, sentences
 from rag.retrieval.strategies import STRATEGIES
 from rag.types import Page
-from rag.ui.kit.actions import unless_away
+from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.parts import language_name, page_count, short_source, strategy_name
 from rag.ui.kit.session import Scope, count_pages, session
@@ -61,7 +61,7 @@ def draw_filters(app: App, library: str, language: Language) -> None:
 
 def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> None:
     _draw_libraries(app, library, scope, language)
-    pages = unless_away(lambda: app.reading((library, *_existing_libraries(app, scope))).pages())
+    pages = none_if_unavailable(lambda: app.reading((library, *_existing_libraries(app, scope))).pages())
     if pages is None:
         return
     titles = {page.url_hash: page.title or page.url for page in pages}
@@ -246,7 +246,7 @@ def _set_scope(scope: Scope) -> None:
 def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
     """Return the titles of the pages and libraries in the scope."""
     libraries = (library, *_existing_libraries(app, scope))
-    pages = unless_away(lambda: app.reading(libraries).stored_pages(scope.pages)) if scope.pages else {}
+    pages = none_if_unavailable(lambda: app.reading(libraries).stored_pages(scope.pages)) if scope.pages else {}
     titles = {url_hash: page.title or page.url for url_hash, page in (pages or {}).items()}
     return titles | {name: app.libraries.title(name) for name in scope.libraries}
 
@@ -263,9 +263,9 @@ def draw_page_picker_button(app: App, library: str, language: Language) -> None:
             words, icon=":material/checklist:", type="tertiary", key="page-picker-toggle", on_click=_toggle_picker
         )
     if st.session_state.get(_PICKER_OPEN):
-        pages = unless_away(lambda: app.library(library).pages())
+        pages = none_if_unavailable(lambda: app.library(library).pages())
         if pages is not None:
-            excluded = unless_away(lambda: app.library(library).excluded_pages()) or set()
+            excluded = none_if_unavailable(lambda: app.library(library).excluded_pages()) or set()
             _draw_picker([page for page in pages if page.url_hash not in excluded], language)
 
 

@@ -13,7 +13,7 @@ from rag.errors import RagError
 from rag.locales import Language, label, say
 from rag.types import SAVED, Notice
 from rag.ui.chat.asking import ask, ask_in_callback
-from rag.ui.kit.actions import attempt, confirm_removal, unless_away
+from rag.ui.kit.actions import attempt, confirm_removal, none_if_unavailable
 from rag.ui.kit.job_progress import draw_import_card, draw_progress
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
@@ -130,7 +130,7 @@ def draw_page_removal(app: App, library: str, turn: TurnView, language: Language
     rows = turn.route.get("remove") or turn.route.get("near") or ()
     for place, row in enumerate(rows):
         name = row["library"] or library
-        pages = unless_away(lambda name=name, row=row: app.library(name).stored_pages([row["url_hash"]]))  # type: ignore[misc]
+        pages = none_if_unavailable(lambda name=name, row=row: app.library(name).stored_pages([row["url_hash"]]))  # type: ignore[misc]
         if pages is not None and not pages:
             text = label("way_removed", language, title=escape_line(row["title"]))
             st.caption(f":green[:material/check:] {text}")
@@ -150,7 +150,9 @@ def _draw_saving(app: App, library: str, turn: TurnView, data: Mapping[str, Any]
         return
     rows = sorted(data.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
     pages = (
-        unless_away(lambda: app.library(library).stored_pages([row["url_hash"] for row in rows if row["url_hash"]]))
+        none_if_unavailable(
+            lambda: app.library(library).stored_pages([row["url_hash"] for row in rows if row["url_hash"]])
+        )
         or {}
     )
     if data["route"] == "save":

@@ -16,7 +16,7 @@ from rag.locales import Language, label
 from rag.types import Page
 from rag.ui.chat.asking import ask_in_callback
 from rag.ui.chat.composer import draw_composer
-from rag.ui.kit.actions import unless_away
+from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import count_pages, is_empty, person_id, session
@@ -43,7 +43,7 @@ def draw_start(app: App, library: str, language: Language) -> None:
             _draw_questions(app, library, _sample_questions(language), language, samples=True)
             _draw_add_buttons(app, library, language)
         else:
-            newest, questions = unless_away(lambda: _newest_and_questions(app, library, language)) or ([], [])
+            newest, questions = none_if_unavailable(lambda: _newest_and_questions(app, library, language)) or ([], [])
             _draw_questions(app, library, questions, language, samples=False)
             _draw_lists(app, library, newest, language)
 
@@ -90,7 +90,7 @@ def _draw_add_buttons(app: App, library: str, language: Language) -> None:
 def _draw_lists(app: App, library: str, newest: Sequence[Page], language: Language) -> None:
     """Draw the newest and the most cited pages."""
     most_cited = app.conversations.most_cited(library, session().owner)
-    pages = unless_away(lambda: app.library(library).stored_pages(most_cited)) or {}
+    pages = none_if_unavailable(lambda: app.library(library).stored_pages(most_cited)) or {}
     left, right = st.columns(2)
     with left:
         _draw_pages("newest", newest, language)
@@ -140,7 +140,9 @@ class _Example(NamedTuple):
 
 def example_questions(app: App, library: str, language: Language, among: Sequence[str] | None = None) -> list[str]:
     """Return a few questions about pages of `library` (and of `among`, if given), in `language` if there are any."""
-    pages = unless_away(lambda: app.library(library).stored_pages([example.page for example in _examples()])) or {}
+    pages = (
+        none_if_unavailable(lambda: app.library(library).stored_pages([example.page for example in _examples()])) or {}
+    )
     selected = pages.keys() if among is None else pages.keys() & set(among)
     return _pick_examples([example for example in _examples() if example.page in selected], language)
 

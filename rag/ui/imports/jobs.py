@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, label_count, say
 from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
-from rag.ui.kit.actions import attempt, is_restore, unless_away
+from rag.ui.kit.actions import attempt, is_restore, none_if_unavailable
 from rag.ui.kit.job_progress import draw_import_card, draw_progress, job_name, job_summary, kind_key, outcome_of
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten
 from rag.ui.kit.navigation import go
@@ -283,7 +283,10 @@ def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Langua
 def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
     """Return the titles of the items' pages by the items' positions."""
     pages = {item.position: _page_of(item.result) for item in items if item.result}
-    saved = unless_away(lambda: app.library(job.library).stored_pages([page for page in pages.values() if page])) or {}
+    saved = (
+        none_if_unavailable(lambda: app.library(job.library).stored_pages([page for page in pages.values() if page]))
+        or {}
+    )
     return {position: saved[page].title for position, page in pages.items() if page in saved}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from rag.errors import RagError, StoreAwayError
+from rag.errors import RagError, StoreUnavailableError
 from rag.locales import Language, label, label_count, say
 from rag.types import Notice, Page
 from rag.ui.kit.markdown import escape_line
@@ -49,11 +49,11 @@ def draw_failure(notice: Notice, language: Language) -> None:
     st.error(escape_line(say(notice, language)), icon=":material/error:")
 
 
-def unless_away(ask: Callable[[], T]) -> T | None:
+def none_if_unavailable(ask: Callable[[], T]) -> T | None:
     """Return the result of `ask`; None while the database is unreachable, which the top of the page shows."""
     try:
         return ask()
-    except StoreAwayError:
+    except StoreUnavailableError:
         return None
 
 

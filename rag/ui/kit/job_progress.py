@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.locales import Language, label, label_count
 from rag.types import IngestStatus, Page, Stage
-from rag.ui.kit.actions import unless_away
+from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.markdown import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import short_source
@@ -51,8 +51,8 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
     if job.state in ("done", "cancelled"):
         st.markdown(label(f"job_{job.state}", language, summary=job_summary(job, language)))
         return
-    if job.state == "running" and (away := app.away()):
-        st.progress(job.done / max(1, job.total), label("job_away", language, since=str(away.params["since"])))
+    if job.state == "running" and (outage := app.outage()):
+        st.progress(job.done / max(1, job.total), label("job_away", language, since=str(outage.params["since"])))
         return
     if job.state == "running" and not job.bulk and not app.models.ready():
         st.progress(0.0, label("job_loading", language))
@@ -121,7 +121,7 @@ def draw_import_card(
 
     `samples` are questions that these pages are known to answer.
     """
-    pages = unless_away(lambda: app.library(library).stored_pages(url_hashes)) if url_hashes else None
+    pages = none_if_unavailable(lambda: app.library(library).stored_pages(url_hashes)) if url_hashes else None
     existing = [url_hash for url_hash in dict.fromkeys(url_hashes) if url_hash in pages] if pages else []
     if not existing:
         return

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.runtime import Runtime
 
 from rag.config import load_settings
-from rag.errors import StoreAwayError
+from rag.errors import StoreUnavailableError
 from rag.reasoning.history import DEFAULT_WINDOW, MemoryKind
 from rag.runs.options import TreeOrder
 from rag.store.values import Filters
@@ -337,11 +337,11 @@ def current_library(app: App) -> str:
 def count_pages(app: App, library: str) -> int:
     """Return the number of pages in `library`; while the database is unreachable, the last known number."""
     counts = session().page_counts
-    with suppress(StoreAwayError):
+    with suppress(StoreUnavailableError):
         counts[library] = app.library(library).page_count()
     return counts.get(library, 0)
 
 
 def is_empty(app: App, library: str) -> bool:
     """Return whether `library` is known to be empty."""
-    return not count_pages(app, library) and app.away() is None
+    return not count_pages(app, library) and app.outage() is None

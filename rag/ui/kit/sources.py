@@ -16,9 +16,9 @@ from rag.checking.fragments import text_fragment
 from rag.conversations.conversations import PageStamp, find_outdated
 from rag.errors import RagError
 from rag.locales import Language, label, label_count
-from rag.store.values import SCREEN_SECONDS, patience
+from rag.store.values import SCREEN_SECONDS, wait_limit
 from rag.types import Answer, Citation, Page, PageVersion, Passage
-from rag.ui.kit.actions import unless_away
+from rag.ui.kit.actions import none_if_unavailable
 from rag.ui.kit.browser import send_to_browser
 from rag.ui.kit.markdown import escape_line, is_web_url, shorten, web_link
 from rag.ui.kit.navigation import go
@@ -49,7 +49,7 @@ def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
             if current is not None or turn.state == "running":
                 return current
     answer = turn.answer
-    return None if answer is None else unless_away(lambda: _with_texts(app, library, answer)) or answer
+    return None if answer is None else none_if_unavailable(lambda: _with_texts(app, library, answer)) or answer
 
 
 def _with_texts(app: App, library: str, answer: Answer) -> Answer:
@@ -87,7 +87,7 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     """Return the states of cited pages that have changed since the turn, by url_hash."""
     if not turn.stamps:
         return {}
-    pages = unless_away(lambda: app.reading(libraries_of(app, library, turn)).stored_pages(list(turn.stamps)))
+    pages = none_if_unavailable(lambda: app.reading(libraries_of(app, library, turn)).stored_pages(list(turn.stamps)))
     if pages is None:
         return {}
     states: dict[str, PageNow] = {key: "off_site" for key, page in pages.items() if page.status == "gone"}
@@ -298,9 +298,9 @@ def _open_source(source_id: str) -> None:
 
 def _draw_source(app: App, source: Source, source_id: str, language: Language) -> None:
     location = source.location
-    with patience(SCREEN_SECONDS):
-        page = unless_away(lambda: app.page(source.library, location.url_hash))
-        versions = unless_away(lambda: app.library(source.library).versions(location.url_hash)) if page else ()
+    with wait_limit(SCREEN_SECONDS):
+        page = none_if_unavailable(lambda: app.page(source.library, location.url_hash))
+        versions = none_if_unavailable(lambda: app.library(source.library).versions(location.url_hash)) if page else ()
     source_text = find_source_text(source, versions or ())
     mark = f":green-badge[{source.n}] " if isinstance(location, Citation) else ""
     st.markdown(f"## {mark}{web_link(location.title or location.url, location.url)}", anchors=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.errors import RagError, StoreAwayError
+from rag.errors import RagError, StoreUnavailableError
 from rag.locales import Language, label, label_count, say
 from rag.types import Notice
 from rag.ui.kit.actions import attempt, attempt_here, draw_decision, draw_failure
@@ -45,7 +45,7 @@ def select_existing_library(app: App, language: Language) -> None:
     state = session()
     try:
         app.libraries.check(current_library(app))
-    except StoreAwayError:
+    except StoreUnavailableError:
         return
     except RagError as error:
         others = [info.name for info in app.libraries.infos()]

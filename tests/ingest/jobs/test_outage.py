@@ -14,7 +14,7 @@ from rag.ingest.jobs.service import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
-from rag.store.qdrant.client import Server, away_since
+from rag.store.qdrant.client import Server, unavailable_since
 from rag.store.qdrant.library import open_library
 from rag.web.fetch import Fetcher
 from tests.ingest.jobs.conftest import MakeJobs, finished, records
@@ -57,7 +57,7 @@ def test_a_job_waits_for_its_database_and_survives_a_restart_meanwhile(
     stopped = jobs.submit(records(45)[40:], library="main")
     until(lambda: done(jobs, job_id) >= 5)
     server.kill()
-    until(lambda: away_since(client))
+    until(lambda: unavailable_since(client))
     jobs.cancel(stopped)
     assert jobs.job(stopped).state == "cancelled"
     jobs.close()
@@ -69,5 +69,5 @@ def test_a_job_waits_for_its_database_and_survives_a_restart_meanwhile(
     server.start()
     whole = finished(again, job_id)
     assert whole.counts == {"added": 40}
-    assert away_since(client) is None
+    assert unavailable_since(client) is None
     assert open_library(client, "main", model.name, model.dimension).page_count() >= 40

@@ -50,10 +50,10 @@ class Shard:
         with self._engine_lock:
             self._get_engine()
 
-    def read(self, call: str, ask: Callable[[edge.EdgeShard], T]) -> T:
+    def read(self, call: str, function: Callable[[edge.EdgeShard], T]) -> T:
         """Run one read-only call; `call` names it in errors."""
         with self._engine_lock, engine_faults(call, self.folder.path):
-            return ask(self._get_engine())
+            return function(self._get_engine())
 
     def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
         """Apply one operation, which adds `points` points; it is crash-safe once this returns."""
@@ -87,8 +87,8 @@ class Shard:
         existing = shard.info().points_count
         return self._counted_points - existing > _GHOST_SHARE * existing
 
-    def branch(self) -> tuple[Path, int]:
-        """Copy the shard's files, and journal all writes from then on until `adopt` or `abandon`.
+    def start_copy(self) -> tuple[Path, int]:
+        """Copy the shard's files, and journal all writes from then on until `replace_with` or `abandon`.
 
         Returns the copy's path and its number of points.
         """
@@ -106,7 +106,7 @@ class Shard:
             self._journal = []
             return copy, points
 
-    def adopt(self, copy: Path, indexed: int) -> None:
+    def replace_with(self, copy: Path, indexed: int) -> None:
         """Replay the journal on the copy, sync it to disk, and make it the live shard."""
         _sync_files(copy)
         with self._write_lock:
@@ -203,7 +203,7 @@ THRESHOLD = 10_000  # points outside the index; scanning them takes about a mill
 GROWTH = 0.2  # share of the indexed points, so that a large index is rarely rebuilt
 QUIET = 5.0  # seconds without a write before a build
 QUANTISED = 50_000  # points from which vectors are quantised; searching fewer is cheap
-PATIENCE = 20.0  # seconds to wait for such a pause before building despite writes
+MAX_QUIET_WAIT = 20.0  # seconds to wait for such a pause before building despite writes
 
 
 class IndexBuilder:
@@ -261,7 +261,7 @@ class IndexBuilder:
         self.wait()
 
     def _run(self) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + MAX_QUIET_WAIT
         while time.monotonic() < deadline and (remaining := self._quiet - self._idle_seconds()) > 0:
             if self._stop.wait(remaining):
                 return
@@ -280,11 +280,11 @@ class IndexBuilder:
 
     def _build(self) -> bool:
         start = time.monotonic()
-        copy, points = self._shard.branch()
+        copy, points = self._shard.start_copy()
         try:
             is_built = not self._stop.is_set() and self._optimize(copy, points)
             if is_built:
-                self._shard.adopt(copy, points)
+                self._shard.replace_with(copy, points)
                 self._points = self._shard.points()
                 log.info("Index built over %d points in %.1f s", points, time.monotonic() - start)
         finally:
