@@ -29,7 +29,7 @@ from rag.app import App
 from rag.checking.verifier import LocalVerifier, Verifier
 from rag.config import load_settings
 from rag.errors import ModelError
-from rag.evaluation.judge import ENOUGH, cohens_kappa
+from rag.evaluation.judge import MIN_LABELS, cohens_kappa
 from rag.evaluation.statistics import Estimate, Weights, share
 from rag.models.verifier import LateSupportModel
 
@@ -72,7 +72,7 @@ def units_of(cases: Sequence[Case], checker: Checker) -> list[Unit]:
 
 def agreement(units: Sequence[Unit]) -> list[Estimate]:
     """Return kappa, F1 of the supported and F1 of the unsupported units."""
-    weights = intervals.draws([question for question, *_ in units])
+    weights = intervals.bootstrap_weights([question for question, *_ in units])
     people, verdicts = (np.array([[not unit[at], unit[at]] for unit in units], dtype=float) for at in (1, 2))
     figures = [cohens_kappa(weights, verdicts, people), *(_f1(weights, verdicts[:, n], people[:, n]) for n in (0, 1))]
     return [intervals.estimate(figure) for figure in figures]
@@ -90,7 +90,7 @@ def rows_of(name: str, cases: Sequence[Case], by_name: Mapping[str, Checker | No
             part_units = [unit for unit in units if crc32(unit[0].encode()) % 2 in halves]
             if part_units:
                 kappa, *f1 = agreement(part_units)
-                enough = "yes" if len(part_units) >= ENOUGH and kappa.low > 0 else "no"
+                enough = "yes" if len(part_units) >= MIN_LABELS and kappa.low > 0 else "no"
                 yield [f"{name}{part}", checker_name, str(len(part_units)), str(kappa), *map(str, f1), enough]
             elif not part:
                 yield [name, checker_name, "0", "–", "–", "–", "no"]

@@ -31,7 +31,7 @@ from torch import nn
 
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, spread
 from benchmarks.ours import MeasuredApp, import_set, measured_app
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.models.answer_reader import MAX_TOKENS, WEIGHTS, Line, TokenizedLines
 from rag.models.model_files import BUILTIN, find_model
 from rag.models.tokens import Tokens, pad_rows
@@ -118,7 +118,7 @@ def _own_pages(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[Examp
 
 
 def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
-    parts = [part for part in quotables(page["text"]) if squash(part.text)]
+    parts = [part for part in quotables(page["text"]) if normalise_text(part.text)]
     title = page.get("title") or page["text"].partition("\n")[0][:60]
     vectors = app.models.embedding.encode_passages([f"{title}. {part.text}" for part in parts])
     lines, asks = [Line(0, title, "", part.text) for part in parts], [part.asks for part in parts]
@@ -132,7 +132,7 @@ def _cases(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]
 def _make_example(
     row: dict[str, Any], tokens: Tokens, lines: Sequence[Line], asks: list[bool], scores: np.ndarray[Any, Any]
 ) -> Example:
-    golds, quotes = list(map(squash, row["answers"])), [squash(one["quote"]) for one in row["evidence"]]
+    golds, quotes = list(map(normalise_text, row["answers"])), [normalise_text(one["quote"]) for one in row["evidence"]]
     short = bool(golds) and min(map(len, golds)) < _SHORT_ANSWER
 
     def answers(text: str) -> bool:
@@ -140,7 +140,7 @@ def _make_example(
         return bool(text) and is_in_evidence and (not short or any(gold in text for gold in golds))
 
     order = [place for place in np.argsort(-scores).tolist() if not asks[place]]
-    answering = [answers(squash(line.text)) and not ask for line, ask in zip(lines, asks, strict=True)]
+    answering = [answers(normalise_text(line.text)) and not ask for line, ask in zip(lines, asks, strict=True)]
     return Example(TokenizedLines(tokens, row["question"], lines), order, answering, asks)
 
 

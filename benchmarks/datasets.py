@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag.evaluation.evidence import BUDGETS, character_recall, coverings, has_all, reciprocal_rank, squash
+from rag.evaluation.evidence import BUDGETS, character_recall, covered_quotes, has_all, normalise_text, reciprocal_rank
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ def score(questions: Sequence[Mapping[str, Any]], hits: Mapping[str, Sequence[st
 
 def _score_one(question: Mapping[str, Any], texts: Sequence[str]) -> dict[str, float]:
     quotes = [evidence["quote"] for evidence in question["evidence"]]
-    rank = reciprocal_rank(list(map(bool, coverings(quotes, texts[:10]))))
+    rank = reciprocal_rank(list(map(bool, covered_quotes(quotes, texts[:10]))))
     return {
         **{f"recall@{budget}": character_recall(quotes, texts, budget) for budget in BUDGETS},
         "all@4000": has_all(quotes, texts, 4000),
@@ -148,10 +148,10 @@ def _with_single_pages(data: Dataset) -> Dataset:
 
 def _mark_answerable(data: Dataset, questions: Sequence[Mapping[str, Any]]) -> Dataset:
     """Mark each question as `answerable` if all its evidence remains, not if none does; drop the others."""
-    texts = {page["url"]: squash(page["text"]) for page in data.pages}
+    texts = {page["url"]: normalise_text(page["text"]) for page in data.pages}
     rows = []
     for question in questions:
-        flags = [squash(one["quote"]) in texts.get(one["url"], "") for one in question["evidence"]]
+        flags = [normalise_text(one["quote"]) in texts.get(one["url"], "") for one in question["evidence"]]
         if flags and (all(flags) or not any(flags)):
             evidence = question["evidence"] if flags[0] else []
             rows.append({**question, "evidence": evidence, "answerable": flags[0]})

@@ -25,7 +25,7 @@ from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.quoted import sentences_of
 from benchmarks.samples import find_sets
 from rag.app import Question
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 
 _HEAD = "library|its own, refused|its own, right quotes lost|others, refused|others, answered".split("|")
 
@@ -53,7 +53,7 @@ def _measure(
     import_set(app, data, "semantic", name)
     own = [_ask(app, name, row) for row in by_set[name]]
     candidates = chain.from_iterable(zip_longest(*(rows for other, rows in by_set.items() if other != name)))
-    texts = [squash(page["text"]) for page in data.pages]
+    texts = [normalise_text(page["text"]) for page in data.pages]
     foreign = [row for row in candidates if row and not _is_there(row, texts)]
     others = [_ask(app, name, row)[0] for row in spread(foreign, limit)]
     return [
@@ -67,7 +67,7 @@ def _measure(
 
 def _is_there(row: Mapping[str, Any], texts: Sequence[str]) -> bool:
     """Return whether one of these pages has the evidence, since some sets share pages."""
-    quotes = [squash(one["quote"]) for one in row["evidence"]]
+    quotes = [normalise_text(one["quote"]) for one in row["evidence"]]
     return any(quote in text for quote in quotes for text in texts)
 
 

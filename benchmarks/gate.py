@@ -89,7 +89,7 @@ def retrieval(bench: Bench, name: str) -> Iterator[Row]:
         "600 characters by BM25": {str(row["id"]): plain.by_words(row["question"]) for row in answerable},
         "by BM25 and vectors": {str(row["id"]): plain.by_fusion(row["question"]) for row in answerable},
     }
-    weights = intervals.draws(range(len(answerable)))
+    weights = intervals.bootstrap_weights(range(len(answerable)))
     scores = {one: [datasets.score([row], hits) for row in answerable] for one, hits in hits_by_way.items()}
     for figure in ("recall@4000", "all@4000"):
         means = {one: intervals.mean(weights, [row[figure] for row in rows]) for one, rows in scores.items()}
@@ -99,7 +99,7 @@ def retrieval(bench: Bench, name: str) -> Iterator[Row]:
 def follow_ups(bench: Bench, name: str) -> Iterator[Row]:
     for talk in followups.find_talks(bench.folder, bench.limit, [name]):
         scores = followups.measure(bench.app, bench.library(name).library, talk)
-        weights = intervals.draws([talk.group(row) for row in talk.data.questions])
+        weights = intervals.bootstrap_weights([talk.group(row) for row in talk.data.questions])
         means = {way: intervals.mean(weights, [row["hit@5"] for row in rows]) for way, rows in scores.items()}
         rewritten = [means.pop(way) for way in followups.REWRITTEN if way in means]
         units = len(talk.data.questions)
@@ -113,7 +113,7 @@ def checks(bench: Bench, name: str) -> Iterator[Row]:
     for title, cases in statements.find_cases(bench.folder, [name.removeprefix("statements/")], bench.limit):
         checkers = {"": statements.rules, "small rule": statements.small_rule, "judge": statements.judge}
         runs = {one: statements.measure(cases, checker) for one, checker in checkers.items()}
-        weights = intervals.draws([one.case for one in runs[""]])
+        weights = intervals.bootstrap_weights([one.case for one in runs[""]])
         wrong = [one.wrong for one in runs[""]]
         order = {k: intervals.auroc(weights, wrong, [one.worth for one in units]) for k, units in runs.items()}
         rates = {k: intervals.mean_recall(weights, wrong, [one.flagged for one in units]) for k, units in runs.items()}
@@ -141,7 +141,7 @@ def quoted_answers(bench: Bench, name: str) -> Iterator[Row]:
 
 
 def _mean_by_question(pairs: Sequence[tuple[int, float]], questions: int) -> Figures:
-    weights = intervals.draws(range(questions))[:, [question for question, _ in pairs]]
+    weights = intervals.bootstrap_weights(range(questions))[:, [question for question, _ in pairs]]
     return intervals.mean(weights, [value for _, value in pairs])
 
 
@@ -152,7 +152,7 @@ def natural_questions(bench: Bench, name: str) -> Iterator[Row]:
     nearest = {way: natural.by_nearest(bench.app, data, n) for n, way in ((1, "nearest sentence"), (2, "nearest two"))}
     for languages in (None, *sorted({one.languages for one in answerable})):
         own = [place for place, one in enumerate(answerable) if languages in (None, one.languages)]
-        weights, label = intervals.draws(range(len(own))), f"{name} {languages}" if languages else name
+        weights, label = intervals.bootstrap_weights(range(len(own))), f"{name} {languages}" if languages else name
         rivals = {one: intervals.mean(weights, [flags[place] for place in own]) for one, flags in nearest.items()}
         for figure, values in (
             ("first quote contains the answer", [one.first_holds for one in answerable]),
@@ -161,11 +161,11 @@ def natural_questions(bench: Bench, name: str) -> Iterator[Row]:
             first = {"nearest sentence": rivals["nearest sentence"]}
             others = first if figure.startswith("first") else rivals
             yield Row(label, figure, len(own), intervals.mean(weights, [values[place] for place in own]), others)
-    weights = intervals.draws(range(len(answerable)))
+    weights = intervals.bootstrap_weights(range(len(answerable)))
     quotes = intervals.mean(weights, [one.sentences for one in answerable])
     yield Row(name, "sentences", len(answerable), quotes, {"two": np.full_like(quotes, 2.0)}, higher=False)
     answered = intervals.mean(weights, [one.answered for one in answerable])
-    untrue = intervals.mean(intervals.draws(range(len(missing))), [one.answered for one in missing])
+    untrue = intervals.mean(intervals.bootstrap_weights(range(len(missing))), [one.answered for one in missing])
     yield Row(name, "answerable questions answered", len(answerable), answered, {"unanswerable ones": untrue})
 
 
@@ -178,7 +178,7 @@ def is_it_there(bench: Bench, name: str) -> Iterator[Row]:
         "": [run.answerable[str(row["id"])] for row in data.questions],
         "share of words in a passage": [_overlap(row["question"], run.hits[str(row["id"])]) for row in data.questions],
     }
-    weights = intervals.draws(range(len(missing)))
+    weights = intervals.bootstrap_weights(range(len(missing)))
     figures = {one: intervals.auroc(weights, missing, values) for one, values in scores.items()}
     figures["chance"] = np.full(len(weights), 0.5)
     yield Row(f"{name} {variant}".strip(), "AUROC", len(missing), figures.pop(""), figures)
@@ -196,7 +196,7 @@ def _with_reader(bench: Bench, name: str, variant: str, data: Dataset, searched:
     odds = [quoter.answers(row["question"], passages) for row, passages in zip(rows, passages_by_row, strict=True)]
     scores = [searched[str(row["id"])] for row in rows]
     missing = [not row["evidence"] for row in rows]
-    weights = intervals.draws(range(len(rows)))
+    weights = intervals.bootstrap_weights(range(len(rows)))
     ours, alone = (intervals.auroc(weights, missing, one) for one in (list(map(combine_odds, odds, scores)), scores))
     return Row(f"{name} {variant}", "AUROC, sentences read too", len(rows), ours, {"search alone": alone})
 
@@ -219,7 +219,7 @@ def main_text(bench: Bench, name: str) -> Iterator[Row]:
     kinds, sites = np.array([row["type"] for row in rows]), np.array([row["site"] for row in rows])
     for kind in (None, *sorted(set(kinds))):
         indices = np.flatnonzero((kinds == kind) | (kind is None))
-        weights = intervals.draws(list(sites[indices]))
+        weights = intervals.bootstrap_weights(list(sites[indices]))
         means = {one: intervals.mean(weights, np.array(values)[indices]) for one, values in scores.items()}
         yield Row(kind or "all pages", "F1 of words", len(indices), means.pop(""), means)
 

@@ -7,9 +7,29 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag.evaluation.statistics import ROUNDS, Estimate, Figures, Weights, auroc, draws, estimate, mean, share
+from rag.evaluation.statistics import (
+    ROUNDS,
+    Estimate,
+    Figures,
+    Weights,
+    auroc,
+    bootstrap_weights,
+    estimate,
+    mean,
+    share,
+)
 
-__all__ = ["ROUNDS", "Estimate", "Figures", "auroc", "draws", "estimate", "format_mean", "mean", "mean_recall"]
+__all__ = [
+    "ROUNDS",
+    "Estimate",
+    "Figures",
+    "auroc",
+    "bootstrap_weights",
+    "estimate",
+    "format_mean",
+    "mean",
+    "mean_recall",
+]
 
 
 def mean_recall(weights: Weights, wrong: ArrayLike, flagged: ArrayLike) -> Figures:
@@ -22,5 +42,5 @@ def mean_recall(weights: Weights, wrong: ArrayLike, flagged: ArrayLike) -> Figur
 
 def format_mean(values: Sequence[float], groups: Sequence[Hashable] = (), *, signed: bool = False) -> str:
     """Format the mean with its interval, for a table: `0.746 (0.690 to 0.800)`."""
-    mean_estimate = estimate(mean(draws(groups or range(len(values))), values))
+    mean_estimate = estimate(mean(bootstrap_weights(groups or range(len(values))), values))
     return format(mean_estimate, "+" if signed else "")

@@ -33,7 +33,7 @@ from rag.app import App, Question
 from rag.checking.statements import declines
 from rag.config import Settings, load_settings
 from rag.errors import ModelError
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.models.chat import build_chat_model
@@ -143,8 +143,8 @@ def _naive(app: App, settings: Settings, limit: int | None) -> Ask:
 
 
 def _score(row: dict[str, Any], text: str, urls: Sequence[str], tokens: int, calls: int, seconds: float) -> Score:
-    squashed = squash(text)
-    gold = any(squash(answer) in squashed for answer in row["answers"])
+    squashed = normalise_text(text)
+    gold = any(normalise_text(answer) in squashed for answer in row["answers"])
     page = any(one["url"] in urls for one in row["evidence"])
     return Score(float(gold), float(page), float(not text.strip() or declines(text)), tokens, calls, seconds, text)
 

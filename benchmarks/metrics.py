@@ -37,9 +37,9 @@ from benchmarks.samples import find_sets, samples
 from rag.checking.verifier import Claim
 from rag.evaluation import evidence
 from rag.evaluation.cases import Case, Evidence, RagasAnswer, read_cases, write_cases
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.evaluation.judge import Judgement, ModelJudge
-from rag.evaluation.metrics import TimedAnswer, Tools, scores
+from rag.evaluation.metrics import Judges, TimedAnswer, scores
 from rag.evaluation.support import factual_f1, passage_of, statements_of
 from rag.prompts.texts import PromptTexts
 from rag.retrieval.strategies import DEFAULT_STRATEGY
@@ -83,8 +83,10 @@ class Table:
 
     def supports(self, claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
         """Implement `rag.evaluation.support.Supports`."""
-        texts = (squash("\n".join(passages[n - 1].text for n in claim.cited)) for claim in claims)
-        return [self._verdicts[squash(claim.statement), text] for claim, text in zip(claims, texts, strict=True)]
+        texts = (normalise_text("\n".join(passages[n - 1].text for n in claim.cited)) for claim in claims)
+        return [
+            self._verdicts[normalise_text(claim.statement), text] for claim, text in zip(claims, texts, strict=True)
+        ]
 
     def reply(self, request: Request) -> Reply:
         """Reply to ragas: fill the schema in its prompt."""
@@ -123,7 +125,7 @@ class Table:
         return {kind: [{"statement": one, "reason": "given"} for one in own] for kind, own in kinds.items()}
 
     def _supports(self, statement: str, text: str) -> bool:
-        return self._verdicts[squash(statement), squash(text)] == "supported"
+        return self._verdicts[normalise_text(statement), normalise_text(text)] == "supported"
 
 
 # Cases and their verdicts
@@ -158,9 +160,11 @@ def _draw(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[
     for statement in {*statements_of(reply), *statements_of(reference)}:
         for text in (reply, reference, *texts, "\n".join(texts)):
             verdict: Verdict = chance.choice(("supported", "supported", "partly", "unsupported", "unsupported"))
-            verdicts.setdefault((squash(statement), squash(text)), verdict)
+            verdicts.setdefault((normalise_text(statement), normalise_text(text)), verdict)
     needed = statements_of(reference)
-    useful = [one for one in texts if any(verdicts[squash(s), squash(one)] == "supported" for s in needed)]
+    useful = [
+        one for one in texts if any(verdicts[normalise_text(s), normalise_text(one)] == "supported" for s in needed)
+    ]
     quotes = tuple(Evidence("", one) for one in useful or [next(sentences)])  # no useful one: use another
     case = Case(name, f"{name}: {next(sentences)}", answers=(reference,), evidence=quotes, tags=("drawn",))
     passages = tuple(passage_of(text, str(n)) for n, text in enumerate(texts))
@@ -185,9 +189,9 @@ def ours(drawn: Drawn, table: Table) -> dict[str, float | None]:
     points: Any = {"faithfulness": 1, "relevance": 1, "completeness": 1, "reason": ""}
     quote, generated = drawn.answer.passages[0].text, list(drawn.questions)
     judgement = Judgement(**points, quote=quote, questions=generated, noncommittal=drawn.noncommittal)
-    tools = Tools(table.supports, _encode, ModelJudge(lambda *_: judgement, PromptTexts()))
-    values = scores(drawn.case, TimedAnswer(drawn.answer), tools)
-    bare = scores(replace(drawn.case, evidence=()), TimedAnswer(drawn.answer), tools)
+    judges = Judges(table.supports, _encode, ModelJudge(lambda *_: judgement, PromptTexts()))
+    values = scores(drawn.case, TimedAnswer(drawn.answer), judges)
+    bare = scores(replace(drawn.case, evidence=()), TimedAnswer(drawn.answer), judges)
     factual = factual_f1(statements_of(drawn.answer.text), drawn.case.reference, table.supports)
     return {**values, "context_recall": bare["context_recall"], "factual_f1": factual}
 
@@ -241,7 +245,7 @@ def rank(data: Dataset) -> list[Ranked]:
         hits = ask(app, data, import_set(app, data, "semantic", "set"), DEFAULT_STRATEGY, _K).hits
     quotes = {str(row["id"]): [one["quote"] for one in row["evidence"]] for row in data.questions}
     return [
-        Ranked(name, evidence.coverings(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]])
+        Ranked(name, evidence.covered_quotes(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]])
         for name, texts in hits.items()
     ]
 

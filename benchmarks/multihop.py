@@ -29,7 +29,7 @@ from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.config import load_settings
-from rag.evaluation.evidence import coverings, has_all
+from rag.evaluation.evidence import covered_quotes, has_all
 from rag.models.chat import build_chat_model
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
@@ -122,7 +122,7 @@ def judge_of(data: Dataset, gold: Mapping[str, Sequence[str]], right: float) -> 
     def judge(question: str, whole: str, text: str) -> tuple[int, str, str]:
         row = rows[whole]
         sub_questions = gold[str(row["id"])]
-        (pieces,) = coverings([one["quote"] for one in row["evidence"]], [text])
+        (pieces,) = covered_quotes([one["quote"] for one in row["evidence"]], [text])
         last = len(sub_questions) - 1
         place_reached = min((place for place in pieces if place <= last), default=-1)
         score = 0 if place_reached < 0 else 1 if place_reached < last or (question == whole and last) else 2

@@ -17,7 +17,7 @@ from benchmarks.datasets import Dataset
 from benchmarks.ours import MeasuredApp
 from benchmarks.quoted import sentences_of
 from rag.app import Question
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.text import split_sentences
 
 
@@ -58,8 +58,8 @@ def by_nearest(app: MeasuredApp, data: Dataset, count: int) -> list[bool]:
 
 
 def holds(row: dict[str, Any], quotes: Sequence[str]) -> bool:
-    quoted = "".join(map(squash, quotes))
-    return any(squash(gold) in quoted for gold in row["answers"])
+    quoted = "".join(map(normalise_text, quotes))
+    return any(normalise_text(gold) in quoted for gold in row["answers"])
 
 
 def languages_of(row: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from benchmarks.datasets import Dataset
 from benchmarks.ours import MeasuredApp
 from benchmarks.plain import PlainSearch, pieces_of
 from rag.app import Question
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.text import split_sentences, strip_citations
 
 _SHORT_ANSWER = 40  # characters; a longer answer is never quoted verbatim
@@ -46,16 +46,16 @@ def _answerable(data: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _score(row: dict[str, Any], sentences: Sequence[str]) -> Quoted:
-    golds = [squash(gold) for gold in row["answers"]]
+    golds = [normalise_text(gold) for gold in row["answers"]]
     short = all(len(gold) <= _SHORT_ANSWER for gold in golds)
-    quoted = "".join(map(squash, sentences))
+    quoted = "".join(map(normalise_text, sentences))
     return Quoted(len(sentences), in_evidence(row, sentences), any(gold in quoted for gold in golds) if short else None)
 
 
 def in_evidence(row: Mapping[str, Any], sentences: Iterable[str]) -> list[bool]:
     """Return which of the sentences are in a question's evidence: either contains the other, as it may be shorter."""
-    evidence = [squash(one["quote"]) for one in row["evidence"]]
-    return [any(one in quote or quote in one for quote in evidence) for one in map(squash, sentences)]
+    evidence = [normalise_text(one["quote"]) for one in row["evidence"]]
+    return [any(one in quote or quote in one for quote in evidence) for one in map(normalise_text, sentences)]
 
 
 def sentences_of(text: str) -> list[str]:

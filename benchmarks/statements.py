@@ -168,7 +168,7 @@ def _measure_time(cases: Sequence[Case], checker: Checker) -> tuple[list[Unit], 
 
 
 def _figures(units: Sequence[Unit]) -> list[str]:
-    weights = intervals.draws([one.case for one in units])
+    weights = intervals.bootstrap_weights([one.case for one in units])
     wrong, flagged = [one.wrong for one in units], [one.flagged for one in units]
     figures = (
         intervals.auroc(weights, wrong, [one.worth for one in units]),

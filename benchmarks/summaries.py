@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import format_mean
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.graphs.summary.gathering import leading_sentences, sections_of, select_parts, select_sentences
 from rag.text import terms
 
@@ -115,14 +115,14 @@ def pieces(data: Dataset) -> Iterator[tuple[str, list[str]]]:
         quotes = {e["quote"] for row in data.questions for e in row["evidence"] if e["url"] == page["url"]}
         for at in range(0, len(page["text"]), _STRETCH):
             text = page["text"][at : at + _STRETCH]
-            evidence = [quote for quote in map(squash, sorted(quotes)) if quote in squash(text)]
+            evidence = [quote for quote in map(normalise_text, sorted(quotes)) if quote in normalise_text(text)]
             if evidence:
                 yield text, evidence
 
 
 def score(page: PageSentences, places: Sequence[int], evidence: Sequence[str]) -> float:
     """Return the mean share of the sentences of a piece of evidence that were chosen."""
-    squashed = [squash(sentence.text) for sentence in page.sentences]
+    squashed = [normalise_text(sentence.text) for sentence in page.sentences]
     shares = []
     for quote in evidence:
         matching = [n for n, text in enumerate(squashed) if len(text) > 8 and (text in quote or quote in text)]

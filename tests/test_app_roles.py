@@ -215,7 +215,7 @@ OTHERS = {
 """Reasons why methods with a library among their parameters have no rule, by class."""
 ALONE = frozenset(
     {
-        *("Transfers.bring_in", "Conversations.forget_memories", "Evaluation.score_shown", "Moves.wait"),
+        *("Transfers.bring_in", "Conversations.forget_memories", "Evaluation.score_displayed", "Moves.wait"),
         *("Sets.export", "EvaluationRuns.begin"),
     }
 )

@@ -27,10 +27,12 @@ ROW = {"answers": ["1911"], "evidence": [{"url": "", "quote": "The bridge was op
 class TestIntervals:
     def test_a_mean_lies_within_its_interval_and_groups_widen_it(self) -> None:
         values, groups = [0.0, 1.0] * 50, [place // 20 for place in range(100)]
-        alone = intervals.estimate(intervals.mean(intervals.draws(range(100)), values))
+        alone = intervals.estimate(intervals.mean(intervals.bootstrap_weights(range(100)), values))
         assert alone.value == 0.5
         assert 0.35 < alone.low < 0.45 < 0.55 < alone.high < 0.65
-        split = intervals.estimate(intervals.mean(intervals.draws(groups), [float(group > 2) for group in groups]))
+        split = intervals.estimate(
+            intervals.mean(intervals.bootstrap_weights(groups), [float(group > 2) for group in groups])
+        )
         assert split.high - split.low > 0.5
         assert format(alone, "+").startswith("+0.500 (+0.4")
 

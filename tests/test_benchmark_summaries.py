@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.datasets import Dataset
 from benchmarks.summaries import CHOICES, pieces, read, score
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 
 TEXT = "\n\n".join(
     f"## Part {n}\n\nThe first rule of part {n} is short. The second rule of part {n} is not." for n in range(8)
@@ -18,11 +18,14 @@ def test_each_choice_has_the_room_of_the_apps_and_evidence_counts() -> None:
     for choice in CHOICES.values():
         chosen = choice(page)
         assert chosen and sum(len(page.sentences[place].text) for place in chosen) <= page.budget
-    first, second = squash("The first rule of part 3 is short."), squash("The second rule of part 3 is not.")
+    first, second = (
+        normalise_text("The first rule of part 3 is short."),
+        normalise_text("The second rule of part 3 is not."),
+    )
     assert (score(page, page.ours, [first]), score(page, page.ours, [second])) == (1.0, 0.0)
 
 
 def test_long_documents_are_taken_in_stretches_with_their_own_evidence() -> None:
     rows = [{"evidence": [{"url": "a", "quote": "The end is here."}]}]
     long = Dataset("long", [{"url": "a", "text": "Words before. " * 1_000 + "The end is here."}], rows)
-    assert [quotes for _, quotes in pieces(long)] == [[squash("The end is here.")]]
+    assert [quotes for _, quotes in pieces(long)] == [[normalise_text("The end is here.")]]

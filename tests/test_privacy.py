@@ -112,8 +112,12 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         "find_by_link": "for whoever was given its link, and reads its libraries: see tests/test_app_roles.py",
     },
     "remembered": {"close": PROGRAM, "add": BEGINS},
-    "evaluation": {**dict.fromkeys(("start", "close", "score_shown"), PROGRAM), "of": BINDS, "side_by_side": BEGINS},
-    "sets": dict.fromkeys(("create", "bring_in"), BEGINS),
+    "evaluation": {
+        **dict.fromkeys(("start", "close", "score_displayed"), PROGRAM),
+        "of": BINDS,
+        "side_by_side": BEGINS,
+    },
+    "sets": dict.fromkeys(("create", "import_file"), BEGINS),
     "runs": {**dict.fromkeys(("begin", "close"), PROGRAM), "of": BINDS, "create": BEGINS},
     "imports": {
         **dict.fromkeys(("start", "close", "ingestor", "reader", "sitemap_pages"), PROGRAM),

@@ -487,7 +487,7 @@ class App:
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.stored_pages(hashes).items()},
             likely=lambda text, passages: estimate_answerable(passages, text, self.models.sparse, library.idf),
-            kept=partial(self.evaluation.score_shown, question.library) if scored else None,
+            kept=partial(self.evaluation.score_displayed, question.library) if scored else None,
         )
 
     def quoter(self, libraries: str | Sequence[str]) -> ExtractiveReasoner:

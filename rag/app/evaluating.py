@@ -21,9 +21,9 @@ from rag.errors import ModelError, RagError
 from rag.evaluation.cases import NO_MODEL
 from rag.evaluation.evidence import reciprocal_rank
 from rag.evaluation.judge import Fill, ModelJudge
-from rag.evaluation.metrics import Tools
+from rag.evaluation.metrics import Judges
 from rag.evaluation.sets import Sets
-from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, draws, mean, paired_difference
+from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, bootstrap_weights, mean, paired_difference
 from rag.evaluation.support import by_rules, by_verifier
 from rag.models.reranker import Reranker
 from rag.prompts.requests import Prompt
@@ -104,12 +104,12 @@ class EvaluationApp:
     def warm(self, library: str) -> None:
         self._app.search("ready", library=library)
 
-    def tools(self, library: str, chat: ChatOptions | None, judge: bool) -> Tools:
+    def judges(self, library: str, chat: ChatOptions | None, judge: bool) -> Judges:
         reasoner = self._app.reasoner(library, chat) if judge else None
         verifier = reasoner if isinstance(reasoner, Verifier) else self._app.verifier
         supports = by_verifier(verifier, self._app.settings.llm_context_tokens) if verifier else by_rules
         model = ModelJudge(self.fill(chat), self.texts) if isinstance(reasoner, ChatReasoner) else None
-        return Tools(supports, self._encode, model)
+        return Judges(supports, self._encode, model)
 
     def fill(self, chat: ChatOptions | None, person: str = "") -> Fill:
         """Return a function that fills schemas with the chat model. Raises RagError("evaluation_needs_model")."""
@@ -167,7 +167,7 @@ def compare_reranker(
     if not pairs:
         raise RagError("reranker_no_questions")
     before, after = zip(*pairs, strict=True)
-    weights = draws(range(len(pairs)), PAIRED_ROUNDS)
+    weights = bootstrap_weights(range(len(pairs)), PAIRED_ROUNDS)
     difference = paired_difference(len(pairs), mean(weights, before), mean(weights, after))
     reranking.note_comparison(difference)
     return difference

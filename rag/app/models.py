@@ -65,13 +65,13 @@ class Reranking:
         self._write_notes(on=on)
 
     def note_comparison(self, difference: Difference) -> None:
-        by = difference.by
+        delta = difference.delta
         self._write_notes(
             compared={
                 "questions": difference.n,
                 "before": round(difference.before, 4),
                 "after": round(difference.after, 4),
-                "difference": [round(by.value, 4), round(by.low, 4), round(by.high, 4)],
+                "difference": [round(delta.value, 4), round(delta.low, 4), round(delta.high, 4)],
                 "verdict": difference.verdict,
             }
         )

@@ -211,10 +211,10 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     },
     "Feedback": {name: _reads() for name in ("questions", "pages")},
     "Evaluation": {
-        **{name: _reads() for name in ("side_by_side", "gather_feedback", "over_time", "labels", "agreement")},
-        **{name: Rule("reader", find=_of_set) for name in ("make", "write", "anchor", "evaluate")},
+        **{name: _reads() for name in ("side_by_side", "gather_feedback", "scores_over_time", "labels", "agreement")},
+        **{name: Rule("reader", find=_of_set) for name in ("add_page_drafts", "write_drafts", "anchor", "evaluate")},
     },
-    "Sets": {name: _reads() for name in ("sets", "find_by_name", "create", "bring_in")},
+    "Sets": {name: _reads() for name in ("sets", "find_by_name", "create", "import_file")},
     "EvaluationRuns": {name: _reads() for name in ("create", "runs")},
 }
 """Rules by class and method. Unlisted methods are internal, concern no library, or only the caller's data."""

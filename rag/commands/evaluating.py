@@ -172,19 +172,21 @@ def _put_figures(options: argparse.Namespace, run: RunView, setting: str, items:
         for item in items
     }
     lines = [f"{run.name}, {setting} ({run.id[:12]}, {run.done} of {run.total} answers)"]
-    lines += [f"  {item.metric.name:30} {item.value}  {item.n} of {item.of}" for item in items]
+    lines += [f"  {item.metric.name:30} {item.value}  {item.n} of {item.total}" for item in items]
     row = {"run": run.id, "set": run.name, "set_version": run.set_version, "setting": setting, "figures": rows}
     put(options, row, "\n".join(lines) + "\n")
 
 
 def _put_comparison(options: argparse.Namespace, title: str, items: Sequence[MetricDifference]) -> None:
     lines = [f"{title}: differences with 95 % intervals, p by Holm over {len(items)} metrics"]
-    lines += [f"  {item.metric.name:30} {item.difference.by:+}  p = {item.p:.3f}  {_verdict(item)}" for item in items]
+    lines += [
+        f"  {item.metric.name:30} {item.difference.delta:+}  p = {item.p:.3f}  {_verdict(item)}" for item in items
+    ]
     rows = {
         item.metric.name: {
-            "by": item.difference.by.value,
-            "low": item.difference.by.low,
-            "high": item.difference.by.high,
+            "by": item.difference.delta.value,
+            "low": item.difference.delta.low,
+            "high": item.difference.delta.high,
             "n": item.difference.n,
             "p": item.p,
             "needed": item.difference.needed,

@@ -139,18 +139,18 @@ class RagasAnswer:
     contexts: Sequence[str] = field(default=())
 
 
-def read_cases(text: str, name: str, most: int | None = None) -> list[Case]:
+def read_cases(text: str, name: str, limit: int | None = None) -> list[Case]:
     """Parse the cases of a file: JSONL, or CSV with a header, with the columns of `row_of` or RAGAS.
 
     Raises IngestError: "set_row_broken" with the number of an invalid row, "set_row_twice" for a duplicate id,
-    "set_full" for more than `most` rows. Pauses regularly so that other threads can run.
+    "set_full" for more than `limit` rows. Pauses regularly so that other threads can run.
     """
     cases: dict[str, Case] = {}
     number = 1
     try:
         for number, row in enumerate(throttle(_iter_rows(text), _AT_ONCE), 1):
-            if most is not None and number > most:
-                raise IngestError("set_full", most=f"{most:,}")
+            if limit is not None and number > limit:
+                raise IngestError("set_full", most=f"{limit:,}")
             data = json.loads(row) if isinstance(row, str) else row
             case = case_of(_from_ragas(data) if "user_input" in data else data, number)
             if case.id in cases:

@@ -23,7 +23,7 @@ from rag.evaluation.statistics import (
     Difference,
     Estimate,
     Weights,
-    draws,
+    bootstrap_weights,
     estimate,
     holm,
     mcnemar,
@@ -34,26 +34,26 @@ from rag.evaluation.statistics import (
 
 Scores = Mapping[str, Values]
 """The values of each question, by its id."""
-MOST: Final = 4
+MAX_SIDES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric of a run, over the `n` of `of` questions that could be judged."""
+    """A metric of a run, over the `n` of `total` questions that could be judged."""
 
     metric: Metric
     n: int
-    of: int
+    total: int
     value: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """The difference of a metric from the first run, over `of` questions; `p` is adjusted (Holm) for all metrics
+    """The difference of a metric from the first run, over `total` questions; `p` is adjusted (Holm) for all metrics
     compared. It is `paired` if both runs answered the same questions."""
 
     metric: Metric
-    of: int
+    total: int
     difference: Difference
     p: float
     paired: bool = True
@@ -61,13 +61,13 @@ class MetricDifference:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The values of one question in the runs; `by` is the last minus the first."""
+    """The values of one question in the runs; `delta` is the last minus the first."""
 
     case_id: str
     values: tuple[float | None, ...]
 
     @property
-    def by(self) -> float:
+    def delta(self) -> float:
         first, last = self.values[0], self.values[-1]
         return 0.0 if first is None or last is None else last - first
 
@@ -84,10 +84,10 @@ def select(cases: Sequence[Case], languages: Sequence[str] = (), tags: Sequence[
 def figures(scores: Scores, ids: Sequence[str] | None = None) -> list[Figure]:
     """Return every metric that could be judged, with its interval."""
     rows = [scores[case_id] for case_id in (scores if ids is None else ids) if case_id in scores]
-    columns, weights = columns_of(rows), draws(range(len(rows)))
+    columns, weights = columns_of(rows), bootstrap_weights(range(len(rows)))
     masks = ((metric, metric.mask(columns)) for metric in METRICS.values())
     result = [
-        Figure(metric, int(mask.sum()), len(rows), estimate(metric.of(weights, columns, mask)))
+        Figure(metric, int(mask.sum()), len(rows), estimate(metric.compute(weights, columns, mask)))
         for metric, mask in masks
         if mask.any()
     ]
@@ -115,7 +115,7 @@ def _adjust(compared: MetricDifference, p: float | None) -> MetricDifference:
     if p is None or p <= ALPHA:
         return compared if p is None else replace(compared, p=p)
     difference = compared.difference
-    needed = pairs_needed(difference.n, difference.by.value, difference.error, ALPHA * difference.p / p)
+    needed = pairs_needed(difference.n, difference.delta.value, difference.error, ALPHA * difference.p / p)
     return replace(compared, p=p, difference=replace(difference, verdict="no_difference_shown", needed=needed))
 
 
@@ -142,7 +142,9 @@ class _Sides:
         masks = [self.masks(metric)[index] for metric in metrics]
 
         def compute(weights: Weights) -> NDArray[np.float64]:
-            return np.array([metric.of(weights, columns, mask) for metric, mask in zip(metrics, masks, strict=True)]).T
+            return np.array(
+                [metric.compute(weights, columns, mask) for metric, mask in zip(metrics, masks, strict=True)]
+            ).T
 
         units = len(next(iter(columns.values())))
         return resample(compute, units, PAIRED_ROUNDS, 0 if self.paired else index).T
@@ -164,11 +166,11 @@ def _differences(
     masks = {metric: both for metric, both in masks.items() if both[0].any() and both[1].any()}
     differences = {}
     for metric, *samples in zip(masks, *sides.samples(list(masks)), strict=True) if masks else ():
-        n, of = min(int(mask.sum()) for mask in masks[metric]), len(masks[metric][0])
+        n, total = min(int(mask.sum()) for mask in masks[metric]), len(masks[metric][0])
         higher, p = metric.better != "lower", sides.exact_p(metric)
         difference = paired_difference(n, samples[0], samples[1], higher=higher, p=p)
-        if not isnan(difference.by.value):
-            differences[metric.name] = MetricDifference(metric, of, difference, difference.p, sides.paired)
+        if not isnan(difference.delta.value):
+            differences[metric.name] = MetricDifference(metric, total, difference, difference.p, sides.paired)
     return differences
 
 
@@ -178,7 +180,7 @@ def rank_by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] |
     (column,) = METRICS[metric].needs[-1:]
     pairs = [Pair(case_id, tuple(run.get(case_id, {}).get(column) for run in runs)) for case_id in case_ids]
     rows = [pair for pair in pairs if any(value is not None for value in pair.values)]
-    return sorted(rows, key=lambda pair: -abs(pair.by))
+    return sorted(rows, key=lambda pair: -abs(pair.delta))
 
 
 # The gate
@@ -240,8 +242,8 @@ def check_limits(limits: Sequence[Limit], baseline: Scores, run: Scores) -> list
 
 
 def _loss(compared: MetricDifference) -> Estimate:
-    by = compared.difference.by
-    return by if compared.metric.better == "lower" else Estimate(-by.value, -by.high, -by.low)
+    delta = compared.difference.delta
+    return delta if compared.metric.better == "lower" else Estimate(-delta.value, -delta.high, -delta.low)
 
 
 def as_junit(name: str, checks: Sequence[LimitCheck]) -> str:

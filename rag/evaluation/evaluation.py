@@ -16,8 +16,8 @@ from rag.errors import RagError
 from rag.evaluation import comparison
 from rag.evaluation.cases import Case, Format, RagasAnswer, Setting, write_cases
 from rag.evaluation.comparison import Figure, MetricDifference, Pair
-from rag.evaluation.judge import ENOUGH, Agreement, Label, agreement, labels_of
-from rag.evaluation.metrics import BY_JUDGE, METRICS, TimedAnswer, Tools, scores
+from rag.evaluation.judge import MIN_LABELS, Agreement, Label, agreement, labels_of
+from rag.evaluation.metrics import JUDGE_METRICS, METRICS, Judges, TimedAnswer, scores
 from rag.evaluation.runs import App, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets, Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.evaluation.support import passage_of
@@ -31,7 +31,7 @@ from rag.web.url_key import url_hash
 log = logging.getLogger(__name__)
 
 Sampling = Literal["off", "sample", "all"]
-MAIN: Final = ("recall@4000", "contains", "citation_precision", "refusal_right", "failed", "seconds")
+MAIN_METRICS: Final = ("recall@4000", "contains", "citation_precision", "refusal_right", "failed", "seconds")
 _SAMPLE_EVERY: Final = 10
 _BINS: Final = 10
 _PAGES: Final = 200  # read to make a set
@@ -61,15 +61,15 @@ class Evaluation:
     Safe to share between threads. `sets` stores questions, `runs` asks them; `ids` limit results to some questions.
     """
 
-    def __init__(self, database: Database, app: App, feedback: Feedback, shown: Sampling = "off") -> None:
-        """Create the service; `shown` selects which displayed answers are scored."""
+    def __init__(self, database: Database, app: App, feedback: Feedback, sampling: Sampling = "off") -> None:
+        """Create the service; `sampling` selects which displayed answers are scored."""
         self._owner: str | None = ""
         self._database = database
         self.sets = Sets(database)
         self.runs = EvaluationRuns(database, app)
         self._labels = database.labels
         self._turns = database.conversations
-        self._shown = ShownAnswers(database.conversations, shown)
+        self._displayed = DisplayedAnswerScorer(database.conversations, sampling)
         self._app = app
         self._feedback = feedback
 
@@ -85,7 +85,7 @@ class Evaluation:
 
     def close(self) -> None:
         self.runs.close()
-        self._shown.close()
+        self._displayed.close()
 
     # Sets
 
@@ -100,28 +100,28 @@ class Evaluation:
         self.sets.put(set_id, cases)
         return len(cases)
 
-    def make(self, set_id: str, most: int = 50) -> int:
-        """Add up to `most` drafts made from the library's pages without a model; return how many."""
+    def add_page_drafts(self, set_id: str, limit: int = 50) -> int:
+        """Add up to `limit` drafts made from the library's pages without a model; return how many."""
         pages, existing = list(self._pages(set_id)), self.sets.ids(set_id)
-        cases = [case for case in draft_cases(pages, most + len(existing)) if case.id not in existing][:most]
+        cases = [case for case in draft_cases(pages, limit + len(existing)) if case.id not in existing][:limit]
         self.sets.put(set_id, cases)
         return len(cases)
 
-    def write(self, set_id: str, most: int = 50, *, chat: Any = None, person: str = "") -> Iterator[Case]:
-        """Add up to `most` drafts written by the chat model, in up to three times as many requests; yield each at once.
+    def write_drafts(self, set_id: str, limit: int = 50, *, chat: Any = None, person: str = "") -> Iterator[Case]:
+        """Add up to `limit` drafts written by the chat model, with up to three times as many requests; yield each.
 
         Raises RagError: "evaluation_needs_model", "evaluation_share_spent"; ModelError.
         """
         pages = list(self._pages(set_id))
         fill, count = self._app.fill(chat, person), 0
-        for number, page in enumerate(islice(cycle(pages), 3 * most)):
+        for number, page in enumerate(islice(cycle(pages), 3 * limit)):
             prompt = requests.page_question(self._app.texts, passage_of(page_part(page, number), page.title))
             reply = fill(Written, prompt)
             if isinstance(reply, Written) and (case := case_from_reply(reply, page)):
                 self.sets.put(set_id, [case])
                 yield case
                 count += 1
-            if count == most:
+            if count == limit:
                 return
 
     def _pages(self, set_id: str) -> Iterator[Page]:
@@ -185,7 +185,7 @@ class Evaluation:
         """Return the metrics to omit: those that depend on a chat model whose agreement with people is not shown."""
         libraries = [run.library for side in sides if (run := self.runs.run(side.run_id)).judge]
         model = self.agreement(libraries[0]).get("model") if libraries else None
-        return BY_JUDGE if libraries and not (model and model.enough) else frozenset()
+        return JUDGE_METRICS if libraries and not (model and model.is_sufficient) else frozenset()
 
     def figures(self, side: Side, ids: Sequence[str] | None = None) -> list[Figure]:
         """Return the metrics of a run that could be judged and are not withheld, with 95 % intervals."""
@@ -193,17 +193,17 @@ class Evaluation:
         return [figure for figure in comparison.figures(self._scores(side), ids) if figure.metric.name not in omitted]
 
     def main_figures(self, run_id: str) -> dict[str, dict[str, float]]:
-        """Return the means of the `MAIN` metrics by setting, without withheld ones and those that were not judged."""
+        """Return the means of `MAIN_METRICS` by setting, without withheld ones and those that were not judged."""
         omitted = self.withheld_metrics([Side(run_id)])
-        return self.runs.means(run_id, [name for name in MAIN if name not in omitted])
+        return self.runs.means(run_id, [name for name in MAIN_METRICS if name not in omitted])
 
     def compare(
         self, sides: Sequence[Side], ids: Sequence[str] | None = None, names: Sequence[str] = ()
     ) -> list[list[MetricDifference]]:
         """Compare the first of two to four sides with each of the others, without withheld metrics. Raises
         RagError("compare_sides") for another number of sides."""
-        if not 2 <= len(sides) <= comparison.MOST:
-            raise RagError("compare_sides", most=comparison.MOST)
+        if not 2 <= len(sides) <= comparison.MAX_SIDES:
+            raise RagError("compare_sides", most=comparison.MAX_SIDES)
         omitted = self.withheld_metrics(sides)
         names = [name for name in names or METRICS if name not in omitted]
         return comparison.compare(list(map(self._scores, sides)), ids, names)
@@ -225,22 +225,22 @@ class Evaluation:
 
     # Displayed answers
 
-    def score_shown(self, library: str, turn_id: str, answer: Answer) -> None:
+    def score_displayed(self, library: str, turn_id: str, answer: Answer) -> None:
         """Score a displayed answer in the background, if the settings select it."""
-        self._shown.score(turn_id, answer, lambda: self._app.tools(library, None, False))
+        self._displayed.score(turn_id, answer, lambda: self._app.judges(library, None, False))
 
-    def over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
+    def scores_over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
         """Return the time of the question (ISO 8601) and the scores of scored answers, oldest first."""
         return self._turns.scored_answers(library, self._owner)
 
     # The judge
 
-    def queue(self, side: Side, most: int = ENOUGH) -> int:
-        """Queue up to `most` statements of a run for labelling, model-judged first; return the length of the queue."""
+    def queue_labels(self, side: Side, limit: int = MIN_LABELS) -> int:
+        """Queue up to `limit` statements of a run for labelling, model-judged first; return the length of the queue."""
         run = self.runs.run(side.run_id)
         questions = {case.id: case.question for case in self.runs.cases(run.id)}
         candidates = labels_of(self.runs.rows(run.id, side.setting or run.settings[0].name), questions)
-        batch = sorted(candidates, key=lambda label: (label.by == "rules", label.id))[:most]
+        batch = sorted(candidates, key=lambda label: (label.by == "rules", label.id))[:limit]
         items = [(label.id, label.judged, {**asdict(label), "label": ""}) for label in batch]
         self._labels.add(run.library, self._owner or "", items)
         return len(self.labels(run.library))
@@ -263,26 +263,26 @@ class Evaluation:
         return self.runs.scores(side.run_id, side.setting)
 
 
-class ShownAnswers:
+class DisplayedAnswerScorer:
     """A background thread that scores displayed answers in turn and stores the scores with their turns."""
 
     def __init__(self, table: ConversationTable, sampling: Sampling) -> None:
         self._table = table
-        self._which = sampling
+        self._sampling = sampling
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="scores")
 
-    def score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
+    def score(self, turn_id: str, answer: Answer, judges: Callable[[], Judges]) -> None:
         """Queue an answer for scoring; with sampling "sample", one in ten, selected by the turn's id."""
-        if self._which == "all" or (self._which == "sample" and int(turn_id, 16) % _SAMPLE_EVERY == 0):
-            self._thread.submit(self._score, turn_id, answer, tools)
+        if self._sampling == "all" or (self._sampling == "sample" and int(turn_id, 16) % _SAMPLE_EVERY == 0):
+            self._thread.submit(self._score, turn_id, answer, judges)
 
     def close(self) -> None:
         """Stop, without scoring queued answers."""
         self._thread.shutdown(cancel_futures=True)
 
-    def _score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
+    def _score(self, turn_id: str, answer: Answer, judges: Callable[[], Judges]) -> None:
         try:
-            values = scores(Case(turn_id, answer.question), TimedAnswer(answer), tools())
+            values = scores(Case(turn_id, answer.question), TimedAnswer(answer), judges())
             metrics = {name: value for name, value in values.items() if name in METRICS and value is not None}
             self._table.add_extra(turn_id, {"scores": metrics})
         except RagError as error:

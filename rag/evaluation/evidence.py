@@ -13,18 +13,18 @@ from typing import Final
 
 BUDGETS: Final = (2000, 4000, 8000)
 """The values of N in recall@N: how many characters from the start of the results are searched for evidence."""
-WHOLE: Final = 0.9
-HALF: Final = 0.5
+FULL_COVERAGE: Final = 0.9
+HALF_COVERAGE: Final = 0.5
 _SHINGLE: Final = 12
 
 
-def squash(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Normalise text for the comparison of quotes: NFKC, lower case, no white space."""
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).lower()
 
 
 def quote_coverage(quote: str, body: str) -> float:
-    """Return the share of the quote's characters in runs of twelve that are also in `body`; both must be squashed."""
+    """Return the share of the quote's characters in runs of twelve that are also in `body`; both must be normalised."""
     if not quote or quote in body:
         return 1.0
     n = min(_SHINGLE, len(quote))
@@ -35,37 +35,39 @@ def quote_coverage(quote: str, body: str) -> float:
     return sum(seen) / len(quote)
 
 
-def join_start(texts: Sequence[str], room: int) -> str:
-    """Return the first `room` characters of the texts, squashed and joined, because a quote may span two of them."""
+def join_start(texts: Sequence[str], max_chars: int) -> str:
+    """Return the first `max_chars` characters of the texts, normalised and joined: a quote may span two of them."""
     parts = []
     for text in texts:
-        parts.append(squash(text[: max(0, room)]))
-        room -= len(text)
+        parts.append(normalise_text(text[: max(0, max_chars)]))
+        max_chars -= len(text)
     return "".join(parts)
 
 
-def character_recall(quotes: Sequence[str], texts: Sequence[str], room: int) -> float:
+def character_recall(quotes: Sequence[str], texts: Sequence[str], max_chars: int) -> float:
     """Return recall@N: the share of the quotes' characters in the first N characters of the texts."""
-    body, bare = join_start(texts, room), [squash(quote) for quote in quotes]
+    body, bare = join_start(texts, max_chars), [normalise_text(quote) for quote in quotes]
     return sum(quote_coverage(quote, body) * len(quote) for quote in bare) / max(1, sum(map(len, bare)))
 
 
-def has_all(quotes: Sequence[str], texts: Sequence[str], room: int) -> float:
+def has_all(quotes: Sequence[str], texts: Sequence[str], max_chars: int) -> float:
     """Return all@N: 1 if the first N characters cover at least 90 % of each quote, else 0."""
-    body = join_start(texts, room)
-    return float(all(quote_coverage(squash(quote), body) >= WHOLE for quote in quotes))
+    body = join_start(texts, max_chars)
+    return float(all(quote_coverage(normalise_text(quote), body) >= FULL_COVERAGE for quote in quotes))
 
 
 def context_recall(quotes: Sequence[str], texts: Sequence[str]) -> float:
     """Return RAGAS's context recall, by evidence: the share of quotes that the texts cover to at least 90 %."""
     body = join_start(texts, sum(map(len, texts)))
-    return sum(quote_coverage(squash(quote), body) >= WHOLE for quote in quotes) / len(quotes)
+    return sum(quote_coverage(normalise_text(quote), body) >= FULL_COVERAGE for quote in quotes) / len(quotes)
 
 
-def coverings(quotes: Sequence[str], texts: Sequence[str]) -> list[set[int]]:
+def covered_quotes(quotes: Sequence[str], texts: Sequence[str]) -> list[set[int]]:
     """Return, for each text in rank order, the indexes of the quotes that it covers at least by half."""
-    bodies, bare = [squash(text) for text in texts], [squash(quote) for quote in quotes]
-    return [{place for place, quote in enumerate(bare) if quote_coverage(quote, body) >= HALF} for body in bodies]
+    bodies, bare = [normalise_text(text) for text in texts], [normalise_text(quote) for quote in quotes]
+    return [
+        {place for place, quote in enumerate(bare) if quote_coverage(quote, body) >= HALF_COVERAGE} for body in bodies
+    ]
 
 
 # Ranking metrics

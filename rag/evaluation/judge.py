@@ -16,10 +16,10 @@ from pydantic import BaseModel, Field
 
 from rag.errors import ModelError
 from rag.evaluation.cases import Case
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.evaluation.metrics import Encode
 from rag.evaluation.runs import RowView
-from rag.evaluation.statistics import Estimate, Figures, Weights, draws, estimate, share
+from rag.evaluation.statistics import Estimate, Figures, Weights, bootstrap_weights, estimate, share
 from rag.evaluation.support import split_answer
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
@@ -31,7 +31,7 @@ Fill = Callable[[type[BaseModel], Prompt], BaseModel]
 """Makes the chat model fill a form. Blocks; raises ModelError."""
 Points = Literal[1, 2, 3, 4, 5]
 
-ENOUGH: Final = 100
+MIN_LABELS: Final = 100
 """Minimum number of labels for assessing a judge."""
 _POINTS: Final = ("faithfulness", "relevance", "completeness")
 
@@ -71,9 +71,9 @@ class ModelJudge:
             reply = self._fill(Judgement, prompt)
         except ModelError:
             return None
-        if not isinstance(reply, Judgement) or not (quote := squash(reply.quote)):
+        if not isinstance(reply, Judgement) or not (quote := normalise_text(reply.quote)):
             return None
-        return reply if any(quote in squash(passage.text) for passage in answer.passages) else None
+        return reply if any(quote in normalise_text(passage.text) for passage in answer.passages) else None
 
 
 def _relevancy(question: str, judgement: Judgement, encode: Encode | None) -> float | None:
@@ -109,9 +109,9 @@ class Agreement:
     f1: dict[Verdict, float]
 
     @property
-    def enough(self) -> bool:
+    def is_sufficient(self) -> bool:
         """True if the judge's metrics may be reported: there are enough labels, and kappa is significantly above 0."""
-        return self.n >= ENOUGH and self.kappa.low > 0
+        return self.n >= MIN_LABELS and self.kappa.low > 0
 
 
 def labels_of(rows: Sequence[RowView], questions: dict[str, str]) -> list[Label]:
@@ -136,7 +136,7 @@ def agreement(labels: Sequence[Label]) -> Agreement | None:
         np.array([[item == verdict for verdict in get_args(Verdict)] for item in side], dtype=float)
         for side in zip(*pairs, strict=True)
     )
-    kappa = estimate(cohens_kappa(draws(range(len(pairs))), judge, people))
+    kappa = estimate(cohens_kappa(bootstrap_weights(range(len(pairs))), judge, people))
     hits, sizes = (judge * people).sum(axis=0), (judge + people).sum(axis=0)
     f1 = {
         verdict: float(2 * hits[at] / sizes[at]) for at, verdict in enumerate(get_args(Verdict)) if people[:, at].any()

@@ -126,7 +126,7 @@ class Metric:
         """Return a mask of the questions with all required values."""
         return np.asarray(np.all([~np.isnan(columns[name]) for name in self.needs], axis=0))
 
-    def of(self, weights: Weights, columns: Columns, mask: Mask) -> Figures:
+    def compute(self, weights: Weights, columns: Columns, mask: Mask) -> Figures:
         sample = weights if mask.all() else weights[:, mask]  # copying takes longer than the computation
         return self.figure(sample, *(columns[name][mask] for name in self.needs))
 
@@ -144,7 +144,7 @@ def _p95(weights: Weights, values: NDArray[np.float64]) -> Figures:
 
 
 _ROWS: Final = (
-    *(Metric(f"recall@{room}") for room in evidence.BUDGETS),
+    *(Metric(f"recall@{budget}") for budget in evidence.BUDGETS),
     Metric("all@4000", binary=True),
     Metric("hit@1", binary=True),
     Metric("hit@5", binary=True),
@@ -170,7 +170,7 @@ _ROWS: Final = (
     *(Metric(f"{name}_p95", "lower", columns=(name,), figure=_p95) for name in ("first_token", "seconds")),
 )
 METRICS: Final[Mapping[str, Metric]] = {metric.name: metric for metric in _ROWS}
-BY_JUDGE: Final = frozenset(
+JUDGE_METRICS: Final = frozenset(
     """judged_faithfulness judged_relevance judged_completeness answer_relevancy faithfulness faithfulness_lenient
     derived_faithfulness citation_precision citation_recall answer_correctness noise_sensitivity
     noise_sensitivity_irrelevant""".split()
@@ -192,7 +192,7 @@ def _number(value: float | None) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class Judges:
     """Judges of answers: `supports` checks statements against texts, `encode` compares meanings."""
 
     supports: Supports = by_rules
@@ -208,17 +208,17 @@ class TimedAnswer:
     first_token: float | None = None
 
 
-def scores(case: Case, timed_answer: TimedAnswer, tools: Tools) -> dict[str, float | None]:
+def scores(case: Case, timed_answer: TimedAnswer, judges: Judges) -> dict[str, float | None]:
     """Return all values of one answered question. Blocks for up to a second, or longer if a model judges."""
     answer = timed_answer.answer
     values = {
         **_evidence_values(case, answer),
         **_wording_values(case, answer),
-        **_support_values(case, answer, tools.supports),
-        **_vector_values(case, answer, tools.encode),
+        **_support_values(case, answer, judges.supports),
+        **_vector_values(case, answer, judges.encode),
         **_refusal_values(case, answer),
         **_cost_values(timed_answer),
-        **(tools.judge.scores(case, answer, tools.encode) if tools.judge else {}),
+        **(judges.judge.scores(case, answer, judges.encode) if judges.judge else {}),
     }
     values["answer_correctness"] = correctness(values.pop("factual_f1"), values.pop("reference_cosine"))
     return {**values, **_derive_scores(case, answer, values)}
@@ -228,11 +228,11 @@ def _evidence_values(case: Case, answer: Answer) -> dict[str, float | None]:
     quotes, texts = case.quotes, [passage.text for passage in answer.passages]
     if not quotes:
         return {}
-    covers = evidence.coverings(quotes, texts)
+    covers = evidence.covered_quotes(quotes, texts)
     relevant = [bool(places) for places in covers]
     gains, ideal = evidence.grade_hits(covers, [item.grade for item in case.evidence])
     return {
-        **{f"recall@{room}": evidence.character_recall(quotes, texts, room) for room in evidence.BUDGETS},
+        **{f"recall@{budget}": evidence.character_recall(quotes, texts, budget) for budget in evidence.BUDGETS},
         "all@4000": evidence.has_all(quotes, texts, 4000),
         "hit@1": evidence.hit(relevant, 1),
         "hit@5": evidence.hit(relevant, 5),
@@ -266,7 +266,7 @@ def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str,
     if statements:
         values |= faithfulness(statements, answer.passages, supports) | citations(statements, answer.passages, supports)
     if statements and case.evidence:
-        covers = evidence.coverings(case.quotes, [passage.text for passage in answer.passages])
+        covers = evidence.covered_quotes(case.quotes, [passage.text for passage in answer.passages])
         truth = reference or " ".join(case.quotes)
         values |= noise_sensitivity(texts, truth, answer.passages, [bool(places) for places in covers], supports)
     if reference and not case.evidence and answer.passages:

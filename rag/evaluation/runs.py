@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rag import __version__
 from rag.errors import RagError, StoreUnavailableError
 from rag.evaluation.cases import Case, Setting, case_of, row_of, version_of
-from rag.evaluation.metrics import TimedAnswer, Tools, scores
+from rag.evaluation.metrics import Judges, TimedAnswer, scores
 from rag.process import Process
 from rag.runs.options import Question
 from rag.runs.serialization import from_json, to_json
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LOOK_AGAIN: Final = 60.0  # seconds between checks for runs of dead processes
-_SHARE_AGAIN: Final = 1.0  # seconds between retries while a user has too many answers in progress
-_LOOK: Final = 5.0  # seconds between heartbeats while a run waits for an answer
+_POLL_SECONDS: Final = 60.0  # seconds between checks for runs of dead processes
+_RETRY_SECONDS: Final = 1.0  # seconds between retries while a user has too many answers in progress
+_HEARTBEAT_SECONDS: Final = 5.0  # seconds between heartbeats while a run waits for an answer
 _OPEN_STATES: Final[tuple[RunState, ...]] = ("running", "paused")
 
 
@@ -71,7 +71,7 @@ class App(Protocol):
         """Load models and data for which the first question would otherwise wait."""
         ...
 
-    def tools(self, library: str, chat: Any, judge: bool) -> Tools:
+    def judges(self, library: str, chat: Any, judge: bool) -> Judges:
         """Return the judges of answers, including the chat model if `judge`. Loads the embedding model."""
         ...
 
@@ -134,10 +134,10 @@ class EvaluationRuns:
     is another owner's.
     """
 
-    def __init__(self, database: Database, asker: App, owner: str | None = "") -> None:
+    def __init__(self, database: Database, app: App, owner: str | None = "") -> None:
         self._table = database.evaluations
         self._owner = owner
-        self._asker = asker
+        self._app = app
         self._process = Process()
         self._chats: dict[str, Any] = {}
         self._wake = threading.Event()
@@ -179,7 +179,7 @@ class EvaluationRuns:
         data = {
             "settings": [asdict(setting) for setting in settings],
             "set_version": version_of(cases),
-            "generations": [self._asker.generation(name) for name in libraries],
+            "generations": [self._app.generation(name) for name in libraries],
             "code": __version__,
             "connected": chat is not None,
             "person": person,
@@ -257,7 +257,7 @@ class EvaluationRuns:
         self._closed.set()
         self._wake.set()
         if self._thread.is_alive():
-            self._thread.join(_LOOK)
+            self._thread.join(_HEARTBEAT_SECONDS)
 
     # Work
 
@@ -270,7 +270,7 @@ class EvaluationRuns:
                 except Exception:  # a broken run must not stop the thread, and with it the other runs
                     log.exception("an evaluation broke off")
                     self._table.set_state(run.id, "paused", ["running"], _notice_of(Notice("evaluation_broke")))
-            self._wake.wait(_LOOK_AGAIN)
+            self._wake.wait(_POLL_SECONDS)
 
     def work(self, run_id: str, on_row: Callable[[RowView], object] = lambda row: None) -> None:
         """Ask the remaining questions of a run in this thread; do nothing if another process works on it."""
@@ -281,7 +281,7 @@ class EvaluationRuns:
             return
         try:
             for library in {setting.library or run.library for setting in _settings(run)}:
-                self._asker.warm(library)
+                self._app.warm(library)
             for setting, case in self._iter_remaining(run):
                 if self._closed.is_set() or self._table.send_heartbeat(run_id) != "running":
                     return
@@ -312,20 +312,20 @@ class EvaluationRuns:
             raise RagError("evaluation_no_model")
         library = setting.library or run.library
         question = setting.question(case, run.library)
-        chat = self._asker.current_chat(source)
+        chat = self._app.current_chat(source)
         while True:
             timed_answer = self._wait_for_answer(
-                run, partial(self._asker.ask_as, question, case.history, setting.model, chat), 1 + judge
+                run, partial(self._app.ask_as, question, case.history, setting.model, chat), 1 + judge
             )
             if timed_answer is None:
                 return None
-            self._asker.current_chat(source)  # raises if disconnected meanwhile: then the answer does not count
+            self._app.current_chat(source)  # raises if disconnected meanwhile: then the answer does not count
             if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in UNAVAILABLE_CODES:
                 break
-            self._closed.wait(_LOOK)  # an unavailable database says nothing about the answer
+            self._closed.wait(_HEARTBEAT_SECONDS)  # an unavailable database says nothing about the answer
             if self._table.send_heartbeat(run.id) != "running":
                 return None
-        values = scores(case, timed_answer, self._asker.tools(library, chat, judge))
+        values = scores(case, timed_answer, self._app.judges(library, chat, judge))
         texts = [asdict(passage) for passage in timed_answer.answer.passages]
         answer = {**to_json(timed_answer.answer), "passages": texts}
         return StoredRow(setting.name, case.id, values, {"answer": answer, "first_token": timed_answer.first_token})
@@ -338,7 +338,7 @@ class EvaluationRuns:
             except RagError as error:
                 if error.code != "too_many_answers":
                     raise
-            self._closed.wait(_SHARE_AGAIN)
+            self._closed.wait(_RETRY_SECONDS)
             if self._table.send_heartbeat(run.id) != "running":
                 break
         return None
@@ -347,24 +347,24 @@ class EvaluationRuns:
         """Wait for the answer, and measure its time to first token."""
         start, seen, first = time.monotonic(), 0, None
         while not self._closed.is_set():
-            events = self._asker.events(answer_id, seen, _LOOK)
+            events = self._app.events(answer_id, seen, _HEARTBEAT_SECONDS)
             seen += len(events)
             for event in events:
                 first = first or (time.monotonic() - start if event.kind == "token" and not event.path else None)
                 if event.kind == "waiting":  # no user can reply, so the answer so far counts
-                    self._asker.cancel(answer_id)
+                    self._app.cancel(answer_id)
                 if event.kind == "answer":
                     return TimedAnswer(event.data, first)
             if self._table.send_heartbeat(run_id) is None:
                 break
-        self._asker.cancel(answer_id)
+        self._app.cancel(answer_id)
         return None
 
     def _store_chat(self, run_id: str, chat: Any) -> None:
         """Remember which connected model a run asks, replacing any other."""
         self._chats.pop(run_id, None)
         if chat is not None:
-            self._chats[run_id] = self._asker.source_of(chat)
+            self._chats[run_id] = self._app.source_of(chat)
 
     def _find(self, run_id: str) -> StoredRun:
         run = self._table.run(run_id, self._owner)

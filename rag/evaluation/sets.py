@@ -29,7 +29,7 @@ from rag.evaluation.cases import (
     version_of,
     write_cases,
 )
-from rag.evaluation.evidence import HALF, WHOLE, quote_coverage, squash
+from rag.evaluation.evidence import FULL_COVERAGE, HALF_COVERAGE, normalise_text, quote_coverage
 from rag.locales import say
 from rag.patterns import lazy_regex
 from rag.quantities.numerals import DIGITS
@@ -44,7 +44,7 @@ PageText = Callable[[str], str | None]
 _AT_ONCE: Final = 20  # cases anchored before other threads get a turn
 _MIN_DICE: Final = 0.6
 """Minimum Dice coefficient of the terms of two wordings of a sentence; few unrelated pairs reach a third."""
-MOST_CASES: Final = 20_000
+MAX_CASES: Final = 20_000
 """Maximum number of questions in a set, limited by the memory and time to ask, score and resample them."""
 
 
@@ -105,8 +105,8 @@ class Sets:
         """Store cases, replacing those with the same ids. Raises RagError("set_full") before storing any."""
         entry, by_id = self._find(set_id), {case.id: case for case in cases}
         total = self._table.counts(entry.id).cases + len(by_id)
-        if total > MOST_CASES and len(self._table.ids(entry.id) | by_id.keys()) > MOST_CASES:
-            raise RagError("set_full", most=f"{MOST_CASES:,}")
+        if total > MAX_CASES and len(self._table.ids(entry.id) | by_id.keys()) > MAX_CASES:
+            raise RagError("set_full", most=f"{MAX_CASES:,}")
         self._table.put(entry.id, ((case.id, row_of(case)) for case in by_id.values()))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
@@ -122,16 +122,16 @@ class Sets:
         status: Status = "approved" if approved else "draft"
         self.put(set_id, [replace(case, status=status) for case in self.cases(set_id) if case.id in ids])
 
-    def bring_in(self, library: str, name: str, text: str) -> str:
+    def import_file(self, library: str, name: str, text: str) -> str:
         """Import a file's cases (JSONL or CSV, RAGAS's columns too) into a set; return its id. Raises IngestError."""
-        cases = read_cases(text, name, MOST_CASES)
+        cases = read_cases(text, name, MAX_CASES)
         set_id = self.create(library, name)
         self.put(set_id, cases)
         return set_id
 
-    def export(self, set_id: str, form: Format, answered: Mapping[str, RagasAnswer] | None = None) -> str:
-        """Return the set as a file; RAGAS's rows include the answers in `answered`, by case."""
-        return write_cases(self.cases(set_id), form, answered)
+    def export(self, set_id: str, form: Format, answers: Mapping[str, RagasAnswer] | None = None) -> str:
+        """Return the set as a file; RAGAS's rows include the answers in `answers`, by case."""
+        return write_cases(self.cases(set_id), form, answers)
 
     def anchor(self, set_id: str, text_of: PageText) -> int:
         """Find the evidence in the current pages; return how many cases changed.
@@ -172,7 +172,7 @@ def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:
 def _anchor_row(evidence: Evidence, text: str | None) -> Evidence:
     if text is None:
         return replace(evidence, state="lost")
-    if quote_coverage(squash(evidence.quote), squash(text)) >= WHOLE:
+    if quote_coverage(normalise_text(evidence.quote), normalise_text(text)) >= FULL_COVERAGE:
         return evidence if evidence.state == "moved" else replace(evidence, state="")
     nearest = _find_nearest(evidence.quote, text)
     return replace(evidence, quote=nearest, state="moved") if nearest else replace(evidence, state="lost")
@@ -220,11 +220,11 @@ def _feedback_tags(row: Mapping[str, Any]) -> list[str]:
 # Without a model
 
 
-def draft_cases(pages: Sequence[Page], most: int) -> list[Case]:
-    """Return up to `most` drafts, spread evenly over the kinds: headings, numbers, names, names that two pages share,
+def draft_cases(pages: Sequence[Page], limit: int) -> list[Case]:
+    """Return up to `limit` drafts, spread evenly over the kinds: headings, numbers, names, names that two pages share,
     and questions whose page is excluded."""
     gaps = [case for page in pages for case in _gap_cases(page)]
-    bodies = {page.url: squash(page.text) for page in pages}
+    bodies = {page.url: normalise_text(page.text) for page in pages}
     kinds = [
         [case for page in pages for case in _heading_cases(page)],
         [case for case in gaps if "number" in case.tags],
@@ -233,7 +233,7 @@ def draft_cases(pages: Sequence[Page], most: int) -> list[Case]:
         [_exclude_page(case) for case in gaps if _is_unique(case, bodies)],
     ]
     drafts = [case for row in _take_turns(kinds) for case in row]
-    return list({case.id: case for case in drafts[:most]}.values())
+    return list({case.id: case for case in drafts[:limit]}.values())
 
 
 def _take_turns(kinds: Sequence[Sequence[Case]]) -> Iterator[list[Case]]:
@@ -281,7 +281,11 @@ def _bridge_cases(pages: Sequence[Page]) -> Iterator[Case]:
 def _is_unique(case: Case, bodies: Mapping[str, str]) -> bool:
     """Return whether no other page contains the evidence of the case."""
     (item,) = case.evidence
-    return not any(quote_coverage(squash(item.quote), body) >= HALF for url, body in bodies.items() if url != item.url)
+    return not any(
+        quote_coverage(normalise_text(item.quote), body) >= HALF_COVERAGE
+        for url, body in bodies.items()
+        if url != item.url
+    )
 
 
 def _exclude_page(case: Case) -> Case:

@@ -51,7 +51,7 @@ class Estimate:
 # Samples
 
 
-def draws(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> Weights:
+def bootstrap_weights(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> Weights:
     """Draw how often each unit is in each sample, (1 + rounds, units). Units of a group are drawn together."""
     order = {group: place for place, group in enumerate(dict.fromkeys(groups))}
     if not order:
@@ -65,7 +65,7 @@ def resample(figure: Callable[[Weights], Figures], units: int, rounds: int = PAI
     """Return the figure of the units and of each sample, drawing weights in blocks; each `sample` is independent."""
     block = min(rounds, max(1, _CELLS // max(1, units)))
     sizes = [min(block, rounds - at) for at in range(0, rounds, block)]
-    parts = [figure(draws(range(units), size, seed)) for seed, size in enumerate(sizes, 1_000_000 * sample)]
+    parts = [figure(bootstrap_weights(range(units), size, seed)) for seed, size in enumerate(sizes, 1_000_000 * sample)]
     return np.concatenate([parts[0], *(part[1:] for part in parts[1:])])
 
 
@@ -90,11 +90,15 @@ def quantile(weights: Weights, values: ArrayLike, q: float) -> Figures:
     return np.where(cumulative[:, -1] > 0, array[order][index], np.nan)
 
 
-def auroc(weights: Weights, wrong: ArrayLike, worth: ArrayLike) -> Figures:
-    """Return the AUROC: the probability that a wrong unit is worth less than a right one; ties count half."""
-    order = np.argsort(np.asarray(worth, dtype=float), kind="stable")
-    flags, worths = np.asarray(wrong, dtype=float)[order], np.asarray(worth, dtype=float)[order]
-    starts = np.flatnonzero(np.r_[True, worths[1:] != worths[:-1]]) if len(worths) else np.array([], dtype=int)
+def auroc(weights: Weights, negatives: ArrayLike, scores: ArrayLike) -> Figures:
+    """Return the AUROC: the probability that a negative scores lower than a positive; ties count half."""
+    order = np.argsort(np.asarray(scores, dtype=float), kind="stable")
+    flags, sorted_scores = np.asarray(negatives, dtype=float)[order], np.asarray(scores, dtype=float)[order]
+    starts = (
+        np.flatnonzero(np.r_[True, sorted_scores[1:] != sorted_scores[:-1]])
+        if len(sorted_scores)
+        else np.array([], dtype=int)
+    )
     if not len(starts):
         return np.zeros(len(weights))
     counts = weights[:, order]
@@ -121,7 +125,7 @@ class Difference:
     n: int
     before: float
     after: float
-    by: Estimate
+    delta: Estimate
     p: float
     verdict: Verdict
     error: float = 0.0
@@ -132,8 +136,8 @@ def paired_difference(
     n: int, before: Figures, after: Figures, *, higher: bool = True, p: float | None = None, alpha: float = ALPHA
 ) -> Difference:
     """Compare two figures of the same samples; `p` is the p-value of an exact test, if there is one."""
-    by = after - before
-    difference, samples = estimate(by), by[1:][~np.isnan(by[1:])]
+    delta = after - before
+    difference, samples = estimate(delta), delta[1:][~np.isnan(delta[1:])]
     p = _two_sided(samples) if p is None else p
     if n < MIN_PAIRS or not len(samples):
         return Difference(n, float(before[0]), float(after[0]), difference, 1.0, "too_few")

@@ -17,7 +17,7 @@ from rag.config import Settings, load_settings
 from rag.errors import RagError
 from rag.evaluation.cases import CLASSIC, NO_MODEL, Case, Setting, case_of, row_of
 from rag.evaluation.evaluation import Side
-from rag.evaluation.metrics import BY_JUDGE
+from rag.evaluation.metrics import JUDGE_METRICS
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.quoting import builtin_model
@@ -122,7 +122,7 @@ def test_a_search_of_three_candidates_is_caught(app: App, run_id: str) -> None:
         named = {one.metric.name: one.difference for one in found}
         assert {difference.verdict for difference in named.values()} == {"worse"}
         assert (named["recall@5"].before, named["recall@5"].after) == (1.0, 0.75)
-    assert app.evaluation.rank_by_difference(sides[:2], "recall@4000")[0].by < 0
+    assert app.evaluation.rank_by_difference(sides[:2], "recall@4000")[0].delta < 0
     assert app.evaluation.compare(sides[:2], []) == [[]]
 
 
@@ -187,7 +187,7 @@ def test_a_stored_set_is_run_and_its_evidence_looked_for(app: App) -> None:
         "question": "What of Lorn?",
         "evidence": [{"url": "https://lorn.example/harbour", "quote": "Gone."}],
     }
-    set_id = sets.bring_in("main", "tolls", f"{text}{json.dumps(lost)}\n")
+    set_id = sets.import_file("main", "tolls", f"{text}{json.dumps(lost)}\n")
     run_id = app.evaluation.evaluate(set_id, [Setting()])
     end = time.monotonic() + 60
     while app.evaluation.runs.run(run_id).state == "running":
@@ -226,7 +226,7 @@ def test_what_people_thought_becomes_cases(app: App) -> None:
 def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
     app = App(settings.model_copy(update={"evaluate_answers": "all"}))
     try:
-        before = len(app.evaluation.over_time("main"))
+        before = len(app.evaluation.scores_over_time("main"))
         begun = app.converse(Question("What was the harbour toll of Glen?", ("main",)))
         app.wait(begun.run_id, 60)
         end = time.monotonic() + 60
@@ -236,7 +236,7 @@ def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
         assert found["faithfulness"] == found["citation_recall"] == 1.0
         assert set(found) >= {"coverage", "max_similarity", "derived_relevance", "searches"}
         assert not {"recall@4000", "exact_match", "refusal_right"} & set(found)
-        assert [scores for _, scores in app.evaluation.over_time("main")][before:] == [found]
+        assert [scores for _, scores in app.evaluation.scores_over_time("main")][before:] == [found]
     finally:
         app.close()
 
@@ -260,7 +260,7 @@ def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
                 for name in ("fast", "fast/none", "classic")
             }
             assert figures["fast"]["calls"] == figures["classic"]["calls"] == 1.0 > figures["fast/none"]["calls"]
-            assert not BY_JUDGE & set(figures["fast"]), "nobody has labelled anything yet"
+            assert not JUDGE_METRICS & set(figures["fast"]), "nobody has labelled anything yet"
             assert any(values["faithfulness"] is not None for values in app.evaluation.runs.scores(run_id).values())
             label_all(app, 100)
             shown = {one.metric.name for one in app.evaluation.figures(Side(run_id))}
@@ -346,9 +346,9 @@ def test_a_set_is_made_of_the_pages_and_written_by_a_model(settings: Settings) -
         app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
         try:
             sets, set_id = app.evaluation.sets, app.evaluation.sets.create("main", "made")
-            assert app.evaluation.make(set_id, 6) == 6
-            assert app.evaluation.make(set_id, 6) == 6, "others than before"
-            written = list(app.evaluation.write(set_id, 3))
+            assert app.evaluation.add_page_drafts(set_id, 6) == 6
+            assert app.evaluation.add_page_drafts(set_id, 6) == 6, "others than before"
+            written = list(app.evaluation.write_drafts(set_id, 3))
             assert len(written) == 3
             assert all(toll("Arl") not in case.quotes for case in written)
             assert {case.status for case in sets.cases(set_id)} == {"draft"}
@@ -360,12 +360,12 @@ def test_a_set_is_made_of_the_pages_and_written_by_a_model(settings: Settings) -
 def test_without_a_model_none_writes(app: App) -> None:
     set_id = app.evaluation.sets.create("main", "unwritten")
     with pytest.raises(RagError):
-        next(app.evaluation.write(set_id, 3))
+        next(app.evaluation.write_drafts(set_id, 3))
 
 
 def test_people_label_what_was_judged(app: App) -> None:
     run_id = run_of(app, asked()[:3], Setting())
-    waiting = app.evaluation.queue(Side(run_id), 4)
+    waiting = app.evaluation.queue_labels(Side(run_id), 4)
     assert 0 < waiting <= 4
     assert "rules" not in app.evaluation.agreement("main")
     first, *_ = app.evaluation.labels("main")
@@ -373,5 +373,5 @@ def test_people_label_what_was_judged(app: App) -> None:
     app.evaluation.label(first.id, "supported")
     assert len(app.evaluation.labels("main")) == waiting - 1
     found = app.evaluation.agreement("main")["rules"]
-    assert (found.n, found.enough) == (1, False)
-    assert app.evaluation.queue(Side(run_id), 4) == waiting - 1, "nothing is asked twice"
+    assert (found.n, found.is_sufficient) == (1, False)
+    assert app.evaluation.queue_labels(Side(run_id), 4) == waiting - 1, "nothing is asked twice"

@@ -49,10 +49,10 @@ def test_a_system_that_is_worse_is_called_worse_and_costs_more() -> None:
     (found,) = compare([scored(), scored(shift=-0.1, seed=2, calls=2.0)])
     named = of(found)
     assert named["recall@4000"].difference.verdict == named["calls"].difference.verdict == "worse"
-    assert named["recall@4000"].difference.by.high < 0
+    assert named["recall@4000"].difference.delta.high < 0
     assert named["recall@4000"].p <= 0.05
-    assert named["calls"].difference.by.value == 1.0
-    assert (named["recall@4000"].of, named["faithfulness"].difference.n) == (120, 12)
+    assert named["calls"].difference.delta.value == 1.0
+    assert (named["recall@4000"].total, named["faithfulness"].difference.n) == (120, 12)
     assert "money" not in named, "nothing could be judged by it"
 
 
@@ -101,13 +101,13 @@ def test_two_samples_that_differ_are_told_apart() -> None:
 def test_figures_and_questions_by_difference() -> None:
     rows = scored(30)
     named = {one.metric.name: one for one in figures(rows)}
-    assert (named["faithfulness"].n, named["faithfulness"].of) == (3, 30)
+    assert (named["faithfulness"].n, named["faithfulness"].total) == (3, 30)
     assert named["recall@4000"].value.low < named["recall@4000"].value.value < named["recall@4000"].value.high
     other = {key: {**row, "recall@4000": 0.0 if key == "7" else row["recall@4000"]} for key, row in rows.items()}
     first, *rest = rank_by_difference([rows, other], "recall@4000")
-    assert (first.case_id, first.by) == ("7", -rows["7"]["recall@4000"])
+    assert (first.case_id, first.delta) == ("7", -rows["7"]["recall@4000"])
     assert len(rest) == 29
-    assert all(pair.by == 0 for pair in rest)
+    assert all(pair.delta == 0 for pair in rest)
 
 
 def test_languages_and_tags() -> None:

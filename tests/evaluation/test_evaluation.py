@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag.evaluation.evaluation import Sampling, ShownAnswers
-from rag.evaluation.metrics import Tools
+from rag.evaluation.evaluation import DisplayedAnswerScorer, Sampling
+from rag.evaluation.metrics import Judges
 from rag.types import Answer
 
 ANSWER = Answer("When?", "fast", "answered", "It was opened in 1932.", seconds=1.0)
@@ -23,9 +23,9 @@ class Kept:
         self.extra[turn_id] = extra
 
 
-def scored(which: Sampling, tools: Any = Tools) -> dict[str, Any]:
+def scored(which: Sampling, tools: Any = Judges) -> dict[str, Any]:
     table = Kept()
-    shown = ShownAnswers(table, which)  # type: ignore[arg-type]
+    shown = DisplayedAnswerScorer(table, which)  # type: ignore[arg-type]
     for number in range(40):
         shown.score(f"{number:032x}", ANSWER, tools)
     shown._thread.shutdown()
@@ -42,10 +42,10 @@ def test_which(which: Sampling, count: int) -> None:
 def test_one_that_breaks_breaks_no_other() -> None:
     calls: list[int] = []
 
-    def tools() -> Tools:
+    def tools() -> Judges:
         calls.append(1)
         if len(calls) == 2:
             raise ZeroDivisionError
-        return Tools()
+        return Judges()
 
     assert len(scored("all", tools)) == 39

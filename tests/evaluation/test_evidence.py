@@ -29,7 +29,7 @@ def test_a_quote_may_span_two_texts_and_be_spaced_otherwise() -> None:
 
 
 def test_ranks() -> None:
-    covers = evidence.coverings([BRIDGE, TOLL], ["no", TOLL, f"{BRIDGE} {TOLL}", "no"])
+    covers = evidence.covered_quotes([BRIDGE, TOLL], ["no", TOLL, f"{BRIDGE} {TOLL}", "no"])
     assert covers == [set(), {1}, {0, 1}, set()]
     relevant = [bool(one) for one in covers]
     assert [evidence.hit(relevant, k) for k in (1, 2)] == [0.0, 1.0]

@@ -109,7 +109,7 @@ def test_kappa_and_f1_by_hand() -> None:
     assert (found.n, found.kappa.value) == (50, pytest.approx(0.4))
     assert found.kappa.low < 0.4 < found.kappa.high
     assert found.f1 == {"supported": pytest.approx(40 / 55), "unsupported": pytest.approx(30 / 45)}
-    assert not found.enough, "fifty labels are too few"
+    assert not found.is_sufficient, "fifty labels are too few"
 
 
 def test_enough_is_many_labels_and_better_than_chance() -> None:
@@ -118,7 +118,7 @@ def test_enough_is_many_labels_and_better_than_chance() -> None:
         other = [("supported", "unsupported", not_agreed), ("unsupported", "supported", not_agreed)]
         found = agreement(labels(*half, *other))  # type: ignore[arg-type]
         assert found is not None
-        return found.enough
+        return found.is_sufficient
 
     assert [of(45, 5), of(20, 5), of(25, 25)] == [True, False, False]
     assert agreement([]) is None

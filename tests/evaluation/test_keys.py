@@ -193,9 +193,9 @@ def test_drafts_that_the_operators_model_writes_count_too(settings: Settings) ->
             mine = app.evaluation.of("ann")
             set_id = mine.sets.create("main", "drafts")
             with pytest.raises(RagError):
-                list(mine.write(set_id, 5, person="ann"))
+                list(mine.write_drafts(set_id, 5, person="ann"))
             with pytest.raises(RagError) as caught:
-                list(mine.write(set_id, 5, person="ann"))
+                list(mine.write_drafts(set_id, 5, person="ann"))
             assert caught.value.code == "evaluation_share_spent"
         finally:
             app.close()
@@ -222,7 +222,7 @@ def test_a_question_of_a_run_is_one_of_the_persons_answers_under_way(settings: S
 def test_a_run_waits_for_its_turn_while_the_person_has_too_many_answers(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.evaluation.runs._SHARE_AGAIN", 0.02)
+    monkeypatch.setattr("rag.evaluation.runs._RETRY_SECONDS", 0.02)
     gate = Gate()
     gate.shut = True
     with ChatServer(gate) as server:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rag.evaluation.cases import Case, Evidence
-from rag.evaluation.metrics import METRICS, TimedAnswer, Tools, columns_of, scores
+from rag.evaluation.metrics import METRICS, Judges, TimedAnswer, columns_of, scores
 from rag.types import Answer, Citation, Statement, Usage
 from tests.support.answering import BRIDGE, VOLCANO, passage
 
@@ -34,7 +34,7 @@ def answered(**how: Any) -> Answer:
 
 
 def test_an_answer_that_is_right_in_all() -> None:
-    found = scores(CASE, TimedAnswer(answered(), 0.4), Tools())
+    found = scores(CASE, TimedAnswer(answered(), 0.4), Judges())
     whole = ("recall@4000", "all@4000", "hit@1", "MRR@10", "nDCG@10", "context_precision", "context_recall")
     whole += ("faithfulness", "citation_precision", "citation_recall", "contains", "refusal_right", "recall@5")
     assert {name: found[name] for name in whole} == dict.fromkeys(whole, 1.0)
@@ -52,14 +52,14 @@ def test_an_answer_that_is_right_in_all() -> None:
 
 
 def test_a_refusal_says_nothing_that_could_be_judged_and_answers_nothing() -> None:
-    found = scores(CASE, TimedAnswer(answered(outcome="not_in_pages", text="", statements=(), citations=())), Tools())
+    found = scores(CASE, TimedAnswer(answered(outcome="not_in_pages", text="", statements=(), citations=())), Judges())
     assert (found["contains"], found["token_f1"], found["refusal_right"], found["refused"]) == (0.0, 0.0, 0.0, 1.0)
     assert "faithfulness" not in found
     assert found["derived_faithfulness"] is None
 
 
 def test_what_failed_is_no_refusal() -> None:
-    found = scores(CASE, TimedAnswer(answered(outcome="failed", text="", statements=(), citations=())), Tools())
+    found = scores(CASE, TimedAnswer(answered(outcome="failed", text="", statements=(), citations=())), Judges())
     assert (found["failed"], found["contains"]) == (1.0, 0.0)
     assert "refused" not in found
 
@@ -74,13 +74,13 @@ def test_cosines_by_hand() -> None:
         return np.array(vectors, dtype=np.float32)
 
     case = Case("q", CASE.question, answers=(reference,))
-    found = scores(case, TimedAnswer(answered()), Tools(encode=encode))
+    found = scores(case, TimedAnswer(answered()), Judges(encode=encode))
     assert found["question_answer_cosine"] == pytest.approx(0.6)
     assert (found["mean_similarity"], found["max_similarity"]) == (pytest.approx(0.8), 1.0)
     assert found["coverage"] == pytest.approx(0.4)
     factual = (found["answer_correctness"] - 0.25 * 0.8) / 0.75  # type: ignore[operator]
     assert factual == pytest.approx(0.0, abs=1e-6), "1932 is not nineteen hundred and thirty-three"
-    assert "coverage" not in scores(case, TimedAnswer(answered()), Tools(encode=lambda *_: None))
+    assert "coverage" not in scores(case, TimedAnswer(answered()), Judges(encode=lambda *_: None))
 
 
 def test_refusals_of_a_run_by_hand() -> None:
@@ -93,7 +93,7 @@ def test_refusals_of_a_run_by_hand() -> None:
     ]
     columns = columns_of(rows)
     figures = {
-        name: float(METRICS[name].of(ONES, columns, METRICS[name].mask(columns))[0])
+        name: float(METRICS[name].compute(ONES, columns, METRICS[name].mask(columns))[0])
         for name in ("refusal_precision", "refusal_recall", "answerable_auroc")
     }
     assert figures == {"refusal_precision": 0.5, "refusal_recall": 0.5, "answerable_auroc": 0.75}
@@ -103,5 +103,5 @@ def test_what_was_not_judged_is_left_out_and_counted() -> None:
     columns = columns_of([{"token_f1": 1.0, "seconds": 1.0}, {"token_f1": None, "seconds": 9.0}, {"seconds": 2.0}, {}])
     f1, late = METRICS["token_f1"], METRICS["seconds_p95"]
     assert f1.mask(columns).tolist() == [True, False, False, False]
-    assert f1.of(ONES, columns, f1.mask(columns)).tolist() == [1.0]
-    assert late.of(ONES, columns, late.mask(columns)).tolist() == [9.0]
+    assert f1.compute(ONES, columns, f1.mask(columns)).tolist() == [1.0]
+    assert late.compute(ONES, columns, late.mask(columns)).tolist() == [9.0]

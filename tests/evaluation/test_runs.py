@@ -107,7 +107,7 @@ def test_a_question_whose_database_is_away_is_asked_again(
         away = Notice("store_away", {"since": "12:03"}) if 2 <= len(asker.asked) <= 4 else None
         return Answer(asked.text, asked.mode, "failed" if away else "answered", "", notice=away)
 
-    monkeypatch.setattr("rag.evaluation.runs._LOOK", 0.01)
+    monkeypatch.setattr("rag.evaluation.runs._HEARTBEAT_SECONDS", 0.01)
     asker.says = says
     run_id = runs.create("main", cases(2), SETTINGS)
     runs.work(run_id)

@@ -71,7 +71,7 @@ def test_sets_by_name(sets: Sets) -> None:
 
 
 def test_it_comes_in_and_goes_out(sets: Sets) -> None:
-    set_id = sets.bring_in("main", "file", '{"id": "q", "question": "When?", "answers": ["1932"]}\n')
+    set_id = sets.import_file("main", "file", '{"id": "q", "question": "When?", "answers": ["1932"]}\n')
     assert sets.export(set_id, "csv").splitlines()[1].startswith("q,When?,en")
     assert '"user_input": "When?"' in sets.export(set_id, "ragas")
 
@@ -127,7 +127,7 @@ def test_no_transaction_writes_more_than_one_lot(sets_in_sqlite: Sets, monkeypat
             written.append(db.total_changes - before)
 
     monkeypatch.setattr(SqliteFile, "transaction", watched)
-    set_id = sets.bring_in("main", "many", many(2 * BATCH_SIZE + 1))
+    set_id = sets.import_file("main", "many", many(2 * BATCH_SIZE + 1))
     sets.approve(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)], False)
     sets.remove(set_id, [str(n) for n in range(1, 2 * BATCH_SIZE + 2)])
     assert sum(written) > 6 * BATCH_SIZE and max(written) <= BATCH_SIZE + 1  # plus the set, whose timestamp changes
@@ -157,16 +157,16 @@ def test_each_row_costs_the_same_however_many_there_are(sets_in_sqlite: Sets) ->
 def test_others_get_on_while_a_set_comes_in(sets_in_sqlite: Sets) -> None:
     """The importing thread sleeps most of the time, so that the interpreter can draw pages."""
     began, busy = time.monotonic(), time.thread_time()
-    sets_in_sqlite.bring_in("main", "many", many(5_000))
+    sets_in_sqlite.import_file("main", "many", many(5_000))
     assert time.thread_time() - busy < 0.6 * (time.monotonic() - began)
 
 
 def test_a_set_has_so_many_questions_at_most(sets: Sets, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.evaluation.sets.MOST_CASES", 1_000)
+    monkeypatch.setattr("rag.evaluation.sets.MAX_CASES", 1_000)
     with pytest.raises(RagError, match=r"is full \(limit: 1,000\)\. Put the rest in another set\.$"):
-        sets.bring_in("main", "too many", many(1_001))
+        sets.import_file("main", "too many", many(1_001))
     assert sets.sets("main") == [], "nothing of it is there"
-    set_id = sets.bring_in("main", "many", many(1_000))
+    set_id = sets.import_file("main", "many", many(1_000))
     sets.put(set_id, [case("1"), case("2")])
     with pytest.raises(RagError) as caught:
         sets.put(set_id, [case("1"), case("another")])
@@ -175,7 +175,7 @@ def test_a_set_has_so_many_questions_at_most(sets: Sets, monkeypatch: pytest.Mon
 
 
 def test_what_is_shown_of_a_set_is_a_part_in_order(sets: Sets) -> None:
-    set_id = sets.bring_in("main", "many", many(30))
+    set_id = sets.import_file("main", "many", many(30))
     assert [one.id for one in sets.cases(set_id, offset=10, limit=5)] == ["11", "12", "13", "14", "15"]
     sets.approve(set_id, ["12"], False)
     assert [one.id for one in sets.cases(set_id, approved=True, offset=10, limit=2)] == ["11", "13"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rag.evaluation import statistics
-from rag.evaluation.statistics import Difference, Weights, draws, holm, mcnemar, mean, paired_difference
+from rag.evaluation.statistics import Difference, Weights, bootstrap_weights, holm, mcnemar, mean, paired_difference
 
 CASES = 120
 
@@ -49,7 +49,7 @@ def test_blocks_are_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_equal_systems_are_rarely_called_different() -> None:
     """1,000 comparisons of systems whose true recall is the same, question by question."""
-    random, weights = np.random.default_rng(13), draws(range(CASES), 2000)
+    random, weights = np.random.default_rng(13), bootstrap_weights(range(CASES), 2000)
     differ = exact = 0
     for _ in range(1000):
         hard = random.beta(0.8, 0.8, CASES)
@@ -64,11 +64,11 @@ def test_equal_systems_are_rarely_called_different() -> None:
 def test_so_many_cases_as_were_said_show_a_difference_in_four_of_five_attempts() -> None:
     random = np.random.default_rng(4)
     pilot = random.normal(0.05, 0.3, 40)
-    weights = draws(range(40), 4000)
+    weights = bootstrap_weights(range(40), 4000)
     first = paired_difference(40, np.zeros(4001), mean(weights, pilot))
     assert first.verdict == "no_difference_shown"
     assert first.needed
-    needed, weights = first.needed, draws(range(first.needed), 1000)
+    needed, weights = first.needed, bootstrap_weights(range(first.needed), 1000)
     true = {"loc": pilot.mean(), "scale": pilot.std()}
     shown = sum(
         paired_difference(needed, np.zeros(1001), mean(weights, random.normal(size=needed, **true))).verdict == "better"
@@ -78,7 +78,7 @@ def test_so_many_cases_as_were_said_show_a_difference_in_four_of_five_attempts()
 
 
 def test_verdicts() -> None:
-    weights = draws(range(10), 500)
+    weights = bootstrap_weights(range(10), 500)
     low, high = mean(weights, np.zeros(10)), mean(weights, np.ones(10))
     assert paired_difference(10, low, high).verdict == "better"
     assert paired_difference(10, low, high, higher=False).verdict == "worse"

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from rag.app.models import Reranking
 from rag.config import load_settings
 from rag.errors import RagError
-from rag.evaluation.statistics import PAIRED_ROUNDS, draws, mean, paired_difference
+from rag.evaluation.statistics import PAIRED_ROUNDS, bootstrap_weights, mean, paired_difference
 from rag.locales import label
 from rag.models.model_files import builtin_model
 from rag.prompts.texts import PromptTexts
@@ -248,7 +248,7 @@ def test_a_reranker_is_turned_on_after_it_was_compared(
     def compare(library: str) -> None:
         if library != "main":
             raise RagError("reranker_no_questions")
-        weights = draws(range(8), PAIRED_ROUNDS)
+        weights = bootstrap_weights(range(8), PAIRED_ROUNDS)
         reranking.note_comparison(paired_difference(8, mean(weights, [0.5] * 8), mean(weights, [1.0] * 8)))
 
     monkeypatch.setattr(app, "compare_reranker", compare, raising=False)

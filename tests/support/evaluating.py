@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.evaluation.cases import Case, Setting
-from rag.evaluation.metrics import Tools
+from rag.evaluation.metrics import Judges
 from rag.evaluation.runs import EvaluationRuns
 from rag.runs.options import Question
 from rag.store.sql.database import Database
@@ -57,8 +57,8 @@ class AnsweringByRule:
     def warm(self, library: str) -> None:
         return
 
-    def tools(self, library: str, chat: Any, judge: bool) -> Tools:
-        return Tools()
+    def judges(self, library: str, chat: Any, judge: bool) -> Judges:
+        return Judges()
 
     def generation(self, library: str) -> str:
         return f"state of {library}"

@@ -24,11 +24,11 @@ def chart_differences(comparisons: Sequence[MetricDifference], language: Languag
     middle = _LEFT + _WIDTH // 2
     rows = []
     for at, comparison in enumerate(comparisons):
-        by = comparison.difference.by
-        widest = max(abs(by.low), abs(by.high), 1e-9)
-        places = [_LEFT + _WIDTH / 2 * (1 + value / widest) for value in (by.low, by.value, by.high)]
+        delta = comparison.difference.delta
+        widest = max(abs(delta.low), abs(delta.high), 1e-9)
+        places = [_LEFT + _WIDTH / 2 * (1 + value / widest) for value in (delta.low, delta.value, delta.high)]
         name = metric_name(comparison.metric.name, language)
-        rows.append(_interval(at, name, places, f"{by.value:+.3f}", comparison.difference.verdict))
+        rows.append(_interval(at, name, places, f"{delta.value:+.3f}", comparison.difference.verdict))
     height = _TOP + _ROW * len(comparisons) + 6
     zero = f'<path d="M{middle} {_TOP - 6}V{height}" stroke="{_TEXT}" stroke-dasharray="2 3"/>'
     return _svg(height, label("compare_chart", language), zero + "".join(rows))

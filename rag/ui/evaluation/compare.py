@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from rag.errors import RagError
-from rag.evaluation.comparison import MOST, check_limits, read_limits, select
+from rag.evaluation.comparison import MAX_SIDES, check_limits, read_limits, select
 from rag.evaluation.evaluation import Side
 from rag.locales import Language, label
 from rag.ui.evaluation.charts import chart_differences, chart_points, chart_runs
@@ -89,7 +89,7 @@ def _sides(app: App, candidates: Sequence[Side], language: Language) -> list[Sid
         label("compare_runs", language),
         candidates,
         key="compare-sides",
-        max_selections=MOST,
+        max_selections=MAX_SIDES,
         format_func=lambda side: _side_name(app, side, language),
         placeholder=label("compare_choose", language),
     )
@@ -123,7 +123,7 @@ def _draw_comparison(comparisons: Sequence[MetricDifference], side: str, first: 
     if significant:
         badges = (
             f":{_COLORS[item.difference.verdict]}-badge[{metric_name(item.metric.name, language)}: "
-            f"{label('verdict_' + item.difference.verdict, language)} {item.difference.by.value:+.3f}]"
+            f"{label('verdict_' + item.difference.verdict, language)} {item.difference.delta.value:+.3f}]"
             for item in significant
         )
         st.markdown(" ".join(badges))
@@ -148,11 +148,11 @@ def _row(item: MetricDifference, language: Language) -> dict[str, Any]:
         "metric": metric_name(item.metric.name, language),
         "before": round(difference.before, 4),
         "after": round(difference.after, 4),
-        "by": f"{difference.by.value:+.4f}",
-        "interval": f"{difference.by.low:+.3f} – {difference.by.high:+.3f}",
+        "by": f"{difference.delta.value:+.4f}",
+        "interval": f"{difference.delta.low:+.3f} – {difference.delta.high:+.3f}",
         "p": f"{item.p:.3f}",
         "verdict": verdict,
-        "judged": f"{difference.n} / {item.of}",
+        "judged": f"{difference.n} / {item.total}",
     }
 
 

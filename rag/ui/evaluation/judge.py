@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.evaluation.evaluation import Side
-from rag.evaluation.judge import ENOUGH
+from rag.evaluation.judge import MIN_LABELS
 from rag.locales import Language, label
 from rag.ui.evaluation.runs import side_name
 from rag.ui.kit.actions import attempt
@@ -39,8 +39,8 @@ def draw_judge(app: App, library: str, language: Language) -> None:
 def _draw_agreement(agreements: Mapping[CheckedBy, Agreement], language: Language) -> None:
     """Draw the agreement of each judge, and the number of labels needed before the model's scores are shown."""
     model = agreements.get("model")
-    if model is None or not model.enough:
-        st.caption(label("judge_few", language, count=model.n if model else 0, enough=ENOUGH))
+    if model is None or not model.is_sufficient:
+        st.caption(label("judge_few", language, count=model.n if model else 0, enough=MIN_LABELS))
     rows = [
         {
             "by": label(f"checked_by_{by}", language),
@@ -73,7 +73,7 @@ def _draw_queue(app: App, library: str, language: Language) -> None:
     }
     side = st.selectbox(label("judge_of", language), list(names), key="judge-run", format_func=names.__getitem__)
     if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
-        attempt(lambda: evaluation_of(app).queue(side))
+        attempt(lambda: evaluation_of(app).queue_labels(side))
         st.rerun()
 
 

@@ -46,7 +46,9 @@ def draw_runs(app: App, library: str, language: Language) -> None:
 
 def _draw_over_time(app: App, library: str, language: Language) -> None:
     """Draw the faithfulness of the user's scored answers over time."""
-    points_in_time = [(when, scores.get("faithfulness")) for when, scores in evaluation_of(app).over_time(library)]
+    points_in_time = [
+        (when, scores.get("faithfulness")) for when, scores in evaluation_of(app).scores_over_time(library)
+    ]
     points = [(float(at), value, "") for at, (_, value) in enumerate(points_in_time) if value is not None]
     if len(points) > 1:
         st.image(chart_points(label("chart_time", language), points), width="content")
@@ -147,7 +149,7 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
             "metric": metric_name(figure.metric.name, language),
             "value": round(figure.value.value, 4),
             "interval": f"{figure.value.low:.3f} – {figure.value.high:.3f}",
-            "judged": f"{figure.n} / {figure.of}",
+            "judged": f"{figure.n} / {figure.total}",
         }
         for figure in evaluation_of(app).figures(side)
     ]

@@ -119,7 +119,7 @@ def _draw_set_actions(app: App, question_set: SetView, cases: list[Case], langua
         if st.button(label("sets_feedback", language), icon=":material/thumbs_up_down:", key="feedback-in"):
             _run(lambda: evaluation.gather_feedback(question_set.library, question_set.id), "sets_feedback_done")
         if st.button(label("sets_make_rules", language), icon=":material/auto_awesome:", key="make-rules"):
-            _run(lambda: evaluation.make(question_set.id), "sets_made")
+            _run(lambda: evaluation.add_page_drafts(question_set.id), "sets_made")
         if chat_in_use(app) and st.button(label("sets_make_model", language), icon=":material/draw:", key="make-model"):
             _write(app, question_set, language)
 
@@ -135,7 +135,7 @@ def _run(work: Callable[[], int], code: str) -> None:
 def _write(app: App, question_set: SetView, language: Language) -> None:
     """Let the model write questions page by page; questions written before an error are kept."""
     count, failed = 0, False
-    drafts = evaluation_of(app).write(question_set.id, _MAX_DRAFTS, chat=session().chat, person=person_id())
+    drafts = evaluation_of(app).write_drafts(question_set.id, _MAX_DRAFTS, chat=session().chat, person=person_id())
     try:
         with st.status(label("sets_making", language, count=0)) as status:
             for count, _ in enumerate(drafts, 1):
@@ -188,7 +188,7 @@ def _draw_new(app: App, library: str, language: Language) -> None:
     def make() -> str:
         if upload is None:
             return sets.create(library, title)
-        return sets.bring_in(library, title, decode(upload.getvalue()[:_LARGEST]))
+        return sets.import_file(library, title, decode(upload.getvalue()[:_LARGEST]))
 
     if attempt_here(lambda: created.append(make()), language):
         set_param("set", created[0])

@@ -17,7 +17,7 @@ from typing import Any, Final
 from rag.app import App
 from rag.config import load_settings
 from rag.evaluation.cases import Case, case_of
-from rag.evaluation.evidence import squash
+from rag.evaluation.evidence import normalise_text
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import web_source
 from rag.prompts.requests import NOT_IN_PAGES
@@ -82,8 +82,13 @@ def judged(request: Request) -> dict[str, Any]:
 
 def _places(request: Request) -> dict[int, int]:
     """Return for each quote the number of the first passage that contains all of it."""
-    bodies = [(number, squash(text)) for number, text in reversed(passages_of(request))]
-    return {at: number for at, quote in enumerate(TOLD["quotes"]) for number, body in bodies if squash(quote) in body}
+    bodies = [(number, normalise_text(text)) for number, text in reversed(passages_of(request))]
+    return {
+        at: number
+        for at, quote in enumerate(TOLD["quotes"])
+        for number, body in bodies
+        if normalise_text(quote) in body
+    }
 
 
 def _marked(says: str, numbers: list[int]) -> str:
@@ -92,7 +97,7 @@ def _marked(says: str, numbers: list[int]) -> str:
 
 
 def _bare(sentence: str) -> str:
-    return squash(re.sub(r"\[\d+\]|\(cites[^)]*\)|\.", "", sentence))
+    return normalise_text(re.sub(r"\[\d+\]|\(cites[^)]*\)|\.", "", sentence))
 
 
 @contextmanager
