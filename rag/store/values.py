@@ -194,11 +194,15 @@ class Filters:
 
 
 def is_between(moment: str, since: str, until: str) -> bool:
-    """Return whether a time (ISO 8601) is between two times or dates, each of which may be empty."""
-    time = _parse_utc(moment) if moment else None
-    is_after = time is not None and (not since or time >= _parse_utc(since))
-    end = _parse_utc(until) + timedelta(days=bool(DATE.fullmatch(until))) if until else None
-    return is_after and (end is None or (time is not None and time <= end))
+    """Return whether a time (ISO 8601) is between two times or dates (whole days), each of which may be empty."""
+    if not moment:
+        return False
+    time = _parse_utc(moment)
+    if since and time < _parse_utc(since):
+        return False
+    if DATE.fullmatch(until):
+        return time < _parse_utc(until) + timedelta(days=1)
+    return not until or time <= _parse_utc(until)
 
 
 def _parse_utc(moment: str) -> datetime:

@@ -16,7 +16,7 @@ from rag.store.qdrant import commit as commit_module
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import scope_filter
-from rag.store.values import Filters
+from rag.store.values import Filters, is_between
 from rag.types import Chunk, Page
 from tests.store.support import Draft
 from tests.support.hashed_model import HashedModel
@@ -88,6 +88,23 @@ def test_no_filter_is_no_filter() -> None:
     assert scope_filter(Filters()) is None
     assert not Filters()
     assert Filters(since="2026-01-01")
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ("2026-01-20T23:59:59.999999+00:00", True),
+        ("2026-01-21T00:00:00+00:00", False),
+        ("2026-01-21T00:30:00+01:00", True),
+        ("", False),
+    ],
+)
+def test_a_date_as_the_end_includes_that_day_only(moment: str, expected: bool) -> None:
+    assert is_between(moment, "2026-01-20", "2026-01-20") is expected
+
+
+def test_a_time_as_the_end_is_included() -> None:
+    assert is_between("2026-01-21T00:00:00+00:00", "", "2026-01-21T00:00:00+00:00")
 
 
 def test_one_within_the_other() -> None:
