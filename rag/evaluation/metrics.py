@@ -276,7 +276,8 @@ def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str,
 
 def _vector_values(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
     """Return cosines of question, answer, reference and passages; coverage is 1 minus the mean cosine of passages."""
-    text, reference = strip_citations(answer.text), case.reference if answer.text else ""
+    text = strip_citations(answer.text)
+    reference = case.reference if text else ""
     texts = [*(passage.text for passage in answer.passages), *filter(None, [text, reference])]
     vectors = encode(case.question, texts) if encode and texts else None
     if vectors is None:

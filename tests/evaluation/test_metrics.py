@@ -83,6 +83,22 @@ def test_cosines_by_hand() -> None:
     assert "coverage" not in scores(case, TimedAnswer(answered()), Judges(encode=lambda *_: None))
 
 
+def test_an_answer_of_citations_only_has_no_cosine_with_the_reference() -> None:
+    case = Case(
+        "q", CASE.question, answers=("The bridge was opened in nineteen hundred and thirty-three, on a Friday.",)
+    )
+
+    def encode(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        assert texts == [BRIDGE, VOLCANO]
+        return np.array([[1, 0], [1, 0], [0.6, 0.8]], dtype=np.float32)
+
+    answer = answered(text="[1]", statements=())
+    with_vectors, without = (scores(case, TimedAnswer(answer), Judges(encode=one)) for one in (encode, None))
+    assert with_vectors["question_answer_cosine"] is None
+    assert with_vectors["answer_correctness"] == without["answer_correctness"]
+    assert (with_vectors["mean_similarity"], with_vectors["coverage"]) == (pytest.approx(0.8), pytest.approx(0.4))
+
+
 def test_refusals_of_a_run_by_hand() -> None:
     """Four questions, one of each: refused rightly or wrongly, answered wrongly or rightly; 3 of 4 pairs in order."""
     rows = [
