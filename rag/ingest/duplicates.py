@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 
 from rag.ingest.loader import OnStage, Read
 from rag.patterns import lazy_regex
-from rag.store.duplicates import THRESHOLD, Signature, jaccard_similarity, sign
+from rag.store.duplicates import SIMILARITY_THRESHOLD, Signature, jaccard_similarity, sign
 from rag.types import Decision, Notice, Page, PageVersion
 from rag.web.guard import MAX_LENGTH
 from rag.web.url_key import split_url, url_hash, url_key
@@ -141,7 +141,7 @@ def _were_alike(library: Lookup, page: Page, other: Page) -> bool:
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
         return True
     return (
-        any(jaccard_similarity(ours[-1].text, version.text) >= THRESHOLD for version in reversed(theirs))
+        any(jaccard_similarity(ours[-1].text, version.text) >= SIMILARITY_THRESHOLD for version in reversed(theirs))
         if ours
         else False
     )
@@ -160,7 +160,7 @@ def _find_same_address(
     clues = [(page.url_hash, "alias_address", ALIKE)]
     clues += [(url_hash(canonical), "canonical_alias", ALIKE)] if canonical else []
     claims = library.claimants([key for key, _, _ in clues])
-    clues += [(url_hash(address), reason, THRESHOLD) for address, reason in twins.items()]
+    clues += [(url_hash(address), reason, SIMILARITY_THRESHOLD) for address, reason in twins.items()]
     candidates: list[tuple[Page, str, float]] = []
     for key, reason, least in clues:
         candidates += [(existing[key], reason, least)] if key in existing else []

@@ -148,7 +148,7 @@ class Schedules:
             hashes = schedule.url_hashes if schedule.scope == "pages" else None
             site = schedule.site if schedule.scope == "site" else None
             job_id = self._jobs.recheck(schedule.library, hashes, site, owner=schedule.owner)
-            self._table.note_start(schedule.id, job_id, _text(moment))
+            self._table.record_start(schedule.id, job_id, _text(moment))
         return job_id
 
     def _watch(self) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MAX_ALIASES = 500
 _MAX_ALIAS_BYTES = 100_000  # readers of exported files accept rows of up to 256 KB
-THRESHOLD = 0.85
+SIMILARITY_THRESHOLD = 0.85
 SHINGLE = 4
 PERMUTATIONS = 128
 BANDS = 16
@@ -55,10 +55,10 @@ def merge_aliases(existing: Iterable[str], recent: Iterable[str]) -> tuple[str, 
     fresh = dict.fromkeys(recent)
     addresses = [*(alias for alias in dict.fromkeys(existing) if alias not in fresh), *fresh]
     selected: list[str] = []
-    room = _MAX_ALIAS_BYTES
+    remaining = _MAX_ALIAS_BYTES
     for address in reversed(addresses[-_MAX_ALIASES:]):
-        room -= len(json.dumps(address)) + 1
-        if room < 0:
+        remaining -= len(json.dumps(address)) + 1
+        if remaining < 0:
             break
         selected.append(address)
     return tuple(reversed(selected))

@@ -143,7 +143,7 @@ def test_tables_of_the_version_before_are_changed(database: Database, place: Pat
     for _ in range(2):
         database = Database(place)
         assert [job.id for job in database.jobs.jobs("main")] == [job_id]
-        assert database.hosts.take("a:80", 9, 0.0) is not None
+        assert database.hosts.acquire("a:80", 9, 0.0) is not None
         assert database.jobs.acquire_leases("a", bool) == {job_id: 1}
         database.close()
 

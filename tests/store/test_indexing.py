@@ -186,7 +186,7 @@ def test_a_large_index_is_rebuilt_by_growth_not_at_every_step(
     builder = IndexBuilder(shard, threshold=100)
     shard.folder.indexed = POINTS - 150
     assert not builder.is_due()
-    shard.folder.indexed = POINTS - int(POINTS * shards_of.GROWTH)
+    shard.folder.indexed = POINTS - int(POINTS * shards_of.MIN_GROWTH)
     assert builder.is_due()
 
 
@@ -210,7 +210,7 @@ def test_a_large_index_is_searched_by_bytes_and_finds_the_same(
     filled: EdgeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = {number: nearest_ten(filled, number) for number in range(0, POINTS, 100)}
-    monkeypatch.setattr(shards_of, "QUANTISED", POINTS)
+    monkeypatch.setattr(shards_of, "QUANTISATION_THRESHOLD", POINTS)
     assert filled.backend.builder("c").build()
     config = json.loads((filled.backend.shard("c").folder.shard / "edge_config.json").read_text("utf-8"))
     assert config["vectors"]["dense"]["quantization_config"]["scalar"]["type"] == "int8"

@@ -42,7 +42,7 @@ def test_a_schedule_comes_back_as_it_was_set(table: ScheduleTable) -> None:
     assert one is not None
     assert (one.library, one.owner, one.scope, one.url_hashes) == ("main", "li", "pages", ("b", "a"))
     assert (one.every_hours, one.next_at, one.last_at, one.last_job) == (24, "2026-01-02", "", "")
-    table.note_start(one.id, "j1", "2026-01-02")
+    table.record_start(one.id, "j1", "2026-01-02")
     table.change(one.id, 48, "2026-01-04")
     one = table.schedule(one.id)
     assert one is not None

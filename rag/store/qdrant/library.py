@@ -15,7 +15,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import ModelMismatchError
-from rag.store.duplicates import THRESHOLD, Signature, alias_hash, signature_from, similarity
+from rag.store.duplicates import SIMILARITY_THRESHOLD, Signature, alias_hash, signature_from, similarity
 from rag.store.qdrant.client import is_shared, library_locks
 from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.health import audit, sweep
@@ -374,8 +374,8 @@ def _chunks_filter(page: Page) -> models.Filter:
 
 
 def _select_similar(signature: Signature, points: Sequence[models.ScoredPoint]) -> list[tuple[Page, float]]:
-    """Return the pages with a similarity of THRESHOLD or more, most similar first."""
+    """Return the pages with a similarity of SIMILARITY_THRESHOLD or more, most similar first."""
     payloads = [point.payload or {} for point in points]
     scored = [(page_from(payload), similarity(signature, signature_from(payload))) for payload in payloads]
-    similar = [(page, score) for page, score in scored if score >= THRESHOLD]
+    similar = [(page, score) for page, score in scored if score >= SIMILARITY_THRESHOLD]
     return sorted(similar, key=lambda pair: (-pair[1], pair[0].added_at, pair[0].url_hash))

@@ -185,7 +185,7 @@ class ScheduleTable(Table):
             "UPDATE schedules SET next_at = ? WHERE id = ? AND next_at = ?", *(next_at, schedule.id, schedule.next_at)
         )
 
-    def note_start(self, schedule_id: str, job_id: str, moment: str) -> None:
+    def record_start(self, schedule_id: str, job_id: str, moment: str) -> None:
         """Record the job that the schedule started."""
         self._file.write("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", moment, job_id, schedule_id)
 
@@ -248,7 +248,7 @@ _KEEP_SLOT_SECONDS: Final = 3600.0
 class HostTable(Table):
     """Slots of each host, numbered from 1: a request takes one until it ends. The clock is the database's."""
 
-    def take(self, host: str, limit: int, delay: float, *, ignore_delay: bool = False) -> int | None:
+    def acquire(self, host: str, limit: int, delay: float, *, ignore_delay: bool = False) -> int | None:
         """Take one of `limit` slots; return None if all are taken or the last start was less than `delay` seconds ago.
 
         `ignore_delay` skips the check of the last start.
@@ -263,7 +263,7 @@ class HostTable(Table):
             self._set(host, _START_SLOT, delay)
             return slot
 
-    def free(self, host: str, slot: int) -> None:
+    def release(self, host: str, slot: int) -> None:
         with self._file.transaction() as db:
             db.execute("DELETE FROM host_slots WHERE host = ? AND slot = ?", (host, slot))
             db.execute(f"DELETE FROM host_slots WHERE free_at < {CLOCK} - ?", (_KEEP_SLOT_SECONDS,))
@@ -299,14 +299,14 @@ class SharedHostGates(HostGates):
     ) -> Iterator[float]:
         with super().enter(host, url, stopped, redirected=redirected) as waited:
             began, name, delay = time.monotonic(), _host_name(host), self.delay_of(host)
-            while (slot := self._hosts.take(name, self.limit, delay, ignore_delay=redirected)) is None:
+            while (slot := self._hosts.acquire(name, self.limit, delay, ignore_delay=redirected)) is None:
                 if self.is_closed or stopped():
                     raise FetchError("cancelled", url=url)
                 time.sleep(_POLL_SECONDS)
             try:
                 yield waited + time.monotonic() - began
             finally:
-                self._hosts.free(name, slot)
+                self._hosts.release(name, slot)
 
     def pause(self, host: Host, seconds: float) -> None:
         super().pause(host, seconds)

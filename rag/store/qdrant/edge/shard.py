@@ -199,17 +199,17 @@ def _load(path: Path) -> edge.EdgeShard:
 
 log = logging.getLogger(__name__)
 
-THRESHOLD = 10_000  # points outside the index; scanning them takes about a millisecond
-GROWTH = 0.2  # share of the indexed points, so that a large index is rarely rebuilt
-QUIET = 5.0  # seconds without a write before a build
-QUANTISED = 50_000  # points from which vectors are quantised; searching fewer is cheap
-MAX_QUIET_WAIT = 20.0  # seconds to wait for such a pause before building despite writes
+MIN_UNINDEXED = 10_000  # points outside the index; scanning them takes about a millisecond
+MIN_GROWTH = 0.2  # share of the indexed points, so that a large index is rarely rebuilt
+QUIET_SECONDS = 5.0  # seconds without a write before a build
+QUANTISATION_THRESHOLD = 50_000  # points from which vectors are quantised; searching fewer is cheap
+MAX_WAIT_SECONDS = 20.0  # seconds to wait for such a pause before building despite writes
 
 
 class IndexBuilder:
     """A background builder of one shard's indexes; `docs/decisions/0001-storage.md` gives the reasons."""
 
-    def __init__(self, shard: Shard, *, threshold: int = THRESHOLD, quiet: float = QUIET) -> None:
+    def __init__(self, shard: Shard, *, threshold: int = MIN_UNINDEXED, quiet: float = QUIET_SECONDS) -> None:
         self._shard = shard
         self._threshold = threshold
         self._quiet = quiet
@@ -236,7 +236,7 @@ class IndexBuilder:
         if self._is_paused or not self._shard.folder.params.vectors:
             return False
         indexed = self._shard.folder.indexed
-        return abs(self._points - indexed) >= max(self._threshold, GROWTH * indexed)
+        return abs(self._points - indexed) >= max(self._threshold, MIN_GROWTH * indexed)
 
     def start(self) -> None:
         with self._start_lock:
@@ -261,7 +261,7 @@ class IndexBuilder:
         self.wait()
 
     def _run(self) -> None:
-        deadline = time.monotonic() + MAX_QUIET_WAIT
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline and (remaining := self._quiet - self._idle_seconds()) > 0:
             if self._stop.wait(remaining):
                 return
@@ -293,7 +293,7 @@ class IndexBuilder:
         return is_built
 
     def _optimize(self, copy: Path, points: int) -> bool:
-        config = layout(self._shard.folder.params, quantised=points >= QUANTISED)
+        config = layout(self._shard.folder.params, quantised=points >= QUANTISATION_THRESHOLD)
         command = [sys.executable, "-m", "rag.store.qdrant.edge.optimize_child", str(copy), config]
         root = Path(__file__).resolve().parents[4]
         child = subprocess.Popen(command, cwd=root, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
