@@ -67,11 +67,12 @@ def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
     values, others = ([term.value for term in some if term.value] for some in (mine, theirs))
     if len(values) == len(others):
         return any(
-            one.rivals(two) and not one.matches(two, copied=True) for one, two in zip(values, others, strict=True)
+            one.conflicts_with(two) and not one.matches(two, is_quote=True)
+            for one, two in zip(values, others, strict=True)
         )
-    missing = [value for value in values if not any(value.matches(other, copied=True) for other in others)]
-    added = [other for other in others if not any(value.matches(other, copied=True) for value in values)]
-    return any(value.rivals(other) for value in missing for other in added)
+    missing = [value for value in values if not any(value.matches(other, is_quote=True) for other in others)]
+    added = [other for other in others if not any(value.matches(other, is_quote=True) for value in values)]
+    return any(value.conflicts_with(other) for value in missing for other in added)
 
 
 def is_exchanged(claim: Terms, sentence: Terms) -> bool:

@@ -11,7 +11,8 @@ from itertools import accumulate
 from typing import Final, Literal
 
 from rag.patterns import lazy_regex
-from rag.quantities.reading import HAN, find_sign, find_values, normalise
+from rag.quantities.detection import find_sign, find_values, normalise
+from rag.quantities.numerals import HAN
 from rag.quantities.values import Value
 from rag.text import sentence_spans, strip_struck
 
@@ -53,7 +54,7 @@ class Term:
     @property
     def written(self) -> bool:
         """True for a clear value: in digits, or with a unit."""
-        return self.value is not None and self.value.written
+        return self.value is not None and self.value.is_explicit
 
 
 class Terms:
@@ -86,7 +87,7 @@ class _Reader:
         place = 0
         for value in find_values(self._text):
             yield from self._read_between(place, value.start)
-            in_han = _HAN_CHAR.match(self._text, value.start) and not value.written
+            in_han = _HAN_CHAR.match(self._text, value.start) and not value.is_explicit
             yield self._make_term(value.key, value.key, "han" if in_han else "number", value)
             place = max(place, value.end)
         yield from self._read_between(place, len(self._text))

@@ -1,4 +1,5 @@
 """Values in text: numbers with sign, bound and unit, dates, times, ratios, versions and identifiers.
 
-`numerals` parses digits and words, `units` has measures and currencies, `reading` finds values, `values` compares them.
+`numerals` parses digits and words, `units` has measures and currencies, `detection` finds values, `values` compares
+them.
 """

@@ -16,16 +16,18 @@ DIGITS: Final = (
     r"|0,\d+|\d+,\d{1,2}(?![\d,])|\d*\.\d+|\d+)"  # 3,5 and .5
 )
 """A number in digits, after NFKC, which turns no-break and thin spaces between thousands into plain ones."""
+HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff"
+"""Chinese characters, as a range in a regular expression."""
 HAN_DIGITS: Final = "〇零一二两三四五六七八九"
 HAN_PLACES: Final = MappingProxyType({"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000})
 _HAN_VALUES: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_SMALL: Final = (
+_UNDER_20: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 ).split()
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 WORDS: Final = MappingProxyType(
-    {word: value for value, word in enumerate(_SMALL)} | {word: 10 * place for place, word in enumerate(_TENS, 2)}
+    {word: value for value, word in enumerate(_UNDER_20)} | {word: 10 * place for place, word in enumerate(_TENS, 2)}
 )
 SCALES: Final = MappingProxyType(
     {
@@ -40,7 +42,7 @@ _IRREGULAR: Final = {"one": "first", "two": "second", "three": "third", "five": 
 ORDINALS: Final = MappingProxyType(
     {_IRREGULAR.get(word, re.sub("y$", "ie", word) + "th"): value for word, value in WORDS.items() if value}
 )
-_UNDER_100: Final = rf"(?:(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_SMALL[1:10])}))?|{'|'.join(_SMALL)})"
+_UNDER_100: Final = rf"(?:(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_UNDER_20[1:10])}))?|{'|'.join(_UNDER_20)})"
 _UNDER_1000: Final = rf"(?:(?:{_UNDER_100}|an?) hundred(?: (?:and )?{_UNDER_100})?|{_UNDER_100})"
 _LARGE: Final = r"(?:thousand|million|billion|trillion|dozen|lakh|crore)"
 ENGLISH: Final = (
@@ -122,36 +124,35 @@ def parse_english(text: str) -> Decimal:
     return Decimal(total + part)
 
 
-_HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff"
 _MORE: Final = "more|greater|higher|larger|bigger|longer|older|later|heavier|taller|deeper|wider|faster|newer"
 _LESS: Final = "less|fewer|lower|smaller|shorter|younger|earlier|lighter|slower"
-_UP: Final = rf"(?:(?:{_MORE}) than|over|above|exceed(?:s|ed|ing)?|in excess of|[大高多长晚重]于|超[过出]了?|逾|超)"
-_DOWN: Final = rf"(?:(?:{_LESS}) than|under|below|[小低少短早轻]于|不足|不到|[未不]满|未达)"
+_ABOVE: Final = rf"(?:(?:{_MORE}) than|over|above|exceed(?:s|ed|ing)?|in excess of|[大高多长晚重]于|超[过出]了?|逾|超)"
+_BELOW: Final = rf"(?:(?:{_LESS}) than|under|below|[小低少短早轻]于|不足|不到|[未不]满|未达)"
 _NEGATION: Final = (
     r"(?:(?:\b(?:not|no|never|cannot)|n't)(?: (?:be|to|been|have|last|take|cost|weigh)){0,2} "
     r"|不得|不能|不可以?|不应|不会|不宜|不|未|没有?)"
 )
 _OR_EQUAL: Final = r" ?(?:or equal to|或?等于)"
-_MOST: Final = r"\b(?:up to|at (?:the )?most|max(?:imum)?\.?(?: of)?|within|as (?:many|much|high|long|far) as)"
-_LEAST: Final = r"\b(?:at (?:the )?least|min(?:imum)?\.?(?: of)?|as (?:few|little|low) as)"
-_FILL: Final = r"[ 为]{0,2}(?:a |an |the |about |approximately |roughly |around |just |约)?"
-_BEFORE: Final = tuple(
-    (lazy_regex(rf"(?:{pattern}){_FILL}$", re.IGNORECASE), bound)
+_AT_MOST: Final = r"\b(?:up to|at (?:the )?most|max(?:imum)?\.?(?: of)?|within|as (?:many|much|high|long|far) as)"
+_AT_LEAST: Final = r"\b(?:at (?:the )?least|min(?:imum)?\.?(?: of)?|as (?:few|little|low) as)"
+_FILLER: Final = r"[ 为]{0,2}(?:a |an |the |about |approximately |roughly |around |just |约)?"
+_BOUNDS_BEFORE: Final = tuple(
+    (lazy_regex(rf"(?:{pattern}){_FILLER}$", re.IGNORECASE), bound)
     for pattern, bound in (
-        (rf"≤|{_NEGATION}{_UP}|{_DOWN}{_OR_EQUAL}|{_MOST}|[至最][多高]|顶多", "≤"),
-        (rf"≥|{_NEGATION}{_DOWN}|{_UP}{_OR_EQUAL}|{_LEAST}|[至最][少低]|起码|(?<![未不])满", "≥"),
-        (rf"(?<![a-z]){_UP}|>", ">"),
-        (rf"(?<![a-z]){_DOWN}|<", "<"),
+        (rf"≤|{_NEGATION}{_ABOVE}|{_BELOW}{_OR_EQUAL}|{_AT_MOST}|[至最][多高]|顶多", "≤"),
+        (rf"≥|{_NEGATION}{_BELOW}|{_ABOVE}{_OR_EQUAL}|{_AT_LEAST}|[至最][少低]|起码|(?<![未不])满", "≥"),
+        (rf"(?<![a-z]){_ABOVE}|>", ">"),
+        (rf"(?<![a-z]){_BELOW}|<", "<"),
     )
 )
-_AFTER: Final = tuple(
+_BOUNDS_AFTER: Final = tuple(
     (
         lazy_regex(rf"(?: [a-z]+)? ?(?:or|and) (?:{words})\b|(?: [a-z]+)? {most}\b|{han}"),
         bound,
     )
     for words, most, han, bound in (
-        (f"{_MORE}|above|over|up|upwards?", "minimum", rf"[{_HAN}]{{0,2}}?(?:\(含\))?[及或]?[以之]上", "≥"),
-        (f"{_LESS}|below|under", "maximum", rf"[{_HAN}]{{0,2}}?(?:\(含\))?[及或]?[以之][下内]|内", "≤"),
+        (f"{_MORE}|above|over|up|upwards?", "minimum", rf"[{HAN}]{{0,2}}?(?:\(含\))?[及或]?[以之]上", "≥"),
+        (f"{_LESS}|below|under", "maximum", rf"[{HAN}]{{0,2}}?(?:\(含\))?[及或]?[以之][下内]|内", "≤"),
     )
 )
 _PLUS: Final = lazy_regex(r"\+(?!\w)")
@@ -165,7 +166,7 @@ _SINCE_AFTER: Final = lazy_regex("[之以]?后|以来|起")
 
 def find_bound_before(before: str) -> tuple[str, int]:
     """Return the bound that `before` ends with, and its length in characters; "" and 0 if there is none."""
-    for pattern, bound in _BEFORE:
+    for pattern, bound in _BOUNDS_BEFORE:
         if match := pattern.search(before):
             return bound, len(before) - match.start()
     return "", 0
@@ -175,7 +176,7 @@ def find_bound_after(text: str, at: int) -> tuple[str, int]:
     """Return the bound that `text[at:]` begins with, and its end; "" and `at` if there is none."""
     if plus := _PLUS.match(text, at):
         return "≥", plus.end()
-    for pattern, bound in _AFTER:
+    for pattern, bound in _BOUNDS_AFTER:
         if match := pattern.match(text, at):
             return bound, match.end()
     return "", at

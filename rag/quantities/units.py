@@ -140,8 +140,8 @@ def find_compound_unit(name: str) -> Unit | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One reading of a unit. `kind` is its dimension, a currency code, or a name without conversions; the unit equals
-    `size` base units, counted from `zero`."""
+    """One interpretation of a unit. `kind` is its dimension, a currency code, or a name without conversions; the unit
+    equals `size` base units, counted from `zero`."""
 
     kind: Dimension | str
     size: Decimal = Decimal(1)
@@ -197,30 +197,30 @@ _DEGREES: Final = "degrees degree deg ° 度".split()
 
 @cache
 def load_measures() -> Mapping[str, tuple[Measure, ...]]:
-    """Return all readings by name of a unit or currency; names of three or more letters are also in lower case."""
-    readings: dict[str, list[Measure]] = {name: [_to_measure(unit)] for name, unit in UNITS.items() if name != "分"}
-    readings |= {name: [Measure("%-point", Decimal(size))] for name, size in _POINTS.items()}
+    """Return all measures by name of a unit or currency; names of three or more letters are also in lower case."""
+    measures: dict[str, list[Measure]] = {name: [_to_measure(unit)] for name, unit in UNITS.items() if name != "分"}
+    measures |= {name: [Measure("%-point", Decimal(size))] for name, size in _POINTS.items()}
     for name, (codes, size) in _SUBUNITS.items():
-        readings[name] = [Measure(code, Decimal(size)) for code in codes.split()]
+        measures[name] = [Measure(code, Decimal(size)) for code in codes.split()]
     for unit, names in _load_cldr_units().items():
-        measure = next((readings[name][0] for name in sorted(names) if name in UNITS), None) or _convert_cldr_unit(unit)
+        measure = next((measures[name][0] for name in sorted(names) if name in UNITS), None) or _convert_cldr_unit(unit)
         for name in names - UNITS.keys() - _AMBIGUOUS_NAMES:
-            readings.setdefault(name, []).append(measure)
-    readings["日"] = readings["天"]
+            measures.setdefault(name, []).append(measure)
+    measures["日"] = measures["天"]
     for name, symbol in _SHORT_NAMES.items():
-        readings[name] = readings[symbol]
+        measures[name] = measures[symbol]
     for name in _DEGREES:  # an ambiguous degree: Celsius, Fahrenheit or an angle
-        readings[name] = [*readings["°C"], *readings["°F"], *readings[name]]
+        measures[name] = [*measures["°C"], *measures["°F"], *measures[name]]
     for name, group in load_currencies().items():
-        readings.setdefault(name, []).extend(map(Measure, sorted(group, key=lambda code: (code not in _MAJOR, code))))
-    plain = {unicodedata.normalize("NFKC", name): tuple(dict.fromkeys(group)) for name, group in readings.items()}
+        measures.setdefault(name, []).extend(map(Measure, sorted(group, key=lambda code: (code not in _MAJOR, code))))
+    plain = {unicodedata.normalize("NFKC", name): tuple(dict.fromkeys(group)) for name, group in measures.items()}
     return {name.lower(): group for name, group in plain.items() if len(name) > 2 and not name.isupper()} | plain
 
 
 def find_measures(name: str) -> tuple[Measure, ...]:
-    """Return all readings of a name or symbol, including powers ("square metres") and quotients ("km/h")."""
-    readings = load_measures()
-    if matches := readings.get(name) or (readings.get(name.lower()) if len(name) > 1 else None):
+    """Return all measures of a name or symbol, including powers ("square metres") and quotients ("km/h")."""
+    measures = load_measures()
+    if matches := measures.get(name) or (measures.get(name.lower()) if len(name) > 1 else None):
         return matches
     if name.startswith(("degree ", "degrees ", "deg ")):
         return find_measures(f"°{name.partition(' ')[2]}")

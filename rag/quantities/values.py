@@ -19,7 +19,7 @@ _FAMILIES: Final = {"month": "date", "version": "code"} | {
 }
 
 
-class Reading(NamedTuple):
+class Interpretation(NamedTuple):
     """One interpretation of a value. `kind` is that of its unit (see Measure), empty without one, or date, month,
     weekday, time, am, pm, ratio, version, code; `amount` is in base units, `size` is the unit's size as written."""
 
@@ -30,85 +30,87 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value in `text[start:end]`: `readings`, likeliest first, and those it `covers`, such as the month of a date.
+    """The value in `text[start:end]`: `interpretations`, likeliest first, and those `implied`, as the month by a date.
 
-    `number` is as written, without a unit. `bound` is <, ≤, >, ≥ or empty; `ranged` marks either end of a range.
-    `figures` counts significant digits, `loose` allows rounding, and `written` marks an unmistakable number: digits, a
-    number with a unit, or several Chinese numerals. `label` is the prefix of an identifier; `counts` marks a number
-    without a unit before a noun.
+    `number` is as written, without a unit. `bound` is <, ≤, >, ≥ or empty; `is_range_end` marks either end of a range.
+    `figures` counts significant digits, `is_approximate` allows rounding, and `is_explicit` marks an unmistakable
+    number: digits, a number with a unit, or several Chinese numerals. `label` is the prefix of an identifier;
+    `is_count` marks a number without a unit before a noun.
     """
 
     start: int
     end: int
-    readings: tuple[Reading, ...]
+    interpretations: tuple[Interpretation, ...]
     number: Decimal | None = None
-    covers: tuple[Reading, ...] = ()
+    implied: tuple[Interpretation, ...] = ()
     bound: str = ""
-    ranged: bool = False
+    is_range_end: bool = False
     figures: int = 1
-    loose: bool = False
-    written: bool = True
+    is_approximate: bool = False
+    is_explicit: bool = True
     label: str = ""
-    counts: bool = False
+    is_count: bool = False
 
     @property
     def key(self) -> str:
         """A string that is the same for equal values."""
-        kind, amount, _ = self.readings[0]
+        kind, amount, _ = self.interpretations[0]
         number = amount if isinstance(amount, str) else f"{amount.normalize():f}"
         return f"#{self.label}{number}{kind or ''}{self.bound}"
 
     @property
     def has_unit(self) -> bool:
         """True for an amount with a unit."""
-        return self.readings[0].kind != ""
+        return self.interpretations[0].kind != ""
 
-    def matches(self, other: Value, *, copied: bool = False) -> bool:
+    def matches(self, other: Value, *, is_quote: bool = False) -> bool:
         """Return whether `other` means the same: an equal amount, converted or rounded, without another unit or bound.
 
-        A unit or bound that only one of them has is ignored unless the text around it was `copied`.
+        A unit or bound that only one of them has is ignored unless `is_quote`: its text is repeated word for word.
         """
-        if not self._has_same_bound(other, copied) or (self.label and other.label and self.label != other.label):
+        if not self._has_same_bound(other, is_quote) or (self.label and other.label and self.label != other.label):
             return False
-        theirs = (*other.readings, *other.covers)
-        if any(self._equals(mine, their, other, copied) for mine in self.readings for their in theirs):
+        theirs = (*other.interpretations, *other.implied)
+        if any(self._equals(mine, their, other, is_quote) for mine in self.interpretations for their in theirs):
             return True
-        if (self.has_unit and (other.has_unit or other.counts)) or (self.counts and other.has_unit):
+        if (self.has_unit and (other.has_unit or other.is_count)) or (self.is_count and other.has_unit):
             return False
-        added = self.has_unit or other.readings[0].kind == "%"
-        return not (copied and added and self.has_unit != other.has_unit) and self._has_same_number(other)
+        added = self.has_unit or other.interpretations[0].kind == "%"
+        return not (is_quote and added and self.has_unit != other.has_unit) and self._has_same_number(other)
 
-    def rivals(self, other: Value) -> bool:
+    def conflicts_with(self, other: Value) -> bool:
         """Return whether replacing `other` with this value would change the meaning."""
-        kind, theirs = self.readings[0].kind, other.readings[0].kind
+        kind, theirs = self.interpretations[0].kind, other.interpretations[0].kind
         if _FAMILIES.get(f"{kind}", "") != _FAMILIES.get(f"{theirs}", ""):
             return False
         return kind == theirs or not kind or not theirs or self.number == other.number
 
-    def _has_same_bound(self, other: Value, copied: bool) -> bool:
-        if self.bound == other.bound or copied:
+    def _has_same_bound(self, other: Value, is_quote: bool) -> bool:
+        if self.bound == other.bound or is_quote:
             return self.bound == other.bound
-        is_comparable = self.bound and other.bound and not (self.ranged or other.ranged)
+        is_comparable = self.bound and other.bound and not (self.is_range_end or other.is_range_end)
         return not is_comparable or (self.bound in "<≤") == (other.bound in "<≤")
 
-    def _equals(self, mine: Reading, their: Reading, other: Value, copied: bool) -> bool:
+    def _equals(self, mine: Interpretation, their: Interpretation, other: Value, is_quote: bool) -> bool:
         if mine.kind != their.kind:
-            return _is_part(mine.kind, their.kind, copied) and self._has_same_number(other)
+            return _is_rate_of(mine.kind, their.kind, is_quote) and self._has_same_number(other)
         if mine.amount == their.amount or isinstance(mine.amount, str) or isinstance(their.amount, str):
             return mine.amount == their.amount
         if mine.size == their.size:
-            return self._can_round(other) and _agree(mine.amount, their.amount, self._step * mine.size)
-        return _agree(mine.amount, their.amount, self._step * mine.size + other._step * their.size)
+            return self._can_round(other) and _are_close(mine.amount, their.amount, self._step * mine.size)
+        return _are_close(mine.amount, their.amount, self._step * mine.size + other._step * their.size)
 
     def _has_same_number(self, other: Value) -> bool:
         if self.number is None or other.number is None:
             return False
-        return self.number == other.number or (self._can_round(other) and _agree(self.number, other.number, self._step))
+        return self.number == other.number or (
+            self._can_round(other) and _are_close(self.number, other.number, self._step)
+        )
 
     def _can_round(self, other: Value) -> bool:
         """Return whether rounding is allowed; whole numbers need a word such as "about": 2024 and 2025 differ."""
         exact = other.number is not None and other.number == other.number.to_integral_value()
-        return self.figures < other.figures and (self.loose or other.loose or not exact)
+        return self.figures < other.figures and (self.is_approximate or other.is_approximate or not exact)
 
     @property
     def _step(self) -> Decimal:
@@ -116,14 +118,14 @@ class Value:
         return Decimal(10) ** (self.number.adjusted() - self.figures + 1) if self.number else Decimal(1)
 
 
-def _agree(first: Decimal, second: Decimal, step: Decimal) -> bool:
+def _are_close(first: Decimal, second: Decimal, step: Decimal) -> bool:
     return abs(first - second) <= min(step / 2, _TOLERANCE * abs(first))
 
 
-def _is_part(kind: Dimension | str, other: Dimension | str, copied: bool) -> bool:
+def _is_rate_of(kind: Dimension | str, other: Dimension | str, is_quote: bool) -> bool:
     """Return whether only one of two kinds is a rate: dollars, and dollars a night."""
     mine, theirs = f"{kind}", f"{other}"
-    return bool(mine and theirs) and (theirs.startswith(f"{mine}/") or (not copied and mine.startswith(f"{theirs}/")))
+    return bool(mine and theirs) and (theirs.startswith(f"{mine}/") or (not is_quote and mine.startswith(f"{theirs}/")))
 
 
 MONTHS: Final = "january february march april may june july august september october november december".split()
@@ -149,14 +151,14 @@ _WEEKDAY: Final = lazy_regex(
     rf"(?P<day>{'|'.join(name.title() for name in WEEKDAYS)})s?\b|(?:周|星期|礼拜)(?P<han>[一二三四五六日天])"
 )
 _HOURS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
-_DAY_HALF: Final = r"(?: (?:(?P<am>in the morning|a\.?m\b\.?)|(?P<pm>in the (?:afternoon|evening)|p\.?m\b\.?)))?"
+_MERIDIEM: Final = r"(?: (?:(?P<am>in the morning|a\.?m\b\.?)|(?P<pm>in the (?:afternoon|evening)|p\.?m\b\.?)))?"
 _TIMES: Final = tuple(
     lazy_regex(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:(?P<half>half)|(?:a )?quarter) (?P<past>past) (?P<h>\d{{1,2}}|{'|'.join(_HOURS)})\b{_DAY_HALF}",
+        rf"(?:(?P<half>half)|(?:a )?quarter) (?P<past>past) (?P<h>\d{{1,2}}|{'|'.join(_HOURS)})\b{_MERIDIEM}",
         r"(?P<h>\d{1,2})(?:[:.](?P<m>[0-5]\d)(?::[0-5]\d)?)? ?(?:(?P<am>a)|(?P<pm>p))(?:m\b|\.m\b\.?)",
-        rf"(?P<h>[01]?\d|2[0-4])[:h](?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]){_DAY_HALF}",
-        rf"(?P<h>\d{{1,2}}) o'?clock\b{_DAY_HALF}",
+        rf"(?P<h>[01]?\d|2[0-4])[:h](?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]){_MERIDIEM}",
+        rf"(?P<h>\d{{1,2}}) o'?clock\b{_MERIDIEM}",
         rf"(?P<h>{_NUM}|两) ?[点时](?:(?P<m>零?{_NUM}) ?分|(?P<digits>[0-5]\d)(?!\d)|(?P<quarters>半|[一三]刻)|[整钟])",
         rf"(?P<h>{_NUM}|[两零]) ?[点时](?![{HAN_DIGITS}\d])",
     )
@@ -183,18 +185,22 @@ def find_weekday(text: str, at: int) -> Value | None:
     if match := _WEEKDAY.match(text, at):
         han = (match["han"] or "").replace("天", "日")
         place = "一二三四五六日".index(han) if han else WEEKDAYS.index(match["day"].lower())
-        return Value(*match.span(), (Reading("weekday", Decimal(place + 1)),))
+        return Value(*match.span(), (Interpretation("weekday", Decimal(place + 1)),))
     return None
 
 
 def read_day(number: Value, date: Value) -> Value | None:
     """Return a number as a day in the month of `date`, as in 5–7 March, or None."""
-    counts_days = number.readings[0].size == _DAY_SIZE
-    if number.number is None or (number.has_unit and not counts_days) or not (1 <= number.number <= 31 and date.covers):
+    counts_days = number.interpretations[0].size == _DAY_SIZE
+    if (
+        number.number is None
+        or (number.has_unit and not counts_days)
+        or not (1 <= number.number <= 31 and date.implied)
+    ):
         return None
-    month = date.covers[0].amount
+    month = date.implied[0].amount
     amount = Decimal(month) * 100 + number.number
-    return Value(number.start, number.end, (Reading("date", amount),), covers=date.covers[:1])
+    return Value(number.start, number.end, (Interpretation("date", amount),), implied=date.implied[:1])
 
 
 def _parse_month(groups: dict[str, str | None]) -> int:
@@ -204,21 +210,21 @@ def _parse_month(groups: dict[str, str | None]) -> int:
 
 
 def _build_date(month: int, day: int, match: re.Match[str]) -> Value | None:
-    """Return a date, with both readings if either number may be the month (05/03/2024), or None if it is invalid."""
+    """Return a date, with two interpretations if either number may be the month (05/03/2024); None if invalid."""
     is_ambiguous = match.groupdict().get("by") and match.start("d") < match.start("m")
     orders = [(month, day), (day, month)] if is_ambiguous else [(month, day)]
     valid = [(m, d) for m, d in orders if 1 <= m <= 12 and d <= 31]
     name = match.groupdict().get("month")
     if not valid or name in ("may", "march"):
         return None
-    covers = tuple(Reading("month", Decimal(m)) for m, _ in valid)
+    implied = tuple(Interpretation("month", Decimal(m)) for m, _ in valid)
     if not day:
-        return Value(*match.span(), covers[:1], written=name != match[0])
-    return Value(*match.span(), tuple(Reading("date", Decimal(m * 100 + d)) for m, d in valid), covers=covers)
+        return Value(*match.span(), implied[:1], is_explicit=name != match[0])
+    return Value(*match.span(), tuple(Interpretation("date", Decimal(m * 100 + d)) for m, d in valid), implied=implied)
 
 
 def _build_year(year: int, end: int) -> Value:
-    return Value(end, end, (Reading("", Decimal(year)),), Decimal(year), figures=4)
+    return Value(end, end, (Interpretation("", Decimal(year)),), Decimal(year), figures=4)
 
 
 def find_time(text: str, at: int, before: str) -> Value | None:
@@ -236,19 +242,19 @@ def _build_time(match: re.Match[str], before: str) -> Value | None:
     if groups.get("past"):
         minute = 30 if groups["half"] else 15
     part = _PART_OF_DAY.search(before)
-    halves = [half for half in ("am", "pm") if groups.get(half) or (part and part[half])]
+    meridiems = [meridiem for meridiem in ("am", "pm") if groups.get(meridiem) or (part and part[meridiem])]
     if hour > 24 or minute > 59:
         return None
     amount = Decimal(hour % 12 * 60 + minute)
-    if not halves:  # a 12-hour clock: either half is possible
-        halves = ["am", "pm"] if 1 <= hour <= 12 else []
-    elif halves == ["pm"] and hour <= 12 and not (part and f"{part[0].strip()}{hour}" in _LATE_HOURS):
+    if not meridiems:  # a 12-hour clock: either half is possible
+        meridiems = ["am", "pm"] if 1 <= hour <= 12 else []
+    elif meridiems == ["pm"] and hour <= 12 and not (part and f"{part[0].strip()}{hour}" in _LATE_HOURS):
         hour = hour % 12 + 12
     elif hour == 12:
         hour = 0
-    time = Reading("time", Decimal(hour % 24 * 60 + minute))
+    time = Interpretation("time", Decimal(hour % 24 * 60 + minute))
     start = match.start() - (len(before) - part.start() if part else 0)
-    return Value(start, match.end(), (time, *(Reading(half, amount) for half in halves)))
+    return Value(start, match.end(), (time, *(Interpretation(meridiem, amount) for meridiem in meridiems)))
 
 
 def _to_int(text: str | None) -> int:

@@ -11,7 +11,7 @@ from rag.checking.terms import read_terms
 from rag.dates import find_period
 from rag.errors import ToolError
 from rag.patterns import lazy_regex
-from rag.quantities.reading import find_values, normalise
+from rag.quantities.detection import find_values, normalise
 from rag.retrieval.page_names import ABOUT, find_named_pages, find_on_site, find_pages_with, slug, topic_of, words
 from rag.text import escape_markdown, fenced_blocks, is_chinese, to_plain_line
 from rag.tools.tool import Result, Tool, Work

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.quantities.reading import find_sign, find_values, normalise
+from rag.quantities.detection import find_sign, find_values, normalise
 from rag.quantities.values import Value
 
 
@@ -55,7 +55,7 @@ def test_what_a_text_says(text: str, keys: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["may be", "march on", "a boat", "the 石头", "and/or", "十分之多"])
 def test_what_is_no_value(text: str) -> None:
-    assert [one for one in values(text) if one.written] == []
+    assert [one for one in values(text) if one.is_explicit] == []
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_another_amount(stated: str, source: str) -> None:
 def test_what_one_side_adds_tells_only_in_a_copy(stated: str, source: str) -> None:
     (mine,), (their, *_) = values(stated), values(source)
     assert mine.matches(their)
-    assert not mine.matches(their, copied=True)
+    assert not mine.matches(their, is_quote=True)
 
 
 def test_signs_are_those_that_tell_sentences_apart() -> None:
