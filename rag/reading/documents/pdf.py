@@ -21,10 +21,10 @@ from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.documents.properties import clean_author, clean_title, parse_day, too_long_error
 from rag.reading.extraction.metadata import name_of, site_of
-from rag.reading.layout.document import build_document, fold_heading, one_line
+from rag.reading.layout.document import build_document, fold_heading, format_heading
 from rag.reading.layout.scans import RecognizedPages, add_scans, has_letters
 from rag.reading.layout.tables import Box, arrange_lines, find_grids
-from rag.reading.layout.words import RAISED_SHARE, Line, Word, append_raised, line_of, normalize_glyphs, rotate
+from rag.reading.layout.words import RAISED_SHARE, Line, Word, append_raised, build_line, normalize_glyphs, rotate
 from rag.reading.parser import Extracted
 from rag.reading.quality import find_mojibake
 from rag.web.guard import printable
@@ -43,7 +43,7 @@ _ALEF_LAM = lazy_regex("[اأإآ]ل")
 MAX_LINES = 20_000
 """Max. lines of a page; real pages have about a hundred."""
 _MAX_OBJECTS = 10_000
-_SAMPLE = 100
+_SAMPLE_SIZE = 100
 
 
 class PageText:
@@ -71,7 +71,7 @@ class PageText:
 
     def unmapped_share(self) -> float:
         """Return the share of characters that no font maps to Unicode, based on a sample."""
-        sample = range(0, self._count, max(1, self._count // _SAMPLE))
+        sample = range(0, self._count, max(1, self._count // _SAMPLE_SIZE))
         wrong = [i for i in sample if self._pdfium.FPDFText_HasUnicodeMapError(self._text, i) == 1]
         return len(wrong) / max(1, len(sample))
 
@@ -98,27 +98,27 @@ class PageText:
         pdfium.FPDFText_GetLooseCharBox(page, start + len(text) - 1, last)
         pdfium.FPDFText_GetMatrix(page, start, matrix)
         size = pdfium.FPDFText_GetFontSize(page, start) * math.hypot(matrix.c, matrix.d)
-        turn = round(math.degrees(math.atan2(matrix.b, matrix.a)))
+        rotation = round(math.degrees(math.atan2(matrix.b, matrix.a)))
         x, end = min(first.left, last.left), max(first.right, last.right)
-        if turn:
+        if rotation:
             corners = [(box.left, box.bottom) for box in (first, last)] + [(b.right, b.top) for b in (first, last)]
-            x, *_, end = sorted(rotate(*corner, turn)[0] for corner in corners)
-        y = self._get_height(start, turn)
+            x, *_, end = sorted(rotate(*corner, rotation)[0] for corner in corners)
+        y = self._get_height(start, rotation)
         if text[-1] in _HYPHENS:
             text = text[:-1] + "-"
         digits = len(text.rstrip(".,;:)]"))
         if (
             digits > 1
             and text[digits - 1].isdigit()
-            and self._get_height(start + digits - 1, turn) > y + RAISED_SHARE * size
+            and self._get_height(start + digits - 1, rotation) > y + RAISED_SHARE * size
         ):
-            at = next(i for i in range(1, digits) if self._get_height(start + i, turn) > y + RAISED_SHARE * size)
+            at = next(i for i in range(1, digits) if self._get_height(start + i, rotation) > y + RAISED_SHARE * size)
             text = append_raised(text[:at], text[at:digits]) + text[digits:]
-        return Word(text, x, end, y, size, turn, start)
+        return Word(text, x, end, y, size, rotation, start)
 
-    def _get_height(self, at: int, turn: int) -> float:
+    def _get_height(self, at: int, rotation: int) -> float:
         self._pdfium.FPDFText_GetCharOrigin(self._text, at, self._x, self._y)
-        return rotate(self._x.value, self._y.value, turn)[1]
+        return rotate(self._x.value, self._y.value, rotation)[1]
 
     def _order_letters(self, match: re.Match[str]) -> str:
         """Return alef and lam in order: pdfium reverses those of one glyph, as in لا."""
@@ -137,7 +137,7 @@ def _group_lines(words: Iterable[Word | None]) -> Iterator[list[Word]]:
         if word is None:
             has_ended = True
             continue
-        if line and (word.turn != line[0].turn or (has_ended and not _continues_line(line, word))):
+        if line and (word.rotation != line[0].rotation or (has_ended and not _continues_line(line, word))):
             yield line
             line = []
         line.append(word)
@@ -194,21 +194,21 @@ def _find_segments(pdfium: Any, item: Any) -> Iterator[Box]:
 # Pages and documents.
 
 _MAX_ANNOTATIONS = 5000
-_HIDDEN = 2 | 32
-_PASSWORD = 1 << 13
-_LETTERS = 12.0
+_HIDDEN_FLAGS = 2 | 32
+_PASSWORD_FLAG = 1 << 13
+_MAX_FIELD_SIZE = 12.0
 
 
-def _insert_fields(page: PdfPage, lines: list[list[Word]], turn: int) -> list[list[Word]]:
+def _insert_fields(page: PdfPage, lines: list[list[Word]], rotation: int) -> list[list[Word]]:
     """Insert the contents of form fields and annotations into the page's lines, next to their labels."""
     result = [list(words) for words in lines]
-    for text, (x, bottom, end, top) in _read_annotations(page, turn):
-        size = min(_LETTERS, 0.8 * (top - bottom))
+    for text, (x, bottom, end, top) in _read_annotations(page, rotation):
+        size = min(_MAX_FIELD_SIZE, 0.8 * (top - bottom))
         # A label is level with the middle of a one-line field, or with the first line of a larger one.
         rows = [n for n, words in enumerate(result) if bottom - 0.3 * size < words[0].y < top]
         row = min(rows, key=lambda n: _distance(result[n], x, end), default=None)
         y = result[row][0].y if row is not None else (bottom + top) / 2 - 0.3 * size
-        field_words = [Word(word, x, end, y, size, turn) for word in text.split()]
+        field_words = [Word(word, x, end, y, size, rotation) for word in text.split()]
         if row is None:
             above = [n for n, words in enumerate(result) if words[0].y > y]
             result.insert(max(above, key=lambda n: -result[n][0].y) + 1 if above else 0, field_words)
@@ -222,25 +222,25 @@ def _distance(words: Sequence[Word], x: float, end: float) -> float:
     return min(max(x - word.end, word.x - end, 0) for word in words)
 
 
-def _read_annotations(page: PdfPage, turn: int) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
+def _read_annotations(page: PdfPage, rotation: int) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
     """Yield the text of each visible annotation, and its rectangle along and across the page's text."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
     for i in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
         item = pdfium.FPDFPage_GetAnnot(page, i)
-        text = "" if pdfium.FPDFAnnot_GetFlags(item) & _HIDDEN else _read_annotation(pdfium, page, item)
+        text = "" if pdfium.FPDFAnnot_GetFlags(item) & _HIDDEN_FLAGS else _read_annotation(pdfium, page, item)
         pdfium.FPDFAnnot_GetRect(item, box)
         pdfium.FPDFPage_CloseAnnot(item)
         if text.strip():
-            (x, y), (end, up) = rotate(box.left, box.bottom, turn), rotate(box.right, box.top, turn)
+            (x, y), (end, up) = rotate(box.left, box.bottom, rotation), rotate(box.right, box.top, rotation)
             yield text, (min(x, end), min(y, up), max(x, end), max(y, up))
 
 
 def _read_annotation(pdfium: Any, page: PdfPage, item: Any) -> str:
     kind = pdfium.FPDFAnnot_GetSubtype(item)
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
-        return _read(lambda *buffer: pdfium.FPDFAnnot_GetStringValue(item, b"Contents", *buffer))
+        return _read_string(lambda *buffer: pdfium.FPDFAnnot_GetStringValue(item, b"Contents", *buffer))
     if kind != pdfium.FPDF_ANNOT_WIDGET or not page.formenv:
         return ""
     form = page.formenv
@@ -252,15 +252,16 @@ def _read_annotation(pdfium: Any, page: PdfPage, item: Any) -> str:
         picks = [n for n in options if pdfium.FPDFAnnot_IsOptionSelected(form, item, n)]
         if picks:
             labels = (
-                _read(lambda *buffer, n=n: pdfium.FPDFAnnot_GetOptionLabel(form, item, n, *buffer)) for n in picks
+                _read_string(lambda *buffer, n=n: pdfium.FPDFAnnot_GetOptionLabel(form, item, n, *buffer))
+                for n in picks
             )
             return ", ".join(labels)
-    if field == pdfium.FPDF_FORMFIELD_PUSHBUTTON or pdfium.FPDFAnnot_GetFormFieldFlags(form, item) & _PASSWORD:
+    if field == pdfium.FPDF_FORMFIELD_PUSHBUTTON or pdfium.FPDFAnnot_GetFormFieldFlags(form, item) & _PASSWORD_FLAG:
         return ""
-    return _read(lambda *buffer: pdfium.FPDFAnnot_GetFormFieldValue(form, item, *buffer))
+    return _read_string(lambda *buffer: pdfium.FPDFAnnot_GetFormFieldValue(form, item, *buffer))
 
 
-def _read(read: Any) -> str:
+def _read_string(read: Any) -> str:
     """Return the UTF-16 text that a pdfium function writes into a buffer, given the buffer and its size in bytes."""
     size = read(None, 0)
     buffer = ctypes.create_string_buffer(size)
@@ -312,9 +313,9 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
         if pages.garbled:
             raise IngestError("pdf_unmapped", url=printable(url))
         raise IngestError("pdf_no_text", url=printable(url), pages=len(pages.lines))
-    layout = build_document(pages.lines, titles, scans.sure)
+    layout = build_document(pages.lines, titles, scans.confidence)
     return Extracted(
-        _choose_title(about["Title"], pages.lines[0], layout.largest) or name_of(url),
+        _choose_title(about["Title"], pages.lines[0], layout.title_candidate) or name_of(url),
         layout.language,
         site_of(url),
         "",
@@ -323,7 +324,7 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
         published=parse_day(about["CreationDate"]),
         modified=parse_day(about["ModDate"]),
         signals=scans.signals,
-        unread=tuple(sorted(number for number in (*pages.scans, *pages.garbled) if number not in scans.sure)),
+        unread=tuple(sorted(number for number in (*pages.scans, *pages.garbled) if number not in scans.confidence)),
     )
 
 
@@ -381,14 +382,15 @@ def _read_pages(document: PdfDocument, url: str) -> _Pages:
 def _read_lines(page: PdfPage, text: PageText) -> list[Line]:
     """Return a page's lines; those in another direction than most, such as margin notes, come last."""
     lines = text.lines()
-    turns: Counter[int] = Counter()
+    rotations: Counter[int] = Counter()
     for words in lines:
-        turns[words[0].turn] += len(words)
-    turn = turns.most_common(1)[0][0] if turns else 0
-    aside = [line_of(words) for words in lines if words[0].turn != turn]
-    main = _insert_fields(page, [words for words in lines if words[0].turn == turn], turn)
+        rotations[words[0].rotation] += len(words)
+    rotation = rotations.most_common(1)[0][0] if rotations else 0
+    aside = [build_line(words) for words in lines if words[0].rotation != rotation]
+    main = _insert_fields(page, [words for words in lines if words[0].rotation == rotation], rotation)
     return (
-        arrange_lines(main, *find_grids(_find_strokes(page), turn), [text.is_code(words[0]) for words in main]) + aside
+        arrange_lines(main, *find_grids(_find_strokes(page), rotation), [text.is_code(words[0]) for words in main])
+        + aside
     )
 
 
@@ -404,18 +406,18 @@ def _is_picture(page: PdfPage) -> bool:
     return bool(covered > _PICTURE_SHARE * width * height)
 
 
-def _choose_title(own_title: str, page: Sequence[Line], largest: str) -> str:
+def _choose_title(own_title: str, page: Sequence[Line], candidate: str) -> str:
     """Return a document's title: from its metadata, or else its largest lines, unless they are stock words of filings.
 
     An SEC filing is named after its filer and form, if its cover states the filer; otherwise, the title is "".
     """
-    for title in (clean_title(own_title), largest):
+    for title in (clean_title(own_title), candidate):
         if title and not _FILING_WORDS.fullmatch(title) and " pursuant to section " not in title.lower():
             return title
     texts = [line.text for line in page]
     filer_row = next((n for n, text in enumerate(texts) if n and _FILER_NAME.match(text)), 0)
     form = next((text for text in texts[:filer_row] if re.fullmatch(_FORM, text, re.IGNORECASE)), "")
-    return one_line(" · ".join(filter(None, [texts[filer_row - 1], form]))) if filer_row else ""
+    return format_heading(" · ".join(filter(None, [texts[filer_row - 1], form]))) if filer_row else ""
 
 
 def read_picture(url: str, recognized: RecognizedPages | None) -> Extracted:
@@ -427,9 +429,9 @@ def read_picture(url: str, recognized: RecognizedPages | None) -> Extracted:
         raise IngestError("picture_unread", url=printable(url))
     pages: list[list[Line]] = [[]]
     scans = add_scans(pages, recognized)
-    if recognized and not scans.sure:
+    if recognized and not scans.confidence:
         raise IngestError("picture_no_text", url=printable(url))
-    layout = build_document(pages, sure=scans.sure)
-    unread = () if scans.sure else (1,)
-    title = layout.largest or name_of(url)
+    layout = build_document(pages, confidence=scans.confidence)
+    unread = () if scans.confidence else (1,)
+    title = layout.title_candidate or name_of(url)
     return Extracted(title, layout.language, site_of(url), "", layout.text, signals=scans.signals, unread=unread)

@@ -13,7 +13,7 @@ from rag.reading.extraction.clean import clean_line, clean_text
 from rag.reading.layout.words import Line
 from rag.text import UNSURE, detect_language, weigh
 
-_EDGE = 3
+_EDGE_LINES = 3
 """Lines at a page's start and end, in text order, that may be running heads."""
 _SAME_HEIGHT = 8.0
 _DIGITS = lazy_regex(r"\d+")
@@ -28,23 +28,23 @@ _SENTENCE_END = lazy_regex(r"[.!?:;。！？：；…][\"'”’」』）)\]]*$"
 _HEADING_SIZE = 1.14
 _MAX_HEADING = 160
 _LONGEST_WORD = 80
-_FULL = 0.72
+_FULL_LINE_SHARE = 0.72
 """Lines of at least this share of the usual width continue in the next one."""
 
 
 def drop_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Drop headers, footers and page numbers: lines at the same height on the edges of several pages."""
-    largest = _HEADING_SIZE * body_size(pages)  # a larger line is a heading, even at the top of each page
+    largest = _HEADING_SIZE * measure_body_size(pages)  # a larger line is a heading, even at the top of each page
     places: dict[str, list[float]] = {}
     for page in pages:
-        for pattern, line in {_pattern(line): line for line in _edges(page) if line.size < largest}.items():
+        for pattern, line in {_mask_numbers(line): line for line in _get_edges(page) if line.size < largest}.items():
             places.setdefault(pattern, []).append(line.y)
     minimum = 2 if len(pages) <= 3 else 3
     heights_of_heads = {pattern: _find_common_height(heights, minimum) for pattern, heights in places.items()}
     return [_drop_heads(page, heights_of_heads) for page in pages]
 
 
-def body_size(pages: Sequence[Sequence[Line]]) -> float:
+def measure_body_size(pages: Sequence[Sequence[Line]]) -> float:
     """Return the most common font size of a document's characters, or 0 if it has none."""
     sizes: Counter[float] = Counter()
     for page in pages:
@@ -53,13 +53,13 @@ def body_size(pages: Sequence[Sequence[Line]]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def usual_width(pages: Sequence[Sequence[Line]]) -> float:
+def measure_document_width(pages: Sequence[Sequence[Line]]) -> float:
     """Return the 60th percentile of a document's line lengths (see `weigh`), or 0 if it has none."""
     lengths = sorted(_length(line) for page in pages for line in page if not line.is_table)
     return lengths[int(0.6 * (len(lengths) - 1))] if lengths else 0.0
 
 
-def vocabulary(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
+def collect_words(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
     """Return the words before the last one of each line, used to rejoin words that are hyphenated at line ends."""
     words = {word.lower() for page in pages for line in page for word in _WORD.findall(line.text)[:-1]}
     return frozenset(words)
@@ -87,8 +87,8 @@ class Layout:
 
     def blocks(self, lines: Sequence[Line]) -> list[tuple[str, str]]:
         """Return (kind, text) blocks: "heading", "text", "list", "item", "code" or "table"; text may be multi-line."""
-        width = max(_usual_width(lines), 0.8 * self.width)
-        gap = _usual_gap(lines)
+        width = max(_measure_page_width(lines), 0.8 * self.width)
+        gap = _find_line_spacing(lines)
         result: list[tuple[str, str]] = []
         last: Line | None = None
         for line in lines:
@@ -132,7 +132,7 @@ class Layout:
         kind, text = block
         if kind == "code":
             return f"{text}\n{line.text}"
-        if kind == "text" and _length(last) < _FULL * width and not _match_divided_word(text):
+        if kind == "text" and _length(last) < _FULL_LINE_SHARE * width and not _match_divided_word(text):
             return f"{text}\n{line.text}"
         if not text:
             return line.text
@@ -161,13 +161,15 @@ def fold_heading(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).lower()
 
 
-def _pattern(line: Line) -> str:
+def _mask_numbers(line: Line) -> str:
     text = line.text.strip(" -–—|·")
     return "#" if _ROMAN.fullmatch(text) else _DIGITS.sub("#", text)
 
 
-def _edges(page: Sequence[Line]) -> list[Line]:
-    return [line for line in [*page[:_EDGE], *page[max(_EDGE, len(page) - _EDGE) :]] if not line.is_table]
+def _get_edges(page: Sequence[Line]) -> list[Line]:
+    return [
+        line for line in [*page[:_EDGE_LINES], *page[max(_EDGE_LINES, len(page) - _EDGE_LINES) :]] if not line.is_table
+    ]
 
 
 def _find_common_height(heights: Sequence[float], minimum: int) -> float | None:
@@ -180,8 +182,8 @@ def _find_common_height(heights: Sequence[float], minimum: int) -> float | None:
 
 
 def _drop_heads(page: Sequence[Line], heights: dict[str, float | None]) -> list[Line]:
-    edges = {id(line) for line in _edges(page)}
-    remaining = [line for line in page if not (id(line) in edges and _is_head(line, heights.get(_pattern(line))))]
+    edges = {id(line) for line in _get_edges(page)}
+    remaining = [line for line in page if not (id(line) in edges and _is_head(line, heights.get(_mask_numbers(line))))]
     return remaining or list(page)
 
 
@@ -193,13 +195,13 @@ def _length(line: Line) -> float:
     return weigh(line.text)
 
 
-def _usual_width(lines: Sequence[Line]) -> float:
+def _measure_page_width(lines: Sequence[Line]) -> float:
     """Return the 85th percentile of a page's line lengths (see `weigh`), or 0 if it has none."""
     lengths = sorted(_length(line) for line in lines if not line.is_table)
     return lengths[int(0.85 * (len(lengths) - 1))] if lengths else 0.0
 
 
-def _usual_gap(lines: Sequence[Line]) -> float:
+def _find_line_spacing(lines: Sequence[Line]) -> float:
     """Return a page's most common line spacing, in its units, or 0 if unknown."""
     gaps = [round(abs(line.y - following.y), 1) for line, following in pairwise(lines)]
     counts = Counter(gap for gap in gaps if gap > 0.5)
@@ -212,29 +214,29 @@ class Document:
 
     text: str
     language: str
-    largest: str
+    title_candidate: str
 
 
 def build_document(
-    pages: Sequence[Sequence[Line]], titles: frozenset[str] = frozenset(), sure: Mapping[int, float] | None = None
+    pages: Sequence[Sequence[Line]], titles: frozenset[str] = frozenset(), confidence: Mapping[int, float] | None = None
 ) -> Document:
     """Build a document from its pages; `titles` are those of its table of contents, normalised by `fold_heading`.
 
-    `sure` maps pages (from 1) read by text recognition to the mean confidence (0 to 1) in their letters.
+    `confidence` maps pages (from 1) read by text recognition to the mean confidence (0 to 1) in their letters.
     """
     body = drop_running_heads(pages)
-    layout = Layout(body_size(body), usual_width(body), vocabulary(body), titles)
+    layout = Layout(measure_body_size(body), measure_document_width(body), collect_words(body), titles)
     language = detect_language(" ".join(line.text for page in body[:50] for line in page))
-    text = clean_text("\n\n".join(_iter_sections(layout, body, language, sure or {})))
-    return Document(text, language, _find_largest(pages[0], layout.size))
+    text = clean_text("\n\n".join(_iter_sections(layout, body, language, confidence or {})))
+    return Document(text, language, _find_title_candidate(pages[0], layout.size))
 
 
-def one_line(text: str) -> str:
+def format_heading(text: str) -> str:
     return clean_line(text.replace("\n", " "), 120)
 
 
 def _iter_sections(
-    layout: Layout, pages: Sequence[Sequence[Line]], language: str, sure: Mapping[int, float]
+    layout: Layout, pages: Sequence[Sequence[Line]], language: str, confidence: Mapping[int, float]
 ) -> Iterator[str]:
     """Yield a section for each page with text, titled with the heading that it continues, if any."""
     part = ""
@@ -243,13 +245,13 @@ def _iter_sections(
         if not blocks:
             continue
         name = f"第 {number} 页" if language == "zh" else f"Page {number}"
-        if number in sure:
-            share = f"{sure[number]:.0%}"
+        if number in confidence:
+            share = f"{confidence[number]:.0%}"
             name += f" · 由 OCR 识别（把握 {share}）" if language == "zh" else f" · read by OCR ({share} sure)"
         is_continued = part and blocks[0][0] != "heading"
         yield f"## {name} · {part}" if is_continued else f"## {name}"
         yield from _render(blocks)
-        part = next((one_line(text) for kind, text in reversed(blocks) if kind == "heading"), part)
+        part = next((format_heading(text) for kind, text in reversed(blocks) if kind == "heading"), part)
 
 
 def _render(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -262,7 +264,7 @@ def _render(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
             yield "\n".join(items)
             items = []
         if kind == "heading":
-            yield f"### {one_line(text)}"
+            yield f"### {format_heading(text)}"
         elif kind == "code":
             yield f"```\n{text}\n```"
         elif kind == "table":
@@ -276,7 +278,7 @@ def _escape_lines(text: str) -> str:
     return "\n".join("\\" + line if line.startswith(("#", "|", "```")) else line for line in text.split("\n"))
 
 
-def _find_largest(page: Sequence[Line], size: float) -> str:
+def _find_title_candidate(page: Sequence[Line], size: float) -> str:
     """Return the first page's largest line and up to three more of its size as a title; "" if it is body text."""
     candidates = [line for line in page if any(character.isalpha() for character in line.text)]
     top = max((line.size for line in candidates), default=0.0)
@@ -288,4 +290,4 @@ def _find_largest(page: Sequence[Line], size: float) -> str:
         if line.size != top:
             break
         parts.append(line.text)
-    return one_line(" ".join(parts))
+    return format_heading(" ".join(parts))

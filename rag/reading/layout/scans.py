@@ -31,7 +31,7 @@ RecognizedPages = Mapping[str, Sequence[Sequence[Any]]]
 class Scans:
     """The mean confidence (0 to 1) in the letters of each recognised page by number, and the quality gate's signals."""
 
-    sure: dict[int, float]
+    confidence: dict[int, float]
     signals: tuple[str, ...]
 
 
@@ -42,15 +42,15 @@ def has_letters(page: Sequence[Line]) -> bool:
 
 def add_scans(pages: list[list[Line]], recognized: RecognizedPages) -> Scans:
     """Replace the lines of recognised pages in `pages`."""
-    sure: dict[int, float] = {}
+    confidence: dict[int, float] = {}
     signals: set[str] = set()
     for name, items in recognized.items():
         lines, share = _read_lines(items)
         if has_letters(lines):
             pages[int(name) - 1] = lines
-            sure[int(name)] = share
+            confidence[int(name)] = share
             signals |= {"ocr", "ocr_low"} if any(UNSURE in line.text for line in lines) else {"ocr"}
-    return Scans(sure, tuple(sorted(signals)))
+    return Scans(confidence, tuple(sorted(signals)))
 
 
 def _read_lines(items: Sequence[Sequence[Any]]) -> tuple[list[Line], float]:
@@ -67,9 +67,11 @@ def _read_lines(items: Sequence[Sequence[Any]]) -> tuple[list[Line], float]:
         if score < _SURE_SCORE:
             line[-1] = replace(line[-1], text=f"{line[-1].text} {UNSURE}")
         lines.append(line)
-    sure = sum(score * len(word) for score, _, _, words in rows for word, _, _ in words) / letters
+    confidence = sum(score * len(word) for score, _, _, words in rows for word, _, _ in words) / letters
     blocks = [_join_rows(block) for block in _iter_blocks(sorted(lines, key=lambda line: -line[0].y), 0)]
-    return [line for line_rows in blocks for line in arrange_lines(line_rows, [], [], [False] * len(line_rows))], sure
+    return [
+        line for line_rows in blocks for line in arrange_lines(line_rows, [], [], [False] * len(line_rows))
+    ], confidence
 
 
 def _join_rows(lines: Sequence[list[Word]]) -> list[list[Word]]:

@@ -15,32 +15,32 @@ from rag.patterns import lazy_regex
 from rag.reading.layout.words import (
     Line,
     Word,
-    cells_of,
-    code_of,
+    build_code_lines,
+    build_line,
     join_words,
-    line_of,
+    measure_word_gap,
     normalize_glyphs,
     rotate,
-    usual_gap,
+    split_cells,
 )
 
 Box = tuple[float, float, float, float]
 """An area of a page: left, bottom, right, top."""
 _MAX_RULES = 200
-_THIN = 2.5
-_SHORT = 6.0
+_RULE_WIDTH = 2.5
+_MIN_RULE_LENGTH = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A straight horizontal or vertical line: its position, and where it starts and ends."""
 
-    at: float
+    position: float
     start: float
     end: float
 
-    def covers(self, place: float) -> bool:
-        return self.start - _THIN <= place <= self.end + _THIN
+    def spans(self, place: float) -> bool:
+        return self.start - _RULE_WIDTH <= place <= self.end + _RULE_WIDTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,17 @@ class Grid:
 
     xs: list[float]
     ys: list[float]
-    level: list[Rule]
-    upright: list[Rule]
+    horizontal: list[Rule]
+    vertical: list[Rule]
 
-    def cell(self, x: float, y: float) -> tuple[int, int] | None:
+    def find_cell(self, x: float, y: float) -> tuple[int, int] | None:
         """Return the row and column at a position, from 0, or None outside."""
         column = sum(edge <= x for edge in self.xs) - 1
         row = sum(edge >= y for edge in self.ys) - 1
         inside = 0 <= column < len(self.xs) - 1 and 0 <= row < len(self.ys) - 1
         return (row, column) if inside else None
 
-    def origins(self) -> dict[tuple[int, int], tuple[int, int]]:
+    def find_origins(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Map each cell to the first cell of its merged cell: cells without a rule between them are merged.
 
         Empty if a merged cell is not a rectangle, as in forms.
@@ -71,9 +71,9 @@ class Grid:
             for column in range(len(self.xs) - 1):
                 x = (self.xs[column] + self.xs[column + 1]) / 2
                 origin = (row, column)
-                if column and not _is_drawn(self.upright, self.xs[column], y):
+                if column and not _has_rule(self.vertical, self.xs[column], y):
                     origin = result[row, column - 1]
-                elif row and not _is_drawn(self.level, self.ys[row], x):
+                elif row and not _has_rule(self.horizontal, self.ys[row], x):
                     origin = result[row - 1, column]
                 result[row, column] = origin
                 members.setdefault(origin, []).append((row, column))
@@ -84,51 +84,52 @@ class Grid:
         return result
 
 
-def find_grids(boxes: Iterable[Box], turn: int) -> tuple[list[Grid], list[Rule]]:
+def find_grids(boxes: Iterable[Box], rotation: int) -> tuple[list[Grid], list[Rule]]:
     """Return the grids of at least two rows and columns in the `boxes` drawn on a page, and all horizontal rules.
 
-    Both are empty if a page has too many rules. The page's text is rotated by `turn` degrees.
+    Both are empty if a page has too many rules. The page's text is rotated by `rotation` degrees.
     """
-    level: list[Rule] = []
-    upright: list[Rule] = []
+    horizontal: list[Rule] = []
+    vertical: list[Rule] = []
     for left, bottom, right, top in boxes:
-        (x, y), (end, up) = rotate(left, bottom, turn), rotate(right, top, turn)
+        (x, y), (end, up) = rotate(left, bottom, rotation), rotate(right, top, rotation)
         x, end, y, up = min(x, end), max(x, end), min(y, up), max(y, up)
-        if end - x > _SHORT:
-            level += [Rule(y, x, end), Rule(up, x, end)]
-        if up - y > _SHORT:
-            upright += [Rule(x, y, up), Rule(end, y, up)]
-    level, upright = _merge(level), _merge(upright)
-    if len(level) > _MAX_RULES or len(upright) > _MAX_RULES:
+        if end - x > _MIN_RULE_LENGTH:
+            horizontal += [Rule(y, x, end), Rule(up, x, end)]
+        if up - y > _MIN_RULE_LENGTH:
+            vertical += [Rule(x, y, up), Rule(end, y, up)]
+    horizontal, vertical = _merge(horizontal), _merge(vertical)
+    if len(horizontal) > _MAX_RULES or len(vertical) > _MAX_RULES:
         return [], []
-    return [grid for rules in _group_crossing(level, upright) if (grid := _make_grid(*rules))], level
+    return [grid for rules in _group_crossing(horizontal, vertical) if (grid := _make_grid(*rules))], horizontal
 
 
-def _make_grid(level: list[Rule], upright: list[Rule]) -> Grid | None:
+def _make_grid(horizontal: list[Rule], vertical: list[Rule]) -> Grid | None:
     """Return the grid of crossing rules, or None below two rows or columns. Outer edges need not be drawn."""
-    ends = [end for rule in level for end in (rule.start, rule.end)]
-    sides = [end for rule in upright for end in (rule.start, rule.end)]
-    xs = _merge_edges([*(rule.at for rule in upright), min(ends), max(ends)])
-    ys = _merge_edges([*(rule.at for rule in level), min(sides), max(sides)])
-    return Grid(xs, ys[::-1], level, upright) if len(xs) > 2 and len(ys) > 2 else None
+    ends = [end for rule in horizontal for end in (rule.start, rule.end)]
+    sides = [end for rule in vertical for end in (rule.start, rule.end)]
+    xs = _merge_edges([*(rule.position for rule in vertical), min(ends), max(ends)])
+    ys = _merge_edges([*(rule.position for rule in horizontal), min(sides), max(sides)])
+    return Grid(xs, ys[::-1], horizontal, vertical) if len(xs) > 2 and len(ys) > 2 else None
 
 
 def _merge(rules: Iterable[Rule]) -> list[Rule]:
     """Merge collinear rules that touch."""
     result: list[Rule] = []
-    for rule in sorted(rules, key=lambda rule: (round(rule.at / _THIN), rule.start)):
+    for rule in sorted(rules, key=lambda rule: (round(rule.position / _RULE_WIDTH), rule.start)):
         last = result[-1] if result else None
-        if last and abs(last.at - rule.at) <= _THIN and rule.start <= last.end + _THIN:
-            result[-1] = Rule(last.at, last.start, max(last.end, rule.end))
+        if last and abs(last.position - rule.position) <= _RULE_WIDTH and rule.start <= last.end + _RULE_WIDTH:
+            result[-1] = Rule(last.position, last.start, max(last.end, rule.end))
         else:
             result.append(rule)
     return result
 
 
-def _group_crossing(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
+def _group_crossing(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
     """Yield connected groups of horizontal and vertical rules that cross each other."""
     crossing = [
-        {n for n, other in enumerate(level) if other.covers(rule.at) and rule.covers(other.at)} for rule in upright
+        {n for n, other in enumerate(horizontal) if other.spans(rule.position) and rule.spans(other.position)}
+        for rule in vertical
     ]
     pending = [n for n, others in enumerate(crossing) if others]
     while pending:
@@ -137,33 +138,33 @@ def _group_crossing(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[
             group |= added
             rules.update(*(crossing[n] for n in added))
         pending = [n for n in pending if n not in group]
-        yield [level[n] for n in rules], [upright[n] for n in group]
+        yield [horizontal[n] for n in rules], [vertical[n] for n in group]
 
 
 def _merge_edges(places: Iterable[float]) -> list[float]:
     edges: list[float] = []
     for place in sorted(places):
-        if not edges or place - edges[-1] > 2 * _THIN:
+        if not edges or place - edges[-1] > 2 * _RULE_WIDTH:
             edges.append(place)
     return edges
 
 
-def _is_drawn(rules: Iterable[Rule], at: float, place: float) -> bool:
-    return any(abs(rule.at - at) <= 2 * _THIN and rule.covers(place) for rule in rules)
+def _has_rule(rules: Iterable[Rule], position: float, place: float) -> bool:
+    return any(abs(rule.position - position) <= 2 * _RULE_WIDTH and rule.spans(place) for rule in rules)
 
 
 _NUMBER = lazy_regex(r"[-+−–(<>~≈]{0,2}[$€£¥]?\s?\(?\d[\d.,\s]*\)?\s?[%)]?(?:\s?[^\W\d]{1,4})?(?:\[\^\d+\])?")
 _YEAR = lazy_regex(r"(?:[^\W\d]{2}\s?)?(?:19|20)\d\d(?:[-–/]\d{2,4})?[A-Z年]?")
 _LEADERS = lazy_regex(r"(?<![.·…\s])\s*+(?:[.·…]\s?+){4,}+\Z")
 _LEADER_END = lazy_regex(r"(?:^|[.·…])[.·…]$")
-_LONGEST = 40
-_PITCH = 3.0
+_MAX_SHORT_TEXT = 40
+_MAX_ROW_DISTANCE = 3.0
 """Rows further apart than this, in font sizes, belong to different tables."""
 _MAX_COLUMNS = 40
 _LOOKBACK = 8
-_MAX_HEADS = 4
-_HEAD_PITCH = 2.2
-Place = tuple[int, int]
+_MAX_HEADER_ROWS = 4
+_MAX_HEADER_DISTANCE = 2.2
+CellPosition = tuple[int, int]
 Column = tuple[float, float]
 
 
@@ -197,43 +198,44 @@ class Row:
 
 
 def arrange_lines(
-    lines: Sequence[list[Word]], grids: Sequence[Grid], level: Sequence[Rule], codes: Sequence[bool]
+    lines: Sequence[list[Word]], grids: Sequence[Grid], horizontal: Sequence[Rule], is_monospaced: Sequence[bool]
 ) -> list[Line]:
     """Return a page's lines, with tables recognised and interleaved text columns separated.
 
-    `level` has all horizontal rules of the page, including those of its `grids`; `codes` flags monospaced lines.
+    `horizontal` has all horizontal rules of the page, including those of its `grids`, `is_monospaced` a flag for
+    each line.
     """
     pieces: list[list[Word] | Line] = []
-    for is_code, group in groupby(zip(lines, codes, strict=True), key=lambda pair: pair[1]):
+    for is_code, group in groupby(zip(lines, is_monospaced, strict=True), key=lambda pair: pair[1]):
         words = [line for line, _ in group]
-        pieces += code_of(words) if is_code else words
-    gap = usual_gap(lines)
+        pieces += build_code_lines(words) if is_code else words
+    gap = measure_word_gap(lines)
     for grid in grids:
-        if origins := grid.origins():
+        if origins := grid.find_origins():
             pieces = _insert_table(pieces, grid, origins, gap)
     result: list[Line] = []
     pending: list[list[Word]] = []
     for piece in pieces:
         if isinstance(piece, Line):
-            result += [*_read_unruled(pending, gap, level), piece]
+            result += [*_read_unruled(pending, gap, horizontal), piece]
             pending = []
         else:
             pending.append(piece)
-    return result + _read_unruled(pending, gap, level)
+    return result + _read_unruled(pending, gap, horizontal)
 
 
 def _insert_table(
-    pieces: list[list[Word] | Line], grid: Grid, origins: Mapping[Place, Place], gap: float
+    pieces: list[list[Word] | Line], grid: Grid, origins: Mapping[CellPosition, CellPosition], gap: float
 ) -> list[list[Word] | Line]:
     """Replace the words within a grid with one table at the position of its first line, if it looks like a table."""
-    cells: dict[Place, list[list[Word]]] = {}
+    cells: dict[CellPosition, list[list[Word]]] = {}
     remaining: list[list[Word] | Line] = []
     index = -1
     for piece in pieces:
         outside: list[Word] = []
-        inside: dict[Place, list[Word]] = {}
+        inside: dict[CellPosition, list[Word]] = {}
         for word in () if isinstance(piece, Line) else piece:
-            position = grid.cell((word.x + word.end) / 2, word.y + 0.3 * word.size)
+            position = grid.find_cell((word.x + word.end) / 2, word.y + 0.3 * word.size)
             (outside if position is None else inside.setdefault(origins[position], [])).append(word)
         for position, words in inside.items():
             cells.setdefault(position, []).append(words)
@@ -248,22 +250,22 @@ def _insert_table(
     columns = [n for n in range(len(rows[0])) if any(row[n] in cells for row in rows)]
     rows = [[row[n] for n in columns] for row in rows]
     if len(set(rows[0])) == 1:  # a cell across the whole table is its caption
-        remaining.insert(index, line_of([word for words in cells[rows[0][0]] for word in words]))
+        remaining.insert(index, build_line([word for words in cells[rows[0][0]] for word in words]))
         index, rows = index + 1, rows[1:]
     heads = 1
     while heads < len(rows) - 1 and len(set(rows[heads - 1])) < len(columns):
         heads += 1
-    table = [texts for row in rows for texts in _split([cells.get(position, []) for position in row])]
+    table = [texts for row in rows for texts in _split_row([cells.get(position, []) for position in row])]
     remaining.insert(index, _render(table, heads, next(iter(cells.values()))[0][0]))
     return remaining
 
 
 def _has_rows(lines: Sequence[list[Word]], gap: float) -> bool:
     """Return whether a grid cell contains rows: not all columns of the table are ruled."""
-    return sum(len(cells_of(words, gap)) > 1 for words in lines) > 1
+    return sum(len(split_cells(words, gap)) > 1 for words in lines) > 1
 
 
-def _split(row: Sequence[list[list[Word]]]) -> list[list[str]]:
+def _split_row(row: Sequence[list[list[Word]]]) -> list[list[str]]:
     """Return the cell texts of a row, split into several rows if a cell has numbers below each other."""
     heights = next((c for c in row if len(c) > 1 and all(_is_value(join_words(w, w[0].y)) for w in c)), [])
     edges = [words[0].y - 0.3 * words[0].size for words in heights[:-1]] + [-math.inf]
@@ -274,19 +276,19 @@ def _split(row: Sequence[list[list[Word]]]) -> list[list[str]]:
     return [[Cell(lines, 0, 0).text for lines in part] for part in parts]
 
 
-def _read_unruled(lines: Sequence[list[Word]], gap: float, level: Sequence[Rule]) -> list[Line]:
+def _read_unruled(lines: Sequence[list[Word]], gap: float, horizontal: Sequence[Rule]) -> list[Line]:
     """Return lines with unruled tables recognised and interleaved text columns separated."""
     rows, i = _group_rows(lines, gap), 0
     result: list[Line] = []
     pending: list[Row] = []
     while i < len(rows):
-        end = _find_run(rows, i)
+        end = _find_run_end(rows, i)
         run = rows[i:end]
         columns = _find_columns(run) if len(run) > 1 else []
         if _is_table(run, columns):
-            above = _header_rows(pending, columns, run[0])
+            above = _find_header_rows(pending, columns, run[0])
             result += _to_lines(pending[: len(pending) - len(above)])
-            result.append(_align(above, run, columns, level))
+            result.append(_build_table(above, run, columns, horizontal))
             pending = []
         elif len(columns) > 1 and _is_prose(run, columns):
             result += [*_to_lines(pending), *_unfold_columns(run, columns)]
@@ -298,29 +300,29 @@ def _read_unruled(lines: Sequence[list[Word]], gap: float, level: Sequence[Rule]
 
 
 def _to_lines(rows: Sequence[Row]) -> list[Line]:
-    return [line_of(words) for row in rows for words in row.lines]
+    return [build_line(words) for row in rows for words in row.lines]
 
 
 def _group_rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
     """Group lines into rows; a line drawn to the right of earlier lines joins their row."""
     rows: list[Row] = []
     for words in lines:
-        cells = [Cell([cell], min(w.x for w in cell), max(w.end for w in cell)) for cell in cells_of(words, gap)]
+        cells = [Cell([cell], min(w.x for w in cell), max(w.end for w in cell)) for cell in split_cells(words, gap)]
         y, size = words[0].y, max(word.size for word in words)
         if rows and _is_adjacent(rows[-1], cells, y, size):
-            _add(rows[-1], cells, words, y)
+            _add_cells(rows[-1], cells, words, y)
             continue
         for back in range(2, min(_LOOKBACK, len(rows)) + 1):
             group = rows[-back:]
-            is_level = group[-1].bottom - 0.3 * size < y < group[0].top + 0.3 * size
-            if is_level and all(len(r.cells) == 1 and r.cells[0].end < cells[0].x for r in group):
+            is_beside = group[-1].bottom - 0.3 * size < y < group[0].top + 0.3 * size
+            if is_beside and all(len(r.cells) == 1 and r.cells[0].end < cells[0].x for r in group):
                 pile = Cell(
                     [w for r in group for w in r.lines],
                     min(r.cells[0].x for r in group),
                     max(r.cells[0].end for r in group),
                 )
                 rows[-back:] = [Row([pile], group[0].top, group[-1].bottom, size, list(pile.lines))]
-                _add(rows[-1], cells, words, y)
+                _add_cells(rows[-1], cells, words, y)
                 break
         else:
             rows.append(Row(cells, y, y, size, [words]))
@@ -335,7 +337,7 @@ def _is_adjacent(row: Row, cells: Sequence[Cell], y: float, size: float) -> bool
     return is_within and cells[0].x > row.cells[-2].end
 
 
-def _add(row: Row, cells: Sequence[Cell], words: list[Word], y: float) -> None:
+def _add_cells(row: Row, cells: Sequence[Cell], words: list[Word], y: float) -> None:
     last = row.cells[-1]
     if len(cells) == 1 and y < row.top - 0.3 * row.size and cells[0].x < last.end:
         last.lines += cells[0].lines
@@ -346,14 +348,14 @@ def _add(row: Row, cells: Sequence[Cell], words: list[Word], y: float) -> None:
     row.lines.append(words)
 
 
-def _find_run(rows: Sequence[Row], start: int) -> int:
+def _find_run_end(rows: Sequence[Row], start: int) -> int:
     """Return the end of the rows from `start` that may form a table."""
     if len(rows[start].cells) < 2:
         return start + 1
     end = start + 1
     for i in range(start + 1, len(rows)):
         above = rows[i - 1]
-        if not 0 < above.bottom - rows[i].top < _PITCH * max(above.size, rows[i].size):
+        if not 0 < above.bottom - rows[i].top < _MAX_ROW_DISTANCE * max(above.size, rows[i].size):
             break
         if len(rows[i].cells) > 1:
             end = i + 1
@@ -369,7 +371,7 @@ def _is_table(run: Sequence[Row], columns: Sequence[Column]) -> bool:
     texts = [cell.text for row in run for cell in row.cells]
     numbers = sum(bool(_NUMBER.fullmatch(cell.text)) for row in run for cell in row.cells if cell.x >= columns[1][0])
     leaders = sum(bool(_LEADER_END.search(row.cells[0].lines[-1][-1].text)) for row in run)
-    if mean(map(len, texts)) > _LONGEST or (len(columns) == 2 and 2 * leaders > len(run)):
+    if mean(map(len, texts)) > _MAX_SHORT_TEXT or (len(columns) == 2 and 2 * leaders > len(run)):
         return False  # long texts, or a table of contents with leaders
     if numbers > 1:
         return True
@@ -377,13 +379,15 @@ def _is_table(run: Sequence[Row], columns: Sequence[Column]) -> bool:
     return is_full and len(columns) > 2 and not _is_prose(run, columns)
 
 
-def _header_rows(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> Sequence[Row]:
+def _find_header_rows(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> Sequence[Row]:
     """Return the rows right above a table that belong to its header."""
     count, below = 0, first
-    for n, row in enumerate(reversed(rows[-_MAX_HEADS:]), 1):
-        is_near = 0 < row.bottom - below.top < _HEAD_PITCH * first.size and row.size < 1.1 * first.size
+    for n, row in enumerate(reversed(rows[-_MAX_HEADER_ROWS:]), 1):
+        is_near = 0 < row.bottom - below.top < _MAX_HEADER_DISTANCE * first.size and row.size < 1.1 * first.size
         # A caption or a paragraph spans the labels and the numbers.
-        if not is_near or any(len(c.text) > _LONGEST or c.x < columns[0][1] < columns[1][0] < c.end for c in row.cells):
+        if not is_near or any(
+            len(c.text) > _MAX_SHORT_TEXT or c.x < columns[0][1] < columns[1][0] < c.end for c in row.cells
+        ):
             break
         if row.cells[-1].end > columns[1][0]:
             count = n
@@ -391,14 +395,16 @@ def _header_rows(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> 
     return rows[len(rows) - count :]
 
 
-def _align(above: Sequence[Row], run: Sequence[Row], columns: Sequence[Column], level: Sequence[Rule]) -> Line:
-    """Return rows as a table with the header rows `above`; `level` rules show which columns a heading spans."""
-    grid = [_column_texts(row, columns) for row in run]
+def _build_table(
+    above: Sequence[Row], run: Sequence[Row], columns: Sequence[Column], horizontal: Sequence[Rule]
+) -> Line:
+    """Return rows as a table with the header rows `above`; `horizontal` rules show which columns a heading spans."""
+    grid = [_split_by_column(row, columns) for row in run]
     heads = next((i for i, row in enumerate(grid) if any(_is_value(text) for text in row[1:])), 1)
     header: list[list[str]] = [[] for _ in columns]
     for row in [*above, *run[:heads]]:
         for cell in row.cells:
-            x, end = _heading_span(cell, row, level, columns[-1][1] - columns[0][0])
+            x, end = _find_heading_span(cell, row, horizontal, columns[-1][1] - columns[0][0])
             overlaps = [n for n, column in enumerate(columns) if x < column[1] and column[0] < end]
             for n in overlaps or [min(range(len(columns)), key=lambda n: abs(columns[n][0] - x))]:
                 header[n].append(cell.text)
@@ -410,10 +416,10 @@ def _align(above: Sequence[Row], run: Sequence[Row], columns: Sequence[Column], 
     return _render([[" ".join(texts) for texts in header], *body], 1, run[0].lines[0][0])
 
 
-def _heading_span(cell: Cell, row: Row, level: Sequence[Rule], width: float) -> Column:
+def _find_heading_span(cell: Cell, row: Row, horizontal: Sequence[Rule], width: float) -> Column:
     """Return the extent of a heading, widened by the rule below it, unless that spans the whole table."""
-    for rule in level:
-        is_below = row.bottom - row.size < rule.at < row.bottom and rule.start < cell.end and cell.x < rule.end
+    for rule in horizontal:
+        is_below = row.bottom - row.size < rule.position < row.bottom and rule.start < cell.end and cell.x < rule.end
         if is_below and rule.end - rule.start < 0.9 * width:
             return min(cell.x, rule.start), max(cell.end, rule.end)
     return cell.x, cell.end
@@ -440,7 +446,7 @@ def _find_columns(run: Sequence[Row]) -> list[Column]:
     return [(x, end) for x, end, _ in columns]
 
 
-def _column_texts(row: Row, columns: Sequence[Column]) -> list[str]:
+def _split_by_column(row: Row, columns: Sequence[Column]) -> list[str]:
     """Return the text of each column in a row."""
     parts: list[list[str]] = [[] for _ in columns]
     for cell in row.cells:
@@ -485,7 +491,7 @@ def _unfold_columns(run: Sequence[Row], columns: Sequence[Column]) -> list[Line]
     for row in run:
         for cell in row.cells:
             index = max(n for n, (x, _) in enumerate(columns) if x <= cell.x or n == 0)
-            piles[index] += [line_of(words) for words in cell.lines]
+            piles[index] += [build_line(words) for words in cell.lines]
     return [line for pile in piles for line in pile]
 
 

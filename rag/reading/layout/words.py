@@ -24,17 +24,17 @@ _ENDING = lazy_regex("(?<=ة)(?=[\u0621-\u064a])")
 _RIGHT_TO_LEFT = lazy_regex("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LABEL = lazy_regex(r"[•◦‣▪▫■□●○·⁃–—*-]|[(\[]?\w{1,3}[.)\]]|[$€£¥]|\(")
 """A bullet, a number or a currency sign that is set apart from its text."""
-_TRAIL = lazy_regex(r"[)%]+")
+_TRAILING_SIGN = lazy_regex(r"[)%]+")
 _POWER = lazy_regex(r"(?:^|[^\d.,])10$|(?<![^\W\d_])[^\W\d_]{1,3}$|[)\]]$")
 """A base after which a raised number is an exponent; anywhere else it is a note reference."""
 _DENSE_END = lazy_regex(r"[\d\u2e80-\u9fff\uf900-\uffef%)]\Z")
 _DENSE_START = lazy_regex(r"[\d\u2e80-\u9fff\uf900-\uffef$€£¥(-]")
-_GAP = 1.1
-"""A wider gap, in font sizes, ends a cell; between numbers or Chinese words, _CLOSE is the limit."""
-_CLOSE = 0.5
+_CELL_GAP = 1.1
+"""A wider gap, in font sizes, ends a cell; between numbers or Chinese words, _DENSE_CELL_GAP is the limit."""
+_DENSE_CELL_GAP = 0.5
 RAISED_SHARE = 0.2
 """A word is raised if it is higher above its line than this share of its size."""
-_WIDEST_CODE = 300
+_MAX_CODE_WIDTH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Word:
     end: float
     y: float
     size: float
-    turn: int = 0
+    rotation: int = 0
     start: int = 0
 
     def gap(self, before: Word) -> float:
@@ -83,7 +83,7 @@ def append_raised(before: str, number: str) -> str:
     return f"{before}^{number}" if is_power else f"{before}[^{number}]"
 
 
-def usual_gap(lines: Iterable[Sequence[Word]]) -> float:
+def measure_word_gap(lines: Iterable[Sequence[Word]]) -> float:
     """Return the median space between words, as a share of their size; 0.3 for short texts."""
     gaps = [
         word.gap(before) / max(word.size, 1)
@@ -95,9 +95,9 @@ def usual_gap(lines: Iterable[Sequence[Word]]) -> float:
     return median(gaps) if len(gaps) > 20 else 0.3
 
 
-def cells_of(words: Sequence[Word], gap: float = 0.3) -> list[list[Word]]:
+def split_cells(words: Sequence[Word], gap: float = 0.3) -> list[list[Word]]:
     """Split a line into cells at spaces much wider than the usual `gap`, from left to right unless it has RTL text."""
-    widest = max(_GAP, 2.5 * gap)
+    widest = max(_CELL_GAP, 2.5 * gap)
     cells: list[list[Word]] = []
     for word in words:
         if cells and not _is_apart(cells[-1], word, widest):
@@ -112,13 +112,13 @@ def _is_apart(cell: Sequence[Word], word: Word, widest: float) -> bool:
     """Return whether a word starts a new cell."""
     before, size = cell[-1], max(cell[-1].size, word.size)
     is_label = len(cell) == 1 and _LABEL.fullmatch(before.text)
-    if is_label or _TRAIL.fullmatch(word.text):
+    if is_label or _TRAILING_SIGN.fullmatch(word.text):
         return False
     is_close = _DENSE_END.search(before.text) and _DENSE_START.match(word.text)
-    return word.gap(before) > (_CLOSE if is_close else widest) * size
+    return word.gap(before) > (_DENSE_CELL_GAP if is_close else widest) * size
 
 
-def code_of(lines: Sequence[Sequence[Word]]) -> list[Line]:
+def build_code_lines(lines: Sequence[Sequence[Word]]) -> list[Line]:
     """Return monospaced lines with their indentation and inner spaces."""
     margin = min(word.x for words in lines for word in words)
     result = []
@@ -126,19 +126,19 @@ def code_of(lines: Sequence[Sequence[Word]]) -> list[Line]:
         text = ""
         for word in words:
             column = round((word.x - margin) * len(word.text) / max(word.end - word.x, 1))
-            text += " " * max(bool(text), min(column, _WIDEST_CODE) - len(text)) + word.text
+            text += " " * max(bool(text), min(column, _MAX_CODE_WIDTH) - len(text)) + word.text
         result.append(Line(text, margin, words[0].y, round(words[0].size, 1), is_code=True))
     return result
 
 
-def line_of(words: Sequence[Word]) -> Line:
+def build_line(words: Sequence[Word]) -> Line:
     """Build a line from its words."""
     sizes: Counter[float] = Counter()
     for word in words:
         sizes[round(word.size, 1)] += len(word.text)
     size = sizes.most_common(1)[0][0]
     y = next(word.y for word in words if round(word.size, 1) == size)
-    text = " ".join(join_words(cell, y) for cell in cells_of(words))
+    text = " ".join(join_words(cell, y) for cell in split_cells(words))
     return Line(text, min(word.x for word in words), y, size)
 
 

@@ -26,7 +26,7 @@ def recognized(*found: tuple[str, float, float, float]) -> Recognized:
 def read(found: Recognized) -> tuple[str, tuple[str, ...]]:
     pages: list[list[Line]] = [[]]
     scans = add_scans(pages, {"1": found})
-    return build_document(pages, sure=scans.sure).text, scans.signals
+    return build_document(pages, confidence=scans.confidence).text, scans.signals
 
 
 def test_lines_that_are_guessed_go_and_unsure_ones_are_marked() -> None:
