@@ -26,7 +26,7 @@ from benchmarks.intervals import format_mean
 from rag.errors import IngestError
 from rag.reading.extract import extract_html
 from rag.reading.extraction.features import Forest
-from rag.reading.extraction.main_text import judge_blocks
+from rag.reading.extraction.main_text import score_blocks
 from rag.reading.extraction.segments import segment
 
 Reader = Callable[[bytes, Row], str]
@@ -98,10 +98,10 @@ def read_trafilatura(body: bytes, url: str) -> str:
 
 
 def _show(row: Row) -> None:
-    root, facts = parse_page(read_page(row))
-    for judged in judge_blocks(root, segment(root), facts):
-        mark = "+" if judged.is_taken else "-"
-        print(f"{mark} {judged.chance:.2f} {judged.block.place.node.tag:8} {judged.block.text[:100]!r}")
+    root, structured_data = parse_page(read_page(row))
+    for judged in score_blocks(root, segment(root), structured_data):
+        mark = "+" if judged.is_selected else "-"
+        print(f"{mark} {judged.probability:.2f} {judged.block.place.node.tag:8} {judged.block.text[:100]!r}")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

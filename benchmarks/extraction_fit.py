@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.extraction_labels import SETS, Example, read_examples, read_truth
-from rag.reading.extraction.features import NAMES, WEIGHTS, Forest, Node
+from rag.reading.extraction.features import FEATURE_NAMES, WEIGHTS, Forest, Node
 
 ENSEMBLES = 3  # they differ in the features that each split may use
 TREES = 90
@@ -80,7 +80,7 @@ def _boost(rows: Any, answers: Any, weights: Any, seed: int) -> Any:
 def write(forest: Forest, path: Path = WEIGHTS) -> None:
     """Write a forest as JSON, one tree per line."""
     trees = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in forest.trees)
-    names = json.dumps(list(NAMES))
+    names = json.dumps(list(FEATURE_NAMES))
     path.write_text(f'{{"names": {names},\n"start": {forest.start:.6f},\n"trees": [\n{trees}\n]}}\n', encoding="utf-8")
 
 

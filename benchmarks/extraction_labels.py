@@ -12,9 +12,9 @@ from typing import Any
 from benchmarks.datasets import DEFAULT_FOLDER
 from rag.reading.charset import decode
 from rag.reading.extract import make_reader_view
-from rag.reading.extraction.features import describe, words_of
+from rag.reading.extraction.features import build_features, split_words
 from rag.reading.extraction.main_text import extract_with_trafilatura
-from rag.reading.extraction.metadata import Facts, read_facts
+from rag.reading.extraction.metadata import StructuredData, read_structured_data
 from rag.reading.extraction.segments import Block, segment
 from rag.reading.extraction.tree import body_of, parse
 
@@ -57,21 +57,21 @@ def read_page(row: Row) -> bytes:
     return gzip.decompress((row["folder"] / "html" / f"{row['id']}.html.gz").read_bytes())
 
 
-def parse_page(page: bytes) -> tuple[Any, Facts]:
+def parse_page(page: bytes) -> tuple[Any, StructuredData]:
     """Return the body of a page without hidden parts, and the facts that it states about itself."""
     source = decode(page)
     tree = parse(source)
-    facts = read_facts(tree)
+    structured_data = read_structured_data(tree)
     make_reader_view(tree, source)
-    return body_of(tree), facts
+    return body_of(tree), structured_data
 
 
 def read_examples(rows: Iterable[Row]) -> Iterator[Example]:
     """Yield an example for every page with blocks."""
     for row in rows:
-        body, facts = parse_page(read_page(row))
+        body, structured_data = parse_page(read_page(row))
         if blocks := segment(body):
-            features, sizes = describe(blocks, extract_with_trafilatura(body), facts)
+            features, sizes = build_features(blocks, extract_with_trafilatura(body), structured_data)
             yield Example(row, features, sizes, label_blocks(blocks, row["text"]))
 
 
@@ -90,10 +90,10 @@ def label_blocks(blocks: Sequence[Block], text: str) -> list[float]:
     Long blocks count by their runs of four words. A short one may be a menu entry whose words the text happens to
     contain, so its neighbours on the page must be its neighbours in the text.
     """
-    truth = words_of(text)
+    truth = split_words(text)
     truth_grams = [set(zip(*(truth[start:] for start in range(count)), strict=False)) for count in range(5)]
-    lines = {" ".join(words_of(line)) for line in text.split("\n")}
-    words = [words_of(block.text) for block in blocks]
+    lines = {" ".join(split_words(line)) for line in text.split("\n")}
+    words = [split_words(block.text) for block in blocks]
     return [_share(i, words, truth_grams, lines) for i in range(len(words))]
 
 

@@ -16,18 +16,18 @@ from rag.reading.extraction.clean import clean_line, clean_text, first_heading, 
 from rag.reading.extraction.features import Forest
 from rag.reading.extraction.formulas import write_formulas
 from rag.reading.extraction.listings import write_listings
-from rag.reading.extraction.main_text import main_text
+from rag.reading.extraction.main_text import extract_main_text
 from rag.reading.extraction.metadata import (
-    Facts,
     Head,
+    StructuredData,
+    choose_language,
     find_author,
     find_dates,
-    language_of,
-    name_of,
-    read_facts,
     read_head,
+    read_structured_data,
     shorten_title,
-    site_of,
+    site_from_url,
+    title_from_url,
 )
 from rag.reading.extraction.notation import mark_struck, write_notation
 from rag.reading.extraction.render import markdown
@@ -110,28 +110,28 @@ def extract_html(html: str | bytes, url: str, *, charset: str | None = None, for
     tree = parse(source)
     if tree is None:
         raise _empty_error(url, "nothing_to_read")
-    facts, huge = read_facts(tree), is_huge(tree)
+    structured_data, huge = read_structured_data(tree), is_huge(tree)
     visible = tree if huge else copy.deepcopy(tree)
     has_scripts, plays, fallback = tree.find(".//script") is not None, has_player(tree), _noscript_text(tree)
     make_reader_view(visible, source)
     # <noscript> text is not content, but if there is nothing else, the quality gate judges the page by it.
-    text = clean_text(main_text(body_of(visible), facts, is_huge=huge, forest=forest)) or fallback
+    text = clean_text(extract_main_text(body_of(visible), structured_data, is_huge=huge, forest=forest)) or fallback
     _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "")
-    return _add_metadata(tree, None if huge else visible, facts, text, url)
+    return _add_metadata(tree, None if huge else visible, structured_data, text, url)
 
 
-def _add_metadata(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Extracted:
+def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text: str, url: str) -> Extracted:
     """Combine the text and the page's metadata."""
-    head, heading = read_head(tree, facts, url), first_heading(text)
+    head, heading = read_head(tree, structured_data, url), first_heading(text)
     h1 = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
-    published, modified = find_dates(facts, visible)
+    published, modified = find_dates(structured_data, visible)
     return Extracted(
-        title=shorten_title(shorten_title(head.title, heading), h1) or heading or h1 or name_of(url),
-        language=language_of(head.language, text),
+        title=shorten_title(shorten_title(head.title, heading), h1) or heading or h1 or title_from_url(url),
+        language=choose_language(head.language, text),
         site=head.site,
         canonical=head.canonical,
         text=text,
-        author=find_author(facts, visible),
+        author=find_author(structured_data, visible),
         published=published,
         modified=modified,
         signals=page_signals(tree, text),
@@ -152,7 +152,7 @@ def extract_markdown(source: str, url: str) -> Extracted:
     title, rest = front_matter_title(clean_text(source))
     text = clean_text(strip_link_targets(rest))
     _check_not_empty(text, url)
-    return _build_extracted(Head(site=site_of(url)), title or first_heading(text) or name_of(url), text)
+    return _build_extracted(Head(site=site_from_url(url)), title or first_heading(text) or title_from_url(url), text)
 
 
 def extract_plain(source: str, url: str) -> Extracted:
@@ -162,7 +162,7 @@ def extract_plain(source: str, url: str) -> Extracted:
     """
     text = clean_text(source)
     _check_not_empty(text, url)
-    return _build_extracted(Head(site=site_of(url)), _find_title_line(text) or name_of(url), text)
+    return _build_extracted(Head(site=site_from_url(url)), _find_title_line(text) or title_from_url(url), text)
 
 
 def _find_title_line(text: str) -> str:
@@ -193,4 +193,4 @@ def _empty_error(url: str, cause: str) -> IngestError:
 
 
 def _build_extracted(head: Head, title: str, text: str) -> Extracted:
-    return Extracted(title, language_of(head.language, text), head.site, head.canonical, text)
+    return Extracted(title, choose_language(head.language, text), head.site, head.canonical, text)

@@ -9,7 +9,7 @@ import pytest
 
 from rag.errors import IngestError
 from rag.reading.extract import extract, extract_html, extract_markdown, extract_plain
-from rag.reading.extraction.metadata import name_of
+from rag.reading.extraction.metadata import title_from_url
 from rag.reading.extraction.tree import hides
 from rag.reading.parser import Extracted
 from rag.reading.quality import judge
@@ -184,8 +184,8 @@ class TestHead:
 
     def test_the_title_of_last_resort_is_the_name(self) -> None:
         assert extract_html("<p>Words alone.</p>", "https://example.com/notes/my%20page.html").title == "my page"
-        assert name_of("upload.html.gz") == "upload"
-        assert name_of("https://www.example.com/") == "example.com"
+        assert title_from_url("upload.html.gz") == "upload"
+        assert title_from_url("https://www.example.com/") == "example.com"
 
     @pytest.mark.parametrize(
         ("href", "canonical"),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.documents.properties import clean_author, clean_title, parse_day, too_long_error
-from rag.reading.extraction.metadata import name_of, site_of
+from rag.reading.extraction.metadata import site_from_url, title_from_url
 from rag.reading.layout.document import build_document, fold_heading, format_heading
 from rag.reading.layout.scans import RecognizedPages, add_scans, has_letters
 from rag.reading.layout.tables import Box, arrange_lines, find_grids
@@ -315,9 +315,9 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
         raise IngestError("pdf_no_text", url=printable(url), pages=len(pages.lines))
     layout = build_document(pages.lines, titles, scans.confidence)
     return Extracted(
-        _choose_title(about["Title"], pages.lines[0], layout.title_candidate) or name_of(url),
+        _choose_title(about["Title"], pages.lines[0], layout.title_candidate) or title_from_url(url),
         layout.language,
-        site_of(url),
+        site_from_url(url),
         "",
         layout.text,
         author=clean_author(about["Author"]),
@@ -433,5 +433,5 @@ def read_picture(url: str, recognized: RecognizedPages | None) -> Extracted:
         raise IngestError("picture_no_text", url=printable(url))
     layout = build_document(pages, confidence=scans.confidence)
     unread = () if scans.confidence else (1,)
-    title = layout.title_candidate or name_of(url)
-    return Extracted(title, layout.language, site_of(url), "", layout.text, signals=scans.signals, unread=unread)
+    title = layout.title_candidate or title_from_url(url)
+    return Extracted(title, layout.language, site_from_url(url), "", layout.text, signals=scans.signals, unread=unread)

@@ -7,7 +7,7 @@ import re
 from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line, clean_text, first_heading
-from rag.reading.extraction.metadata import name_of, site_of
+from rag.reading.extraction.metadata import site_from_url, title_from_url
 from rag.reading.parser import Extracted
 from rag.text import detect_language
 from rag.web.guard import printable
@@ -69,9 +69,9 @@ def build_extracted(
         raise too_long_error(url)
     if not any(map(str.isalnum, text)):
         raise IngestError("document_no_text", url=printable(url))
-    title = clean_line(own_title) or clean_title(title) or first_heading(text) or name_of(url)
+    title = clean_line(own_title) or clean_title(title) or first_heading(text) or title_from_url(url)
     dates = parse_day(created), parse_day(modified)
-    return Extracted(title, detect_language(text), site_of(url), "", text, clean_author(author), *dates)
+    return Extracted(title, detect_language(text), site_from_url(url), "", text, clean_author(author), *dates)
 
 
 def too_long_error(url: str) -> IngestError:

@@ -25,7 +25,7 @@ from rag.reading.documents.office import DAMAGE, open_package, parse_xml, read_m
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.clean import clean_line, clean_text, strip_link_targets
-from rag.reading.extraction.metadata import name_of
+from rag.reading.extraction.metadata import title_from_url
 from rag.reading.extraction.render import fence_code
 from rag.reading.parser import Extracted
 from rag.web.guard import printable
@@ -124,7 +124,7 @@ def read_captions(body: bytes, charset: str | None, url: str) -> Extracted:
     Raises IngestError: "document_too_long", "document_no_text".
     """
     source = clean_text(decode(body, charset, url)).removeprefix("WEBVTT") + "\n"
-    return build_extracted("\n\n".join(_write_paragraphs(source)), url, own_title=name_of(url))
+    return build_extracted("\n\n".join(_write_paragraphs(source)), url, own_title=title_from_url(url))
 
 
 def _write_paragraphs(source: str) -> Iterator[str]:

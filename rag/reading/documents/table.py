@@ -23,7 +23,7 @@ from rag.reading.documents.office import DAMAGE, office_file, read_meta
 from rag.reading.documents.properties import build_extracted, too_long_error
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.clean import clean_text
-from rag.reading.extraction.metadata import name_of
+from rag.reading.extraction.metadata import title_from_url
 from rag.reading.layout.tables import markdown_row
 from rag.reading.parser import Extracted
 from rag.web.guard import printable
@@ -48,7 +48,7 @@ def read_table(body: bytes, charset: str | None, url: str) -> Extracted:
     Raises IngestError: "table_broken", "table_too_wide", "document_too_long", "document_no_text".
     """
     rows = _read_rows(clean_text(decode(body, charset, url)), url)
-    return build_extracted("\n\n".join(_write_tables(rows, url)), url, own_title=name_of(url))
+    return build_extracted("\n\n".join(_write_tables(rows, url)), url, own_title=title_from_url(url))
 
 
 def _write_tables(rows: Sequence[Row], url: str) -> Iterator[str]:

@@ -17,75 +17,75 @@ from dataclasses import dataclass
 from itertools import accumulate, compress
 from typing import Any
 
-from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, describe, load_forest, words_of
-from rag.reading.extraction.metadata import Facts, Thing, kinds_of, strip_tags, text_of
+from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, build_features, load_forest, split_words
+from rag.reading.extraction.metadata import SchemaObject, StructuredData, get_types, strip_tags, to_text
 from rag.reading.extraction.render import data_tables, markdown, table_of
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
 from rag.reading.extraction.tree import PANEL_LABEL, flat_text
 
-_LACKING_SHARE = 0.4
+_MAX_VISIBLE_SHARE = 0.4
 _MIN_WORDS = 4
 
 
-def find_unseen_passages(facts: Facts, visible: str) -> list[str]:
+def find_unseen_passages(structured_data: StructuredData, visible: str) -> list[str]:
     """Return unique Markdown passages of structured content that is missing from `visible`, the page's visible text."""
     existing, passages = Trigrams(visible), list[str]()
-    for passage in _iter_passages(facts, visible):
-        words = words_of(passage)
+    for passage in _iter_passages(structured_data, visible):
+        words = split_words(passage)
         is_enough = len(words) >= _MIN_WORDS or not passage.isascii()
-        if is_enough and passage not in passages and existing.share(words, passage) < _LACKING_SHARE:
+        if is_enough and passage not in passages and existing.share(words, passage) < _MAX_VISIBLE_SHARE:
             passages.append(passage)
     return passages
 
 
-def _iter_passages(facts: Facts, visible: str) -> Iterator[str]:
+def _iter_passages(structured_data: StructuredData, visible: str) -> Iterator[str]:
     seen: set[str] = set()
-    for thing in facts.things:
-        for kind in kinds_of(thing):
+    for obj in structured_data.objects:
+        for kind in get_types(obj):
             # Further products are only related ones, but all questions count.
             if kind in _READERS and (kind == "Question" or kind not in seen):
                 seen.add(kind)
-                yield from _READERS[kind](thing)
-                if (price := _format_price(thing.get("offers"))) and price.partition(" ")[0] not in visible:
-                    yield f"{text_of(thing.get('name'))}: {price}"
+                yield from _READERS[kind](obj)
+                if (price := _format_price(obj.get("offers"))) and price.partition(" ")[0] not in visible:
+                    yield f"{to_text(obj.get('name'))}: {price}"
 
 
 def _format_price(offers: object) -> str:
     offer = offers[0] if isinstance(offers, list) and offers else offers
     if not isinstance(offer, dict):
         return ""
-    price, currency = text_of(offer.get("price") or offer.get("lowPrice")), text_of(offer.get("priceCurrency"))
+    price, currency = to_text(offer.get("price") or offer.get("lowPrice")), to_text(offer.get("priceCurrency"))
     return f"{price} {currency}".strip() if price else ""
 
 
-def _read_question(thing: Thing) -> Iterator[str]:
-    answer = thing.get("acceptedAnswer") or thing.get("suggestedAnswer")
+def _read_question(obj: SchemaObject) -> Iterator[str]:
+    answer = obj.get("acceptedAnswer") or obj.get("suggestedAnswer")
     answer = answer[0] if isinstance(answer, list) and answer else answer
     text = strip_tags(str(answer.get("text") or "")) if isinstance(answer, dict) else ""
     if text:
-        yield f"**{text_of(thing.get('name'))}**\n\n{text}"
+        yield f"**{to_text(obj.get('name'))}**\n\n{text}"
 
 
-def _read_recipe(thing: Thing) -> Iterator[str]:
+def _read_recipe(obj: SchemaObject) -> Iterator[str]:
     for name in ("recipeIngredient", "recipeInstructions"):
-        values = thing.get(name)
-        lines = [_read_step(value) for value in values] if isinstance(values, list) else [text_of(values)]
+        values = obj.get(name)
+        lines = [_read_step(value) for value in values] if isinstance(values, list) else [to_text(values)]
         yield "\n".join(f"- {line}" for line in lines if line)
 
 
 def _read_step(value: object) -> str:
-    return text_of(value.get("text") or value.get("name")) if isinstance(value, dict) else text_of(value)
+    return to_text(value.get("text") or value.get("name")) if isinstance(value, dict) else to_text(value)
 
 
-def _read_article(thing: Thing) -> Iterator[str]:
-    yield text_of(thing.get("articleBody"))
+def _read_article(obj: SchemaObject) -> Iterator[str]:
+    yield to_text(obj.get("articleBody"))
 
 
-def _read_description(thing: Thing) -> Iterator[str]:
-    yield text_of(thing.get("description"))
+def _read_description(obj: SchemaObject) -> Iterator[str]:
+    yield to_text(obj.get("description"))
 
 
-_READERS: dict[str, Callable[[Thing], Iterator[str]]] = {
+_READERS: dict[str, Callable[[SchemaObject], Iterator[str]]] = {
     "Question": _read_question,
     "Recipe": _read_recipe,
     **dict.fromkeys(("Article", "NewsArticle", "BlogPosting", "TechArticle"), _read_article),
@@ -105,46 +105,53 @@ _THRESHOLDS = tuple((i + 0.5) / 25 for i in range(25))
 _MAJORITY = 0.5
 _MAX_HEADING = 200
 _LOOKAHEAD = 2
-_MIN_CHANCE = 0.2
+_MIN_PROBABILITY = 0.2
 _TEASER_DENSITY = 0.95
 _MAX_TEASERS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedBlock:
+class ScoredBlock:
     """A block, the probability that it belongs to the main text, and whether it was selected."""
 
     block: Block
-    chance: float
-    is_taken: bool
+    probability: float
+    is_selected: bool
 
 
-def main_text(body: Any, facts: Facts, *, is_huge: bool = False, forest: Forest | None = None) -> str:
+def extract_main_text(
+    body: Any, structured_data: StructuredData, *, is_huge: bool = False, forest: Forest | None = None
+) -> str:
     """Return the Markdown of the main text in `body`, an lxml element without hidden parts."""
     if is_huge:
         return flat_text(body)
     blocks = segment(body)
     if len(blocks) > _MAX_BLOCKS:
         return markdown(_drop_boilerplate(blocks))
-    text = markdown([row.block for row in judge_blocks(body, blocks, facts, forest) if row.is_taken])
+    text = markdown([row.block for row in score_blocks(body, blocks, structured_data, forest) if row.is_selected])
     visible = "\n".join(block.text for block in blocks)
-    return "\n\n".join([text, *find_unseen_passages(facts, visible)]).strip()
+    return "\n\n".join([text, *find_unseen_passages(structured_data, visible)]).strip()
 
 
-def judge_blocks(body: Any, blocks: Sequence[Block], facts: Facts, forest: Forest | None = None) -> list[JudgedBlock]:
+def score_blocks(
+    body: Any, blocks: Sequence[Block], structured_data: StructuredData, forest: Forest | None = None
+) -> list[ScoredBlock]:
     """Return every block of `body` with its probability and verdict; a short page keeps all but boilerplate."""
     if not blocks:
         return []
-    rows, sizes = describe(blocks, extract_with_trafilatura(body), facts)
+    rows, sizes = build_features(blocks, extract_with_trafilatura(body), structured_data)
     forest = forest or load_forest()
-    chances = [forest.probability(row) for row in rows]
+    probabilities = [forest.probability(row) for row in rows]
     if sum(sizes) <= _SHORT_PAGE:
         ids = {id(block) for block in _drop_boilerplate(blocks)}
-        return [JudgedBlock(block, chance, id(block) in ids) for block, chance in zip(blocks, chances, strict=True)]
-    selected = round_off(blocks, choose(chances, sizes), sizes, chances)
-    if facts.is_article:
+        return [
+            ScoredBlock(block, probability, id(block) in ids)
+            for block, probability in zip(blocks, probabilities, strict=True)
+        ]
+    selected = complete_selection(blocks, select_blocks(probabilities, sizes), sizes, probabilities)
+    if structured_data.is_article:
         selected = drop_teasers(blocks, selected, sizes)
-    return [JudgedBlock(*row) for row in zip(blocks, chances, selected, strict=True)]
+    return [ScoredBlock(*row) for row in zip(blocks, probabilities, selected, strict=True)]
 
 
 def extract_with_trafilatura(body: Any) -> str:
@@ -165,7 +172,7 @@ def _drop_boilerplate(blocks: Sequence[Block]) -> list[Block]:
     return remaining or list(blocks)
 
 
-def choose(chances: Sequence[float], sizes: Sequence[int]) -> list[bool]:
+def select_blocks(probabilities: Sequence[float], sizes: Sequence[int]) -> list[bool]:
     """Select the set of blocks with the highest expected F1 over words; return a flag for each block.
 
     Doubtful blocks are correlated: all of a page's comments are main text, or none. So the true set is modelled as all
@@ -173,22 +180,22 @@ def choose(chances: Sequence[float], sizes: Sequence[int]) -> list[bool]:
     longer than certain text. The best set has the likeliest blocks (Lewis, SIGIR 1995), so it is enough to try each
     prefix of the ranking.
     """
-    order = sorted(range(len(chances)), key=lambda i: -chances[i])
-    negated = [-chances[i] for i in order]
+    order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
+    negated = [-probabilities[i] for i in order]
     words = [0, *accumulate(sizes[i] for i in order)]
     truths = [words[bisect_left(negated, -threshold)] for threshold in _THRESHOLDS]
     scores = [sum(min(size, truth) / (size + truth) for truth in truths) if size else 0.0 for size in words[1:]]
     floor = -negated[scores.index(max(scores))] if scores else 1.0
-    return [chance >= floor for chance in chances]
+    return [probability >= floor for probability in probabilities]
 
 
-def round_off(
-    blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int], chances: Sequence[float]
+def complete_selection(
+    blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int], probabilities: Sequence[float]
 ) -> list[bool]:
     """Complete or drop each table by majority, and add the headings and panel names of selected text."""
     result = _complete_tables(blocks, selected, sizes)
     for i in reversed(range(len(blocks))):
-        if not result[i] and chances[i] >= _MIN_CHANCE and _is_heading(blocks[i]):
+        if not result[i] and probabilities[i] >= _MIN_PROBABILITY and _is_heading(blocks[i]):
             result[i] = _leads_to_text(i, blocks, result)
         elif blocks[i].place.node.get(PANEL_LABEL) is not None:
             result[i] = result[i + 1] if i + 1 < len(result) else False
@@ -200,7 +207,7 @@ def drop_teasers(blocks: Sequence[Block], selected: Sequence[bool], sizes: Seque
 
     If they are more than a small part of the selection, the page is a list of links, and all are kept.
     """
-    remaining = [is_taken and not _is_teaser(block) for block, is_taken in zip(blocks, selected, strict=True)]
+    remaining = [is_selected and not _is_teaser(block) for block, is_selected in zip(blocks, selected, strict=True)]
     total, size = (sum(compress(sizes, flags)) for flags in (selected, remaining))
     return remaining if total - size <= _MAX_TEASERS * total else list(selected)
 
@@ -215,11 +222,12 @@ def _complete_tables(blocks: Sequence[Block], selected: Sequence[bool], sizes: S
     tables = data_tables(blocks)
     owners = [table_of(block, tables) for block in blocks]
     balance: dict[Any, float] = {}
-    for table, is_taken, size in zip(owners, selected, sizes, strict=True):
+    for table, is_selected, size in zip(owners, selected, sizes, strict=True):
         if table is not None:
-            balance[table] = balance.get(table, 0.0) + (size * (1 - _MAJORITY) if is_taken else -size * _MAJORITY)
+            balance[table] = balance.get(table, 0.0) + (size * (1 - _MAJORITY) if is_selected else -size * _MAJORITY)
     return [
-        balance[table] >= 0 if table is not None else is_taken for table, is_taken in zip(owners, selected, strict=True)
+        balance[table] >= 0 if table is not None else is_selected
+        for table, is_selected in zip(owners, selected, strict=True)
     ]
 
 

@@ -24,9 +24,9 @@ from rag.web.url_key import split_url, web_address
 
 _MAX_SCRIPT = 1_000_000
 _MAX_DEPTH = 12
-_MAX_THINGS = 2000
+_MAX_OBJECTS = 2000
 _MAX_DESCRIPTION = 50_000
-_DESCRIBING = ("description", "articleBody", "reviewBody", "text", "headline")
+_DESCRIPTION_PROPERTIES = ("description", "articleBody", "reviewBody", "text", "headline")
 _META_DESCRIPTIONS = ("description", "og:description", "twitter:description")
 _TAG = lazy_regex(r"<[a-z/!][^<>]*>", re.IGNORECASE)
 _BREAKS = lazy_regex(r"<(?:br|/p|/li|/div|/h[1-6])\b[^<>]{0,200}>", re.IGNORECASE)
@@ -35,23 +35,23 @@ _FORUM = frozenset(["DiscussionForumPosting", "QAPage"])
 _ARTICLE = frozenset(["Article", "NewsArticle", "BlogPosting", "TechArticle", "Report", "ScholarlyArticle"])
 _LIST = frozenset(["ItemList", "CollectionPage", "SearchResultsPage", "OfferCatalog"])
 
-Thing = dict[str, Any]
+SchemaObject = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Facts:
-    """Structured data of one page. `things` are schema.org objects, `meta` its meta elements by lower-case name."""
+class StructuredData:
+    """Structured data of one page. `objects` are schema.org objects, `meta` its meta elements by lower-case name."""
 
     title: str = ""
-    things: list[Thing] = field(default_factory=list)
+    objects: list[SchemaObject] = field(default_factory=list)
     meta: dict[str, str] = field(default_factory=dict)
 
-    KINDS: ClassVar = ("faq", "product", "offer", "forum", "article", "list", "shared_product", "shared_article")
+    FLAG_NAMES: ClassVar = ("faq", "product", "offer", "forum", "article", "list", "shared_product", "shared_article")
 
     @property
     def types(self) -> set[str]:
-        """The schema.org types of the page's things."""
-        return {kind for thing in self.things for kind in kinds_of(thing)}
+        """The schema.org types of the objects on the page."""
+        return {kind for obj in self.objects for kind in get_types(obj)}
 
     @property
     def is_article(self) -> bool:
@@ -60,13 +60,15 @@ class Facts:
 
     @property
     def descriptions(self) -> str:
-        """All descriptions of the page and the things on it, one per line."""
+        """All descriptions of the page and the objects on it, one per line."""
         page_texts = [self.meta[name] for name in _META_DESCRIPTIONS if name in self.meta]
-        thing_texts = (thing[name] for thing in self.things for name in _DESCRIBING if isinstance(thing.get(name), str))
-        return "\n".join([*page_texts, *(strip_tags(text) for text in thing_texts)])
+        object_texts = (
+            obj[name] for obj in self.objects for name in _DESCRIPTION_PROPERTIES if isinstance(obj.get(name), str)
+        )
+        return "\n".join([*page_texts, *(strip_tags(text) for text in object_texts)])
 
     def flags(self) -> list[float]:
-        """Return 1 or 0 for each of KINDS: what the page declares itself to be."""
+        """Return 1 or 0 for each of FLAG_NAMES: what the page declares itself to be."""
         types, og_type = self.types, self.meta.get("og:type", "").lower()
         flags = (
             "FAQPage" in types,
@@ -79,22 +81,24 @@ class Facts:
         return [float(bool(flag)) for flag in (*flags, "product" in og_type, og_type == "article")]
 
 
-def read_facts(tree: Any) -> Facts:
+def read_structured_data(tree: Any) -> StructuredData:
     """Read the structured data of an lxml tree that still has its scripts."""
     title = tree.find(".//head/title")
     title = tree.find(".//title") if title is None else title
-    facts = Facts(clean_line(title.text_content()) if title is not None else "", meta=_read_meta(tree))
+    structured_data = StructuredData(
+        clean_line(title.text_content()) if title is not None else "", meta=_read_meta(tree)
+    )
     for script in tree.iter("script"):
         if "ld+json" in (script.get("type") or "").lower():
-            facts.things += _iter_things(_parse_json(script.text or ""))
-    facts.things += _read_microdata(tree)
-    del facts.things[_MAX_THINGS:]
-    return facts
+            structured_data.objects += _iter_objects(_parse_json(script.text or ""))
+    structured_data.objects += _read_microdata(tree)
+    del structured_data.objects[_MAX_OBJECTS:]
+    return structured_data
 
 
-def kinds_of(thing: Thing) -> list[str]:
-    """Return the types of a thing without their namespace."""
-    kinds = thing.get("@type")
+def get_types(obj: SchemaObject) -> list[str]:
+    """Return the types of an object without their namespace."""
+    kinds = obj.get("@type")
     names = kinds if isinstance(kinds, list) else [kinds]
     return [name.rpartition("/")[2] for name in names if isinstance(name, str)]
 
@@ -111,19 +115,19 @@ def strip_tags(text: str) -> str:
         for tag in soup(["script", "style"]):
             tag.decompose()
         text = soup.get_text(" ")
-    return "\n".join(line for line in map(_join_words, clean_text(unescape(text)).split("\n")) if line)
+    return "\n".join(line for line in map(_unwrap, clean_text(unescape(text)).split("\n")) if line)
 
 
-def _join_words(text: str) -> str:
+def _unwrap(text: str) -> str:
     return " ".join(text.split())
 
 
-def text_of(value: Any) -> str:
-    """Return a value as plain text: a string, a number, the name of a thing, or the first of a list of them."""
+def to_text(value: Any) -> str:
+    """Return a value as plain text: a string, a number, the name of an object, or the first of a list of them."""
     if isinstance(value, list):
-        return next(filter(None, map(text_of, value)), "")
+        return next(filter(None, map(to_text, value)), "")
     if isinstance(value, dict):
-        return text_of(value.get("name") or value.get("@value") or "")
+        return to_text(value.get("name") or value.get("@value") or "")
     return strip_tags(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
@@ -143,7 +147,7 @@ def _parse_json(source: str) -> Any:
         return None
 
 
-def _iter_things(value: Any, depth: int = 0) -> Iterator[Thing]:
+def _iter_objects(value: Any, depth: int = 0) -> Iterator[SchemaObject]:
     """Yield every object in a JSON-LD value, outer before inner."""
     if depth > _MAX_DEPTH:
         return
@@ -152,19 +156,19 @@ def _iter_things(value: Any, depth: int = 0) -> Iterator[Thing]:
         value = list(value.values())
     if isinstance(value, list):
         for inner in value:
-            yield from _iter_things(inner, depth + 1)
+            yield from _iter_objects(inner, depth + 1)
 
 
-def _read_microdata(tree: Any) -> list[Thing]:
-    """Return each element with itemscope and itemtype as a flat thing, with the first value of each property."""
-    things: dict[Any, Thing] = {}
-    for node in tree.xpath("//*[@itemprop or @itemscope]")[:_MAX_THINGS]:
+def _read_microdata(tree: Any) -> list[SchemaObject]:
+    """Return each element with itemscope and itemtype as a flat object, with the first value of each property."""
+    objects: dict[Any, SchemaObject] = {}
+    for node in tree.xpath("//*[@itemprop or @itemscope]")[:_MAX_OBJECTS]:
         if node.get("itemscope") is not None and node.get("itemtype"):
-            things[node] = {"@type": node.get("itemtype").split()}
+            objects[node] = {"@type": node.get("itemtype").split()}
         scope = next((above for above in node.iterancestors() if above.get("itemscope") is not None), None)
-        for name in (node.get("itemprop") or "").split() if scope in things else ():
-            things[scope].setdefault(name, _read_microdata_value(node))
-    return list(things.values())
+        for name in (node.get("itemprop") or "").split() if scope in objects else ():
+            objects[scope].setdefault(name, _read_microdata_value(node))
+    return list(objects.values())
 
 
 def _read_microdata_value(node: Any) -> str:
@@ -208,31 +212,34 @@ class Head:
     canonical: str = ""
 
 
-def read_head(tree: Any, facts: Facts, url: str) -> Head:
-    """Read the title, site, language and canonical URL from an lxml tree and its `facts`."""
-    meta = facts.meta
-    site = meta.get("og:site_name") or meta.get("application-name") or _find_site(facts)
+def read_head(tree: Any, structured_data: StructuredData, url: str) -> Head:
+    """Read the title, site, language and canonical URL from an lxml tree and its `structured_data`."""
+    meta = structured_data.meta
+    site = meta.get("og:site_name") or meta.get("application-name") or _find_site(structured_data)
     language = _LANGUAGE.match(tree.get("lang") or tree.get("xml:lang") or meta.get("og:locale") or "")
-    title = clean_line(facts.title)
+    title = clean_line(structured_data.title)
     return Head(
-        title=_remove_site(title, site or site_of(url)) or meta.get("og:title") or meta.get("twitter:title") or "",
-        site=site or site_of(url),
+        title=_remove_site(title, site or site_from_url(url))
+        or meta.get("og:title")
+        or meta.get("twitter:title")
+        or "",
+        site=site or site_from_url(url),
         language=language[1].lower() if language else "",
         canonical=_find_canonical(tree, url),
     )
 
 
-def site_of(url: str) -> str:
+def site_from_url(url: str) -> str:
     """Return the host of `url` without `www.`, or "" if it has no host."""
     return (split_url(url).hostname or "").removeprefix("www.")
 
 
-def name_of(url: str) -> str:
+def title_from_url(url: str) -> str:
     """Return the last part of a URL or file name without its extension, as a title of last resort."""
     path = split_url(url).path if "://" in url else url
     name = unquote(path.rstrip("/").replace("\\", "/").rpartition("/")[2])
     stem = _ENDING.sub("", name.removesuffix(".gz"))
-    return clean_line(stem) or site_of(url) or clean_line(url)
+    return clean_line(stem) or site_from_url(url) or clean_line(url)
 
 
 def shorten_title(title: str, heading: str) -> str:
@@ -243,7 +250,7 @@ def shorten_title(title: str, heading: str) -> str:
     return title
 
 
-def language_of(declared: str, text: str) -> str:
+def choose_language(declared: str, text: str) -> str:
     """Return the declared language, unless the text contradicts it: templates often declare a wrong one."""
     detected = detect_language(text)
     if not declared or (detected == "zh" and declared in ("en", "fr", "de", "es")):
@@ -253,8 +260,8 @@ def language_of(declared: str, text: str) -> str:
     return declared
 
 
-def _find_site(facts: Facts) -> str:
-    names = (text_of(thing.get("name")) for thing in facts.things if "WebSite" in kinds_of(thing))
+def _find_site(structured_data: StructuredData) -> str:
+    names = (to_text(obj.get("name")) for obj in structured_data.objects if "WebSite" in get_types(obj))
     return clean_line(next(filter(None, names), ""), 100)
 
 
@@ -358,13 +365,13 @@ _PAGE_TYPES = frozenset(
     "Recipe Product VideoObject Course Event JobPosting Book CreativeWork SocialMediaPosting LiveBlogPosting "
     "HowTo".split()
 )
-_AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author", "sailthru.author", "byl")
-_PUBLISHED = (
+_AUTHOR_META = ("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author", "sailthru.author", "byl")
+_PUBLISHED_META = (
     "article:published_time og:published_time og:article:published_time datepublished publishdate pubdate publish_date "
     "publish-date dc.date dc.date.issued dcterms.created dc.date.created parsely-pub-date sailthru.date "
     "date weibo:article:create_at"
 ).split()
-_MODIFIED = (
+_MODIFIED_META = (
     "article:modified_time og:updated_time og:modified_time datemodified lastmod last-modified dcterms.modified "
     "dc.date.modified weibo:article:update_at"
 ).split()
@@ -376,13 +383,13 @@ _MAX_ELEMENTS = 4000
 _MODIFIED_WORDS = ("updat", "modif", "edit", "revis", "更新", "修改", "编辑")
 
 
-def find_author(facts: Facts, tree: Any) -> str:
+def find_author(structured_data: StructuredData, tree: Any) -> str:
     """Return the authors' names, joined by commas, or "". Searches only metadata if `tree` is None."""
-    for thing in _iter_page_things(facts, "author", "creator"):
-        if names := _join_names(thing.get("author") or thing.get("creator")):
+    for obj in _iter_page_objects(structured_data, "author", "creator"):
+        if names := _join_names(obj.get("author") or obj.get("creator")):
             return names
-    for name in _AUTHORS:
-        if author := _clean_name(facts.meta.get(name, "")):
+    for name in _AUTHOR_META:
+        if author := _clean_name(structured_data.meta.get(name, "")):
             return author
     nodes = [] if tree is None else tree.xpath("//a[contains(concat(' ',@rel,' '),' author ')]|//*[@itemprop='author']")
     for node in nodes[:5]:
@@ -391,33 +398,37 @@ def find_author(facts: Facts, tree: Any) -> str:
     return ""
 
 
-def find_dates(facts: Facts, tree: Any) -> tuple[str, str]:
+def find_dates(structured_data: StructuredData, tree: Any) -> tuple[str, str]:
     """Return the dates of publication and modification, ISO 8601 or ""; only from metadata if `tree` is None."""
-    published = _find_metadata_date(facts, ("datePublished", "dateCreated", "uploadDate", "datePosted"), _PUBLISHED)
-    modified = _find_metadata_date(facts, ("dateModified",), _MODIFIED)
+    published = _find_metadata_date(
+        structured_data, ("datePublished", "dateCreated", "uploadDate", "datePosted"), _PUBLISHED_META
+    )
+    modified = _find_metadata_date(structured_data, ("dateModified",), _MODIFIED_META)
     if (published and modified) or tree is None:
         return published, modified
     visible_published, visible_modified = _find_visible_dates(tree)
     return published or visible_published, modified or visible_modified
 
 
-def _find_metadata_date(facts: Facts, properties: Iterable[str], names: Iterable[str]) -> str:
+def _find_metadata_date(structured_data: StructuredData, properties: Iterable[str], names: Iterable[str]) -> str:
     for name in properties:
-        for thing in _iter_page_things(facts, name):
-            if day := iso_date(text_of(thing.get(name))):
+        for obj in _iter_page_objects(structured_data, name):
+            if day := iso_date(to_text(obj.get(name))):
                 return day
-    return next(filter(None, (iso_date(facts.meta[name]) for name in names if name in facts.meta)), "")
+    return next(
+        filter(None, (iso_date(structured_data.meta[name]) for name in names if name in structured_data.meta)), ""
+    )
 
 
-def _iter_page_things(facts: Facts, *names: str) -> Iterator[Thing]:
-    for thing in facts.things:
-        if any(thing.get(name) for name in names) and _PAGE_TYPES.intersection(kinds_of(thing)):
-            yield thing
+def _iter_page_objects(structured_data: StructuredData, *names: str) -> Iterator[SchemaObject]:
+    for obj in structured_data.objects:
+        if any(obj.get(name) for name in names) and _PAGE_TYPES.intersection(get_types(obj)):
+            yield obj
 
 
 def _join_names(value: Any) -> str:
     values = value if isinstance(value, list) else [value]
-    names = [_clean_name(text_of(item)) for item in values[:10]]
+    names = [_clean_name(to_text(item)) for item in values[:10]]
     return ", ".join(dict.fromkeys(filter(None, names)))
 
 

@@ -137,7 +137,7 @@ class Place:
             (self.near << _LEVEL_BITS) & _NEAR_MASK | bits,
             self.depth + 1,
             self.is_code or tag == "pre",
-            self.is_described or node.get("itemprop") in _DESCRIBES,
+            self.is_described or node.get("itemprop") in _DESCRIPTION_ITEMPROPS,
             hash((self.shape, tag, *first)),
             (*self.ancestors, node) if self.depth < _MAX_ANCESTORS else self.ancestors,
         )
@@ -151,22 +151,22 @@ class Place:
         return self.roles >> role & 1
 
 
-_DESCRIBES = frozenset(["articleBody", "description", "reviewBody", "text", "name", "headline"])
+_DESCRIPTION_ITEMPROPS = frozenset(["articleBody", "description", "reviewBody", "text", "name", "headline"])
 
 
 @dataclass(slots=True)
 class Block:
-    """A run of text. `linked` and `pressed` count its characters in links and buttons, `links` its links."""
+    """A run of text. `link_length` and `button_length` count its characters in links and buttons, `links` its links."""
 
     text: str
     place: Place
-    linked: int
-    pressed: int
+    link_length: int
+    button_length: int
     links: int
 
     @property
     def link_density(self) -> float:
-        return self.linked / len(self.text)
+        return self.link_length / len(self.text)
 
 
 @dataclass(slots=True)
@@ -179,25 +179,27 @@ class _Writer:
     button_depth: int = 0
     struck_depth: int = 0
     links: int = 0
-    linked: int = 0
-    pressed: int = 0
+    link_length: int = 0
+    button_length: int = 0
 
     def add(self, text: str) -> None:
         self.pieces.append(text)
         length = len(text.strip()) if self.link_depth or self.button_depth else 0
-        self.linked += length if self.link_depth else 0
-        self.pressed += length if self.button_depth else 0
+        self.link_length += length if self.link_depth else 0
+        self.button_length += length if self.button_depth else 0
 
     def end(self, place: Place) -> None:
         """Finish the block at `place`, if it has any text."""
         text = _tidy("".join(self.pieces), place.is_code)
         if text:
             size = len(text)
-            self.blocks.append(Block(text, place, min(self.linked, size), min(self.pressed, size), self.links))
+            self.blocks.append(
+                Block(text, place, min(self.link_length, size), min(self.button_length, size), self.links)
+            )
         self.pieces.clear()
         if self.struck_depth:
             self.pieces.append(_STRUCK_START)
-        self.linked = self.pressed = 0
+        self.link_length = self.button_length = 0
         self.links = 1 if self.link_depth else 0
 
     def start_inline(self, tag: str) -> None:

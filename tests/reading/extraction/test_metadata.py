@@ -8,13 +8,21 @@ from typing import Any
 import pytest
 
 from rag.reading.extraction.main_text import find_unseen_passages
-from rag.reading.extraction.metadata import Facts, find_author, find_dates, iso_date, read_facts, strip_tags, text_of
+from rag.reading.extraction.metadata import (
+    StructuredData,
+    find_author,
+    find_dates,
+    iso_date,
+    read_structured_data,
+    strip_tags,
+    to_text,
+)
 from rag.reading.extraction.tree import parse
 
 
 def read(html: str) -> tuple[str, str, str]:
     tree = parse(html)
-    facts = read_facts(tree)
+    facts = read_structured_data(tree)
     return (find_author(facts, tree), *find_dates(facts, tree))
 
 
@@ -82,8 +90,8 @@ def test_forms(text: str, date: str) -> None:
     assert iso_date(text) == date
 
 
-def facts(html: str) -> Facts:
-    return read_facts(parse(html))
+def facts(html: str) -> StructuredData:
+    return read_structured_data(parse(html))
 
 
 def test_json_ld_nested_and_several() -> None:
@@ -97,7 +105,7 @@ def test_json_ld_nested_and_several() -> None:
 
 @pytest.mark.parametrize("source", ["", "{", "[" * 100_000, '{"a":', "nonsense", '"text"', "null"])
 def test_broken_json_ld_says_nothing(source: str) -> None:
-    assert facts(f'<script type="application/ld+json">{source}</script><p>x').things == []
+    assert facts(f'<script type="application/ld+json">{source}</script><p>x').objects == []
 
 
 def test_meta_and_title() -> None:
@@ -105,7 +113,7 @@ def test_meta_and_title() -> None:
         "<title>One\n two</title><meta property='OG:Type' content='product'><meta name=description content=Words>"
     )
     assert (found.title, found.descriptions) == ("One two", "Words")
-    assert found.flags()[Facts.KINDS.index("shared_product")] == 1.0
+    assert found.flags()[StructuredData.FLAG_NAMES.index("shared_product")] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_meta_and_title() -> None:
     ],
 )
 def test_values_as_text(value: object, text: str) -> None:
-    assert text_of(value) == text
+    assert to_text(value) == text
 
 
 def test_plain_text_has_no_markup() -> None:
@@ -136,11 +144,11 @@ FAQ = {
 
 
 def test_only_what_the_page_does_not_show_is_taken() -> None:
-    known = Facts(things=[FAQ["mainEntity"][0]])  # type: ignore[index, list-item]
+    known = StructuredData(objects=[FAQ["mainEntity"][0]])  # type: ignore[index, list-item]
     assert find_unseen_passages(known, "Opening hours") == ["**Is it open?**\n\nEvery day until six."]
     assert find_unseen_passages(known, "Is it open? Every day until six.") == []
 
 
 def test_further_products_are_others() -> None:
-    things = [{"@type": "Product", "description": f"A boat of oak with {n} pairs of oars."} for n in ("two", "four")]
-    assert find_unseen_passages(Facts(things=things), "") == ["A boat of oak with two pairs of oars."]
+    objects = [{"@type": "Product", "description": f"A boat of oak with {n} pairs of oars."} for n in ("two", "four")]
+    assert find_unseen_passages(StructuredData(objects=objects), "") == ["A boat of oak with two pairs of oars."]

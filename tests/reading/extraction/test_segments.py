@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.extraction.features import NAMES, Forest, Trigrams, describe, load_forest, words_of
-from rag.reading.extraction.main_text import choose, drop_teasers, round_off
-from rag.reading.extraction.metadata import Facts
+from rag.reading.extraction.features import FEATURE_NAMES, Forest, Trigrams, build_features, load_forest, split_words
+from rag.reading.extraction.main_text import complete_selection, drop_teasers, select_blocks
+from rag.reading.extraction.metadata import StructuredData
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, role_bits, segment
 from rag.reading.extraction.tree import body_of, parse
@@ -34,7 +34,7 @@ def test_blocks(html: str, texts: list[str]) -> None:
 
 def test_links_and_buttons_are_counted() -> None:
     block = blocks("<p>See <a href=x>this</a><button>go</button></p>")[0]
-    assert (block.linked, block.links, block.pressed) == (4, 1, 2)
+    assert (block.link_length, block.links, block.button_length) == (4, 1, 2)
     inner = blocks("<a href=x><div>card</div></a>")[0]
     assert inner.link_density == 1.0
 
@@ -49,13 +49,13 @@ def test_places() -> None:
 
 
 def test_features_have_their_names() -> None:
-    rows, sizes = describe(
-        blocks("<h1>Boats</h1><p>Oak boats for two, built in Vik since 1910.</p>"), "# Boats", Facts()
+    rows, sizes = build_features(
+        blocks("<h1>Boats</h1><p>Oak boats for two, built in Vik since 1910.</p>"), "# Boats", StructuredData()
     )
-    assert {len(row) for row in rows} == {len(NAMES)}
+    assert {len(row) for row in rows} == {len(FEATURE_NAMES)}
     assert sizes == [1, 9]
-    row = dict(zip(NAMES, rows[1], strict=True))
-    assert (row["after_h1"], row["ends_sentence"], row["date"], row["heading_kept"]) == (1.0, 1.0, 1.0, 1.0)
+    row = dict(zip(FEATURE_NAMES, rows[1], strict=True))
+    assert (row["after_h1"], row["ends_sentence"], row["date"], row["heading_main_share"]) == (1.0, 1.0, 1.0, 1.0)
 
 
 def test_the_forest_was_fitted_to_these_features() -> None:
@@ -65,7 +65,7 @@ def test_the_forest_was_fitted_to_these_features() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chances", "taken"),
+    ("probabilities", "taken"),
     [
         ([0.9, 0.1, 0.8], [True, False, True]),
         ([0.4, 0.4, 0.4], [True, True, True]),
@@ -73,19 +73,19 @@ def test_the_forest_was_fitted_to_these_features() -> None:
         ([], []),
     ],
 )
-def test_the_set_that_promises_most(chances: list[float], taken: list[bool]) -> None:
-    assert choose(chances, [10] * len(chances)) == taken
+def test_the_set_that_promises_most(probabilities: list[float], taken: list[bool]) -> None:
+    assert select_blocks(probabilities, [10] * len(probabilities)) == taken
 
 
 def test_what_is_doubtful_stands_or_falls_together() -> None:
     """For a short text above long comments, block by block, keeping three times its length would seem a good bet."""
-    assert choose([0.95, *[0.4] * 6], [100] + [50] * 6) == [True, *[False] * 6]
-    assert choose([0.95, *[0.6] * 6], [100] + [50] * 6) == [True] * 7
+    assert select_blocks([0.95, *[0.4] * 6], [100] + [50] * 6) == [True, *[False] * 6]
+    assert select_blocks([0.95, *[0.6] * 6], [100] + [50] * 6) == [True] * 7
 
 
 def test_tables_stay_whole_and_text_has_its_heading() -> None:
     page = blocks("<h2>Crew</h2><table><tr><td>Ruth<td>90</table><h2>More</h2><p>x</p>")
-    assert round_off(page, [False, True, False, False, False], [1, 2, 1, 1, 1], [0.5] * 5) == [
+    assert complete_selection(page, [False, True, False, False, False], [1, 2, 1, 1, 1], [0.5] * 5) == [
         *(True, True, True),
         *(False, False),
     ]
@@ -93,7 +93,7 @@ def test_tables_stay_whole_and_text_has_its_heading() -> None:
 
 def test_the_title_of_the_page_is_no_heading_of_a_section() -> None:
     page = blocks("<h1>Boats</h1><p>Oak.</p><h2>Crew</h2><p>Two.</p>")
-    assert round_off(page, [False, True, False, True], [1] * 4, [0.3] * 4) == [False, True, True, True]
+    assert complete_selection(page, [False, True, False, True], [1] * 4, [0.3] * 4) == [False, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_markdown(html: str, text: str) -> None:
 )
 def test_overlap(text: str, share: float) -> None:
     known = Trigrams("Opening hours\nWe are open every day. Contact us.\n我们每天都开门，欢迎光临本店\n")
-    assert known.share(words_of(text), text) == share
+    assert known.share(split_words(text), text) == share
 
 
 def test_paragraphs_that_are_a_link_lead_away_from_an_article() -> None:
