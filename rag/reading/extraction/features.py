@@ -141,7 +141,7 @@ def build_features(
             float(block.place.is_described),
             block.links,
             _get_share(words, in_title),
-            descriptions.share(words, block.text),
+            descriptions.share(words),
         )
         row += (float(i > first_h1), math.log1p(abs(i - first_h1))) if first_h1 >= 0 else (0.5, 0.0)
         row += (measures.main_shares[i], float(span[0] <= i <= span[1]), neighbours[0][i], neighbours[1][i])
@@ -157,7 +157,7 @@ def _measure(blocks: Sequence[Block], main: str, structured_data: StructuredData
     words = [split_words(block.text) for block in blocks]
     sizes = [_count_words(block.text, len(tokens)) for block, tokens in zip(blocks, words, strict=True)]
     grams = Trigrams(main)
-    main_shares = [grams.share(tokens, block.text) for block, tokens in zip(blocks, words, strict=True)]
+    main_shares = [grams.share(tokens) for tokens in words]
     measures = PageMeasures(sizes, words, main_shares, float(sum(sizes) or 1), structured_data)
     for block, size, share in zip(blocks, sizes, main_shares, strict=True):
         is_prose = size > _PROSE_WORDS and _ends_sentence(block.text)
@@ -202,7 +202,7 @@ def _section_rows(blocks: Sequence[Block], main_shares: Sequence[float]) -> list
 
 
 def _group_rows(block: Block, measures: PageMeasures) -> list[float]:
-    """Return the values of _SHAPE_FEATURES, and of ancestors: levels, the smallest large one, the largest up to half the page."""
+    """Return the values of _SHAPE_FEATURES, of ancestors, of the smallest large and the largest up to half the page."""
     shape = measures.by_shape[block.place.shape]
     _, links, main_share, _, share = shape.shares(measures.total)
     row = [math.log1p(shape.blocks), shape.words / shape.blocks, links, main_share, share]
@@ -270,8 +270,8 @@ class Trigrams:
         self._flat = f" {' '.join(words)} "
         self._lines = {" ".join(split_words(cell)) for line in text.split("\n") for cell in (line, *line.split("|"))}
 
-    def share(self, words: Sequence[str], text: str) -> float:
-        """Return the share (0 to 1) of the trigrams of `words`, those of `text`, that occur in this text.
+    def share(self, words: Sequence[str]) -> float:
+        """Return the share (0 to 1) of the trigrams of `words` that occur in this text.
 
         One or two words count in full only if they are a whole line or table cell, since menus repeat words of the
         text; a long run without spaces, as in Chinese, counts anywhere.

@@ -33,7 +33,7 @@ def find_unseen_passages(structured_data: StructuredData, visible: str) -> list[
     for passage in _iter_passages(structured_data, visible):
         words = split_words(passage)
         is_enough = len(words) >= _MIN_WORDS or not passage.isascii()
-        if is_enough and passage not in passages and existing.share(words, passage) < _MAX_VISIBLE_SHARE:
+        if is_enough and passage not in passages and existing.share(words) < _MAX_VISIBLE_SHARE:
             passages.append(passage)
     return passages
 
