@@ -28,16 +28,14 @@ from rag.reading.documents.office import (
 )
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
+from rag.reading.extraction.render import to_roman
 from rag.reading.parser import Extracted
 from rag.web.guard import printable
 
 if TYPE_CHECKING:
     from docx.document import Document
 
-_ROMAN = dict(
-    zip("m cm d cd c xc l xl x ix v iv i".split(), (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), strict=True)
-)
-_HAN = "〇一二三四五六七八九"
+_CHINESE_DIGITS = "〇一二三四五六七八九"
 _SERIES = {"ideographTraditional": "甲乙丙丁戊己庚辛壬癸", "decimalEnclosedCircle": "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"}
 _HAN_FORMS = lazy_regex("chinese|taiwanese|japanese|ideographDigital")
 _MAX_LETTERS, _MAX_ROMAN = 26 * 10, 5000
@@ -106,14 +104,16 @@ def format_number(count: int, form: str) -> str:
     if form.endswith("Letter") and 0 < count <= _MAX_LETTERS:
         text = chr(ord("a") + (count - 1) % 26) * (1 + (count - 1) // 26)
     elif form.endswith("Roman") and count < _MAX_ROMAN:
-        text = ""
-        for sign, size in _ROMAN.items():
-            text, count = text + sign * (count // size), count % size
+        text = to_roman(count)
     elif form == "decimalZero":
         text = f"{count:02}"
     elif _HAN_FORMS.match(form) and count < 100:
         tens, ones = divmod(count, 10)
-        text = (_HAN[tens] if tens > 1 else "") + "十" * (tens > 0) + (_HAN[ones] if ones or not tens else "")
+        text = (
+            (_CHINESE_DIGITS[tens] if tens > 1 else "")
+            + "十" * (tens > 0)
+            + (_CHINESE_DIGITS[ones] if ones or not tens else "")
+        )
     elif count <= len(_SERIES.get(form, "")):
         text = _SERIES[form][count - 1]
     return text.upper() if form.startswith("upper") else text

@@ -22,9 +22,9 @@ from rag.reading.charset import decode
 from rag.reading.documents.office import DAMAGE, office_file, read_meta
 from rag.reading.documents.properties import build_extracted, too_long_error
 from rag.reading.extract import html_to_markdown
-from rag.reading.extraction.clean import clean_text
+from rag.reading.extraction.clean import clean_text, collapse_spaces
 from rag.reading.extraction.metadata import title_from_url
-from rag.reading.layout.tables import markdown_row
+from rag.reading.extraction.render import format_row
 from rag.reading.parser import Extracted
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
@@ -117,7 +117,7 @@ def _read_rows(source: str, url: str) -> list[Row]:
     rows: list[Row] = []
     try:
         for row in reader:
-            cells = [" ".join(cell.split()) for cell in row]
+            cells = [collapse_spaces(cell) for cell in row]
             rows.append(cells)
     except csv.Error as error:
         raise IngestError("table_broken", url=printable(url), line=reader.line_num, limit=_MAX_CELL) from error
@@ -164,10 +164,10 @@ def _are_long(rows: Sequence[Row]) -> bool:
 
 
 def _write_table(header: Row, rows: Sequence[Row]) -> Iterator[str]:
-    yield markdown_row(header)
+    yield format_row(header)
     yield "| " + " | ".join("---" for _ in header) + " |"
     for row in rows:
-        yield markdown_row([*row, *[""] * (len(header) - len(row))])
+        yield format_row([*row, *[""] * (len(header) - len(row))])
 
 
 def _write_lists(header: Row, rows: Sequence[Row]) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _read_sheet(sheet: Any, values: Any) -> Iterator[tuple[int, Row]]:
     for (number, cells), (_, unsolved) in zip(values.parse(), formulas, strict=False):
         row: Row = []
         for cell, formula in zip_longest(cells, unsolved, fillvalue=_EMPTY_CELL):
-            text = _show(ReadOnlyCell(sheet, **cell)) or _flatten(getattr(formula["value"], "text", formula["value"]))
+            text = _show(ReadOnlyCell(sheet, **cell)) or _to_line(getattr(formula["value"], "text", formula["value"]))
             if text:
                 row += [""] * (cell["column"] - 1 - len(row)) + [text]
         if row:
@@ -252,18 +252,18 @@ def _show(cell: Any) -> str:
     """Return a cell as displayed, but with all its digits."""
     value = cell.value
     if isinstance(value, list):  # rich text
-        text = _flatten(html_to_markdown(f"<p>{''.join(map(_write_run, value))}</p>"))
+        text = _to_line(html_to_markdown(f"<p>{''.join(map(_write_run, value))}</p>"))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         text = _format_number(value, cell.number_format)
     elif isinstance(value, date | time):
         text = _format_moment(value, cell.number_format.lower())
     else:
-        text = _flatten(str(value).upper() if isinstance(value, bool) else value)
+        text = _to_line(str(value).upper() if isinstance(value, bool) else value)
     return f"~~{text}~~" if text and cell.font and cell.font.strike else text
 
 
-def _flatten(value: object) -> str:
-    return "" if value is None else " ".join(str(value).split())
+def _to_line(value: object) -> str:
+    return "" if value is None else collapse_spaces(str(value))
 
 
 def _write_run(run: Any) -> str:

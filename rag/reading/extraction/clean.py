@@ -48,8 +48,13 @@ def clean_text(text: str) -> str:
 
 def clean_line(text: str, limit: int = 300) -> str:
     """Return `text` as one line of up to `limit` characters, for titles and names."""
-    line = " ".join(clean_text(text).split())
+    line = collapse_spaces(clean_text(text))
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def collapse_spaces(text: str) -> str:
+    """Return `text` on one line, with single spaces."""
+    return " ".join(text.split())
 
 
 def strip_link_targets(text: str) -> str:

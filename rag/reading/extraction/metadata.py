@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
-from rag.reading.extraction.clean import clean_line, clean_text
+from rag.reading.extraction.clean import clean_line, clean_text, collapse_spaces
 from rag.reading.extraction.segments import ROLES, role_bits
 from rag.text import detect_language
 from rag.web.media import ENDINGS
@@ -115,11 +115,7 @@ def strip_tags(text: str) -> str:
         for tag in soup(["script", "style"]):
             tag.decompose()
         text = soup.get_text(" ")
-    return "\n".join(line for line in map(_unwrap, clean_text(unescape(text)).split("\n")) if line)
-
-
-def _unwrap(text: str) -> str:
-    return " ".join(text.split())
+    return "\n".join(line for line in map(collapse_spaces, clean_text(unescape(text)).split("\n")) if line)
 
 
 def to_text(value: Any) -> str:

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from rag.patterns import lazy_regex
+from rag.reading.extraction.clean import collapse_spaces
 from rag.reading.extraction.features import HEADINGS
 from rag.reading.extraction.segments import Block
 from rag.reading.extraction.tree import declarations
@@ -62,7 +63,8 @@ def _to_letters(number: int) -> str:
     return text
 
 
-def _to_roman(number: int) -> str:
+def to_roman(number: int) -> str:
+    """Return a Roman numeral in lower case; "" for 0."""
     text = ""
     for value, letters in _ROMAN:
         count, number = divmod(number, value)
@@ -73,8 +75,8 @@ def _to_roman(number: int) -> str:
 _NUMERALS: Final[dict[str, Callable[[int], str]]] = {
     **dict.fromkeys(("a", "lower-alpha", "lower-latin"), _to_letters),
     **dict.fromkeys(("A", "upper-alpha", "upper-latin"), lambda number: _to_letters(number).upper()),
-    **dict.fromkeys(("i", "lower-roman"), _to_roman),
-    **dict.fromkeys(("I", "upper-roman"), lambda number: _to_roman(number).upper()),
+    **dict.fromkeys(("i", "lower-roman"), to_roman),
+    **dict.fromkeys(("I", "upper-roman"), lambda number: to_roman(number).upper()),
 }
 
 
@@ -142,9 +144,9 @@ def _iter_prose(blocks: Sequence[Block], progress: _Progress) -> Iterator[tuple[
             if is_new and entry.tag == "dt":
                 terms, is_defined = [block] if is_defined else [*terms, block], False
                 continue
-            name = ", ".join(_join_lines(term.text) for term in terms)
+            name = ", ".join(collapse_spaces(term.text) for term in terms)
             if is_new and 0 < len(name) <= _MAX_TERM:
-                yield box, f"- {_format_term(name)}{_join_lines(block.text)}"
+                yield box, f"- {_format_term(name)}{collapse_spaces(block.text)}"
             else:
                 yield from ((None, _format_block(term, progress)) for term in terms if not is_defined)
                 yield _outer_list(block), _format_block(block, progress)
@@ -178,10 +180,10 @@ def _format_block(block: Block, progress: _Progress) -> str:
         return fence_code(text)
     tag = place.node.tag
     if tag in HEADINGS:
-        return "#" * HEADINGS[tag] + " " + _join_lines(text)
+        return "#" * HEADINGS[tag] + " " + collapse_spaces(text)
     item, level = _item_of(block)
     if item is not None:
-        return "  " * min(level - 1, _MAX_INDENT) + progress.mark(item) + _join_lines(text)
+        return "  " * min(level - 1, _MAX_INDENT) + progress.mark(item) + collapse_spaces(text)
     if any(node.tag == "blockquote" for node in place.ancestors):
         return "> " + text.replace("\n", "\n> ")
     return text
@@ -215,10 +217,6 @@ def fence_code(code: str, language: str = "") -> str:
     while fence in code:
         fence += "`"
     return f"{fence}{language}\n{code}\n{fence}"
-
-
-def _join_lines(text: str) -> str:
-    return " ".join(text.split())
 
 
 _CELLS: Final = frozenset(["td", "th"])
@@ -305,8 +303,8 @@ def _write_table(table: Any, blocks: Sequence[Block]) -> str:
     count = _count_header_rows(rows, texts)
     columns = zip(*(row.slots for row in rows[:count]), strict=True) if count else [()] * len(rows[0].slots)
     header = [" ".join(dict.fromkeys(filter(None, (texts.get(cell, "") for cell in column)))) for column in columns]
-    lines += [_format_row(header), "|" + "---|" * len(header)]
-    return "\n".join([*lines, *(_format_row(_row_texts(row, texts)) for row in rows[count:])])
+    lines += [format_row(header), "|" + "---|" * len(header)]
+    return "\n".join([*lines, *(format_row(_row_texts(row, texts)) for row in rows[count:])])
 
 
 def _cell_texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
@@ -314,7 +312,7 @@ def _cell_texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
     texts: dict[Any, str] = {}
     items: dict[Any, Any] = {}
     for block in blocks:
-        cell, text = _cell_of(block, table), " ".join(block.text.split())
+        cell, text = _cell_of(block, table), collapse_spaces(block.text)
         item = next((node for node in reversed(block.place.ancestors) if node.tag in ("li", "tr")), None)
         if cell in texts:
             text = texts[cell] + ("; " if item is not items[cell] else " ") + text
@@ -397,5 +395,6 @@ def _row_texts(row: _Row, texts: Mapping[Any, str]) -> list[str]:
     return values
 
 
-def _format_row(texts: Sequence[str]) -> str:
+def format_row(texts: Sequence[str]) -> str:
+    """Return texts, which must not have line breaks, as a row of a Markdown table."""
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"

@@ -12,6 +12,7 @@ from itertools import groupby
 from statistics import mean, median
 
 from rag.patterns import lazy_regex
+from rag.reading.extraction.render import format_row
 from rag.reading.layout.words import (
     Line,
     Word,
@@ -467,7 +468,7 @@ def _render(grid: Sequence[Sequence[str]], heads: int, first: Word) -> Line:
     header = [" ".join(dict.fromkeys(filter(None, texts))) for texts in zip(*grid[:heads], strict=True)]
     header = header or [""] * len(grid[0])
     rows = [header, ["---"] * len(header), *grid[heads:]]
-    return Line("\n".join(map(markdown_row, rows)), first.x, first.y, first.size, is_table=True)
+    return Line("\n".join(map(format_row, rows)), first.x, first.y, first.size, is_table=True)
 
 
 def _is_value(text: str) -> bool:
@@ -493,8 +494,3 @@ def _unfold_columns(run: Sequence[Row], columns: Sequence[Column]) -> list[Line]
             index = max(n for n, (x, _) in enumerate(columns) if x <= cell.x or n == 0)
             piles[index] += [build_line(words) for words in cell.lines]
     return [line for pile in piles for line in pile]
-
-
-def markdown_row(cells: Sequence[str]) -> str:
-    """Return cells, which must not have line breaks, as a row of a Markdown table."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
