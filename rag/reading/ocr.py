@@ -65,7 +65,7 @@ def recognize_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
 
     Raises IngestError("picture_broken") if the image cannot be decoded.
     """
-    image = _render(body, header["page"]) if header["content_type"] == PDF else _decode(body, header["url"])
+    image = _render(body, header["page"]) if header["content_type"] == PDF else decode_image(body, header["url"])
     return {"lines": _to_points(_recognize_lines(_make_upright(_shrink(image))))}
 
 
@@ -78,17 +78,22 @@ def _render(body: bytes, number: int) -> Any:
         return page.render(scale=scale).to_numpy().copy()
 
 
-def _decode(body: bytes, url: str) -> Any:
-    """Decode an image, rotated by its EXIF orientation, or blended onto white if it is transparent."""
+def decode_image(body: bytes, url: str) -> Any:
+    """Decode an image, rotated by its EXIF orientation, and blended onto white if it is transparent."""
     import cv2
     import numpy as np
 
-    data = np.frombuffer(body, np.uint8)
+    data: Any = np.frombuffer(body, np.uint8)
     try:
-        image = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+        image, kinds, metadata = cv2.imdecodeWithMetadata(data, cv2.IMREAD_UNCHANGED)
         if image is not None and image.ndim == 3 and image.shape[2] == 4 and image.dtype == np.uint8:
             opaque = image[:, :, 3:] / 255.0
-            return (image[:, :, :3] * opaque + 255 * (1 - opaque)).astype(np.uint8)
+            blended = (image[:, :, :3] * opaque + 255 * (1 - opaque)).astype(np.uint8)
+            exif = [entry for kind, entry in zip(kinds, metadata, strict=True) if kind == cv2.IMAGE_METADATA_EXIF]
+            if not exif:
+                return blended
+            # IMREAD_COLOR rotates an image, but drops its transparency.
+            _, data = cv2.imencodeWithMetadata(".png", blended, [cv2.IMAGE_METADATA_EXIF], exif)
         image = cv2.imdecode(data, cv2.IMREAD_COLOR)
     except cv2.error as error:
         raise IngestError("picture_broken", url=printable(url)) from error

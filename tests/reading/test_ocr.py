@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from rag.errors import IngestError
-from rag.reading.ocr import is_installed
+from rag.reading.ocr import decode_image, is_installed
 from rag.reading.parser import Extracted, Parser
 from rag.web.media import PDF, PICTURE, media_type
 from tests.support.hostile import stream
@@ -64,6 +64,23 @@ def test_columns_of_a_picture_however_it_lies(parser: Parser, turn: int) -> None
     assert all(part in found.text for part in IN_ORDER)
     assert found.text.startswith("## Page 1 · read by OCR (") and " sure)\n" in found.text
     assert "ocr" in found.signals and not found.unread
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_transparent_pictures_are_rotated_by_their_exif_like_others(kind: str, orientation: int) -> None:
+    image = Image.new("RGBA", (30, 20), (0, 0, 0, 0))
+    image.paste((0, 0, 255, 255), (0, 0, 10, 5))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    bodies = []
+    for version in (image, Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")):
+        file = BytesIO()
+        version.save(file, kind, exif=exif.tobytes() if kind != "TIFF" else exif, lossless=True)
+        bodies.append(file.getvalue())
+    transparent, opaque = (decode_image(body, "scan") for body in bodies)
+    assert transparent.shape == opaque.shape == ((20, 30, 3) if orientation < 5 else (30, 20, 3))
+    assert (transparent == opaque).all()
 
 
 def test_a_ruled_table(parser: Parser) -> None:
