@@ -141,7 +141,7 @@ def _read_file(parser: object, path: str) -> str:
     from rag.errors import IngestError
     from rag.ingest.sources import path_sources
     from rag.reading.parser import Parser
-    from rag.reading.quality import judge
+    from rag.reading.quality import check_quality
     from rag.web.media import media_type
 
     assert isinstance(parser, Parser)
@@ -152,7 +152,7 @@ def _read_file(parser: object, path: str) -> str:
                 raise source.broken
             data = source.data or b""
             extracted = parser.parse(data, media_type(data, "", source.name), None, source.name)
-            notice = judge(extracted, can_read=lambda text: True)
+            notice = check_quality(extracted, can_read=lambda text: True)
             outcome = f"needs review: {notice.code}" if notice else f"read: {len(extracted.text)} characters"
         except IngestError as error:
             outcome = "refused: " + " ".join(filter(None, [error.code, error.notice.cause]))

@@ -11,7 +11,7 @@ import pytest
 
 from rag.reading.charset import decode
 from rag.reading.extract import extract_html
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PAGES: list[dict[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))
@@ -19,7 +19,7 @@ QUESTIONS: list[dict[str, Any]] = json.loads((EXAMPLES / "questions.json").read_
 SURROUNDINGS = ("Cookie", "cookie", "Was this page helpful", "Privacy", "访客身份", "热门推荐", "网站地图")
 
 
-def extracted(page: dict[str, Any]) -> Extracted:
+def extracted(page: dict[str, Any]) -> ExtractedDocument:
     body = (EXAMPLES / page["file"]).read_bytes()
     return extract_html(decode(body, None), page["url"])
 

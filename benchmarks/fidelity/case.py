@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from rag.errors import IngestError
-from rag.reading.parser import Extracted, Parser
-from rag.reading.quality import judge
+from rag.reading.parser import ExtractedDocument, Parser
+from rag.reading.quality import check_quality
 
 _BLANKS = re.compile(r"[^\S\n]+")
 Fact = str | tuple[str, ...]
@@ -54,8 +54,8 @@ def _in_text(case: Case, text: str) -> list[str]:
     ]
 
 
-def _in_facts(case: Case, result: Extracted) -> list[str]:
-    notice = judge(result, can_read=lambda text: True)
+def _in_facts(case: Case, result: ExtractedDocument) -> list[str]:
+    notice = check_quality(result, can_read=lambda text: True)
     code = notice.code if notice else ""
     return [
         *([f"title {result.title!r}"] if case.title and result.title != case.title else []),

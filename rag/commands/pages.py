@@ -30,7 +30,7 @@ from rag.locales import say
 from rag.models.embedding import load_embedding_model
 from rag.models.model_files import BUILTIN, model_of_library
 from rag.reading.ocr import is_installed
-from rag.reading.parser import Extracted, Parser
+from rag.reading.parser import ExtractedDocument, Parser
 from rag.store.sql.table import ALL
 from rag.text import replace_surrogates, strip_controls
 from rag.types import Chunk, Decision
@@ -271,7 +271,7 @@ def _chunk(chunk: Chunk) -> dict[str, Any]:
     return row if chunk.parent is None else {**row, "parent_start": chunk.parent[0], "parent_end": chunk.parent[1]}
 
 
-def _extract(name: str, fetcher: Fetcher, parser: Parser) -> Extracted:
+def _extract(name: str, fetcher: Fetcher, parser: Parser) -> ExtractedDocument:
     if "://" in name:
         fetched = fetcher.fetch(name)
         return parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag.dates import now
 from rag.errors import IngestError
 from rag.ingest.sources import Source
-from rag.reading.parser import READING_VERSION, Extracted, Parser
+from rag.reading.parser import READING_VERSION, ExtractedDocument, Parser
 from rag.store.values import NewChunks, text_hash
 from rag.text import detect_language, to_plain_line
 from rag.types import Page, Stage
@@ -50,7 +50,7 @@ class Read:
     source: Source
     page: Page
     known: Page | None = None
-    extracted: Extracted | None = None
+    extracted: ExtractedDocument | None = None
     not_modified: bool = False
     error: IngestError | None = None
     links: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Reader:
         """Read a source as described in `rag.ingest.pipeline.Ingestor.read`; `key` is its url_hash."""
         record = source.record
         if isinstance(record.get("text"), str):
-            return _build(source, key, known, Extracted("", "", "", "", record["text"]))
+            return _build(source, key, known, ExtractedDocument("", "", "", "", record["text"]))
         if record:
             kind = "html" if "html" in record else "markdown"
             on_stage("reading")
@@ -116,7 +116,7 @@ class Reader:
 
 
 def _build(
-    source: Source, key: str, known: Page | None, extracted: Extracted, fetched: FetchResult | None = None
+    source: Source, key: str, known: Page | None, extracted: ExtractedDocument, fetched: FetchResult | None = None
 ) -> Read:
     page = _build_page(source, key, extracted)
     if fetched is None:
@@ -133,7 +133,7 @@ def _build(
     )
 
 
-def _build_page(source: Source, key: str, extracted: Extracted) -> Page:
+def _build_page(source: Source, key: str, extracted: ExtractedDocument) -> Page:
     record: Any = source.record
     text = extracted.text
     if not text.strip():

@@ -46,7 +46,7 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.engines import CallBatcher
 from rag.models.sparse import SparseEncoder, index_sentences, join_vectors, lexical_of, pack_sentences
 from rag.reading.parser import Parser
-from rag.reading.quality import judge
+from rag.reading.quality import check_quality
 from rag.store.duplicates import sign
 from rag.store.values import CommitResult, Draft, NewChunks, content_hash
 from rag.text import to_plain_line
@@ -265,7 +265,7 @@ class Ingestor:
         if judged and (is_unchanged or isinstance(judged.objection, Notice)):
             return judged.objection
         if not judged and decision not in ("add_anyway", "keep_both", "refresh") and read.extracted is not None:
-            notice = judge(read.extracted, can_read=self._model.can_read, status=read.http_status)
+            notice = check_quality(read.extracted, can_read=self._model.can_read, status=read.http_status)
             if notice is not None:
                 return notice
         if before is not None:

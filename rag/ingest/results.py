@@ -40,10 +40,10 @@ def result(
 
 def add_unread_pages(row: IngestResult, read: Read) -> IngestResult:
     """Add the numbers of a file's unreadable pages to its row, if there are any."""
-    unread = read.extracted.unread if read.extracted else ()
-    if not unread:
+    unreadable_pages = read.extracted.unreadable_pages if read.extracted else ()
+    if not unreadable_pages:
         return row
-    params = {**row.params, "pages": len(unread), "numbers": _ranges(unread)}
+    params = {**row.params, "pages": len(unreadable_pages), "numbers": _ranges(unreadable_pages)}
     return replace(row, reason="page_in_part", message=say(Notice("page_in_part", params), "en"), params=params)
 
 

@@ -43,8 +43,8 @@ from rag.reading.extraction.tree import (
     open_panels,
     parse,
 )
-from rag.reading.parser import Extracted
-from rag.reading.quality import has_player, page_signals
+from rag.reading.parser import ExtractedDocument
+from rag.reading.quality import find_signals, has_player
 from rag.types import because
 from rag.web.guard import printable
 from rag.web.media import KINDS
@@ -86,7 +86,7 @@ _SENTENCE_ENDS = tuple(".!?:;,…。！？：；，|")
 _WORD_CHARACTER = lazy_regex(r"\w")
 
 
-def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
+def extract(body: bytes, content_type: str, charset: str | None, url: str) -> ExtractedDocument:
     """Extract an HTML, Markdown or plain-text document; `url` may be a file name.
 
     Raises IngestError("empty") if it has no text, ("content_type") for any other type.
@@ -101,7 +101,9 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
     raise IngestError("content_type", url=printable(url), **because("other_type", type=content_type))
 
 
-def extract_html(html: str | bytes, url: str, *, charset: str | None = None, forest: Forest | None = None) -> Extracted:
+def extract_html(
+    html: str | bytes, url: str, *, charset: str | None = None, forest: Forest | None = None
+) -> ExtractedDocument:
     """Extract the main text that a reader sees, as Markdown; `forest` replaces the built-in classifier.
 
     Raises IngestError("empty").
@@ -120,12 +122,12 @@ def extract_html(html: str | bytes, url: str, *, charset: str | None = None, for
     return _add_metadata(tree, None if huge else visible, structured_data, text, url)
 
 
-def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text: str, url: str) -> Extracted:
+def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text: str, url: str) -> ExtractedDocument:
     """Combine the text and the page's metadata."""
     head, heading = read_head(tree, structured_data, url), first_heading(text)
     h1 = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
     published, modified = find_dates(structured_data, visible)
-    return Extracted(
+    return ExtractedDocument(
         title=shorten_title(shorten_title(head.title, heading), h1) or heading or h1 or title_from_url(url),
         language=choose_language(head.language, text),
         site=head.site,
@@ -134,7 +136,7 @@ def _add_metadata(tree: Any, visible: Any, structured_data: StructuredData, text
         author=find_author(structured_data, visible),
         published=published,
         modified=modified,
-        signals=page_signals(tree, text),
+        signals=find_signals(tree, text),
     )
 
 
@@ -147,7 +149,7 @@ def html_to_markdown(source: str) -> str:
     return markdown(segment(body_of(tree)))
 
 
-def extract_markdown(source: str, url: str) -> Extracted:
+def extract_markdown(source: str, url: str) -> ExtractedDocument:
     """Extract Markdown as it is, without front matter and link targets. Raises IngestError("empty")."""
     title, rest = front_matter_title(clean_text(source))
     text = clean_text(strip_link_targets(rest))
@@ -155,7 +157,7 @@ def extract_markdown(source: str, url: str) -> Extracted:
     return _build_extracted(Head(site=site_from_url(url)), title or first_heading(text) or title_from_url(url), text)
 
 
-def extract_plain(source: str, url: str) -> Extracted:
+def extract_plain(source: str, url: str) -> ExtractedDocument:
     """Extract plain text; its title is a short first line before a blank one, or else the file name.
 
     Raises IngestError("empty").
@@ -173,9 +175,9 @@ def _find_title_line(text: str) -> str:
     return title if is_title and _WORD_CHARACTER.search(title) else ""
 
 
-def as_mapping(extracted: Extracted) -> Mapping[str, Any]:
+def to_mapping(extracted: ExtractedDocument) -> Mapping[str, Any]:
     """Return the fields by name, for the pipe between the processes."""
-    return {name: getattr(extracted, name) for name in Extracted.__slots__}
+    return {name: getattr(extracted, name) for name in ExtractedDocument.__slots__}
 
 
 def _noscript_text(tree: Any) -> str:
@@ -192,5 +194,5 @@ def _empty_error(url: str, cause: str) -> IngestError:
     return IngestError("empty", url=printable(url), **because(cause))
 
 
-def _build_extracted(head: Head, title: str, text: str) -> Extracted:
-    return Extracted(title, choose_language(head.language, text), head.site, head.canonical, text)
+def _build_extracted(head: Head, title: str, text: str) -> ExtractedDocument:
+    return ExtractedDocument(title, choose_language(head.language, text), head.site, head.canonical, text)

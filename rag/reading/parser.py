@@ -30,12 +30,12 @@ _MAX_BODY = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractedDocument:
     """The text and metadata of a document of any type.
 
     `language` is a primary BCP 47 tag or empty; `canonical` is a URL on the page's own host, or empty; `published` and
-    `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`. `unread` has the numbers of
-    pages without readable text.
+    `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.check_quality`. `unreadable_pages` has
+    the numbers of pages without readable text.
     """
 
     title: str
@@ -47,7 +47,7 @@ class Extracted:
     published: str = ""
     modified: str = ""
     signals: tuple[str, ...] = ()
-    unread: tuple[int, ...] = ()
+    unreadable_pages: tuple[int, ...] = ()
 
 
 class BrokenPipeFrameError(Exception):
@@ -133,19 +133,21 @@ class Parser:
     ) -> None:
         self.close()
 
-    def parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
+    def parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> ExtractedDocument:
         """Return the text of a document; arguments as for `rag.reading.extract.extract`.
 
         Raises IngestError as `run` does.
         """
         header = {"content_type": content_type, "charset": charset, "url": url}
         if not self._ocr:
-            return Extracted(**_to_fields(self.run("extract", body, **header)))
-        first = Extracted(**_to_fields(self.run("extract", body, **header, recognized={})))
-        if not first.unread:
+            return ExtractedDocument(**_parse_fields(self.run("extract", body, **header)))
+        first = ExtractedDocument(**_parse_fields(self.run("extract", body, **header, recognized={})))
+        if not first.unreadable_pages:
             return first
-        recognized = {page: self._recognize(body, content_type, url, page) for page in first.unread[:MAX_SCANS]}
-        return Extracted(**_to_fields(self.run("extract", body, **header, recognized=recognized)))
+        recognized = {
+            page: self._recognize(body, content_type, url, page) for page in first.unreadable_pages[:MAX_SCANS]
+        }
+        return ExtractedDocument(**_parse_fields(self.run("extract", body, **header, recognized=recognized)))
 
     def _recognize(self, body: bytes, content_type: str, url: str, page: int) -> list[Any]:
         """Return the lines recognised on a page; [] after a crash or timeout, which is an error only for a picture."""
@@ -343,8 +345,8 @@ class _Child:
         return frame[0]
 
 
-def _to_fields(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Extracted` from JSON, which has no tuples."""
+def _parse_fields(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `ExtractedDocument` from JSON, which has no tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
 
 

@@ -1,7 +1,7 @@
-"""Quality gate that tells a page's content from a wall in front of it, such as a login or a bot check.
+"""Quality gate that tells a page's content from an interstitial, such as a login or a bot check.
 
-`page_signals` inspects the tree in the parser's child process, `judge` the text afterwards. Each page flagged for
-review costs the user a decision, so every rule needs several matching signs, and long texts pass.
+`find_signals` inspects the tree in the parser's child process, `check_quality` the text afterwards. Each page flagged
+for review costs the user a decision, so every rule needs several matching signs, and long texts pass.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import regex
 
 from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line
-from rag.reading.parser import Extracted
-from rag.reading.walls import TITLES, WALLS, Wall
+from rag.reading.interstitials import INTERSTITIALS, TITLES, Interstitial
+from rag.reading.parser import ExtractedDocument
 from rag.text import weigh
 from rag.types import Notice
 
@@ -160,15 +160,15 @@ _PLAYERS = (
     "|//meta[@property='og:type'][starts-with(@content,'video')]|//meta[@name='twitter:card'][@content='player']"
 )
 _MANY_LINKS = 15
-_SHORT = 120.0
-_LONG_WALL = 4000.0
-_BRIEF = 400.0
+_SHORT_PAGE = 120.0
+_MAX_TITLED_INTERSTITIAL = 4000.0
+_BRIEF_PAGE = 400.0
 _LETTER = lazy_regex(r"[^\W\d_]")
 # Scripts without spaces, which keyword search cannot split into words.
 _UNSEGMENTED = lazy_regex("[\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]")
 _UNSEGMENTED_SHARE = 0.5
-_SAMPLE = 4000
-_FOOT_LINE = lazy_regex(
+_SCRIPT_SAMPLE_SIZE = 4000
+_FOOTER_LINE = lazy_regex(
     r"all rights reserved|^(?:©|copyright|\(c\))|^(?:privacy|cookie|legal) (?:policy|notice|statement"
     r"|settings)|^terms\b|^conditions\W*$"
     r"|^(?:home|about(?: us)?|contact(?: us)?|help|faq|sitemap|careers|blog|news(?:letter)?|login|log in"
@@ -182,26 +182,26 @@ _FOOT_LINE = lazy_regex(
     re.IGNORECASE,
 )
 _PARTS = lazy_regex(r"\n|\s[|·•›»/]\s|(?<=[.。])\s+")
-_FOOT_LONGEST = 900.0
-_FOOT_SHARE = 0.75
-_FOOT_LINE_LONGEST = 160.0
+_MAX_FOOTER = 900.0
+_FOOTER_SHARE = 0.75
+_MAX_FOOTER_LINE = 160.0
 _SENTENCE = lazy_regex(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
 _MARK = lazy_regex(r"^[\s#>*|•+-]+|\s*\|\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class _WallMatch:
-    """The share of a text that matches a wall (0 to 1), and its first sentence with a strong phrase, or ""."""
+class _InterstitialMatch:
+    """The share of a text that matches an interstitial (0 to 1), and its first sentence with a strong phrase, or ""."""
 
     share: float
     sentence: str
 
 
-def page_signals(tree: Any, text: str) -> tuple[str, ...]:
-    """Return the signals of an lxml tree for `judge`; `text` is its extracted text.
+def find_signals(tree: Any, text: str) -> tuple[str, ...]:
+    """Return the signals of an lxml tree for `check_quality`; `text` is its extracted text.
 
     These are "html" (always), "scripts", "app_root" (the empty root of an application), "password", "captcha",
-    "consent", "refresh" (a redirect), "player" (of video or audio), and "furniture" (little text among scripts, links
+    "consent", "refresh" (a redirect), "player" (of video or audio), and "page_chrome" (little text among scripts, links
     or images). The tree must still have its scripts.
     """
     marks = _read_marks(tree)
@@ -220,12 +220,12 @@ def page_signals(tree: Any, text: str) -> tuple[str, ...]:
         signals.append("refresh")
     if has_player(tree):
         signals.append("player")
-    if weigh(text[:1000]) < _SHORT and _has_furniture(tree):
-        signals.append("furniture")
+    if weigh(text[:1000]) < _SHORT_PAGE and _has_page_chrome(tree):
+        signals.append("page_chrome")
     return tuple(signals)
 
 
-def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int = 200) -> Notice | None:
+def check_quality(extracted: ExtractedDocument, *, can_read: Callable[[str], bool], status: int = 200) -> Notice | None:
     """Return why a page needs review, or None if it passes.
 
     `can_read` tells whether the embedding model supports the language of a text; `status` is the HTTP status. Files
@@ -235,17 +235,17 @@ def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int 
     notice = _check_letters(text, can_read)
     if notice or "html" not in extracted.signals:
         return notice
-    if len(text) > _LONG_WALL:
+    if len(text) > _MAX_TITLED_INTERSTITIAL:
         return None
     size = weigh(text)
-    for wall in WALLS:
-        if evidence := _find_wall_text(wall, extracted, size, status):
-            return Notice(wall.code, {"seen": clean_line(evidence, 80)})
-    if size < _SHORT and "player" in extracted.signals:
+    for interstitial in INTERSTITIALS:
+        if evidence := _find_interstitial_text(interstitial, extracted, size, status):
+            return Notice(interstitial.code, {"seen": clean_line(evidence, 80)})
+    if size < _SHORT_PAGE and "player" in extracted.signals:
         return Notice("gate_player", {"seen": clean_line(text, 80)})
-    if size <= _FOOT_LONGEST and (footer := _find_footer(text)):
+    if size <= _MAX_FOOTER and (footer := _find_footer(text)):
         return Notice("gate_boilerplate", {"seen": clean_line(footer, 80)})
-    if size < _SHORT and "furniture" in extracted.signals:
+    if size < _SHORT_PAGE and "page_chrome" in extracted.signals:
         return Notice("gate_short", {"characters": len(text.strip()), "seen": clean_line(text, 80)})
     return None
 
@@ -255,23 +255,25 @@ def has_player(tree: Any) -> bool:
     return bool(tree.xpath(_PLAYERS))
 
 
-def _find_wall_text(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
-    """Return the text that identifies a page as `wall`, or ""."""
-    has_title = _has_wall_title(wall, extracted.title) or (wall.code == "gate_not_found" and status in (404, 410))
-    if size > (_LONG_WALL if has_title else wall.longest):
+def _find_interstitial_text(interstitial: Interstitial, extracted: ExtractedDocument, size: float, status: int) -> str:
+    """Return the text that identifies a page as `interstitial`, or ""."""
+    has_title = _has_interstitial_title(interstitial, extracted.title) or (
+        interstitial.code == "gate_not_found" and status in (404, 410)
+    )
+    if size > (_MAX_TITLED_INTERSTITIAL if has_title else interstitial.max_length):
         return ""
-    match = match_wall(wall, f"{extracted.title}\n{extracted.text}" if has_title else extracted.text)
-    if has_title and (size <= _BRIEF or (match.sentence and match.share >= wall.share / 2)):
+    match = match_interstitial(interstitial, f"{extracted.title}\n{extracted.text}" if has_title else extracted.text)
+    if has_title and (size <= _BRIEF_PAGE or (match.sentence and match.share >= interstitial.share / 2)):
         return match.sentence or extracted.title
-    has_signal = bool(wall.signals.intersection(extracted.signals))
-    if has_signal and size <= _BRIEF and match.share >= wall.share:
+    has_signal = bool(interstitial.signals.intersection(extracted.signals))
+    if has_signal and size <= _BRIEF_PAGE and match.share >= interstitial.share:
         return match.sentence or extracted.title or extracted.text
-    needed = wall.share / 2 if has_signal else wall.share
-    return match.sentence if match.sentence and size <= wall.longest and match.share >= needed else ""
+    needed = interstitial.share / 2 if has_signal else interstitial.share
+    return match.sentence if match.sentence and size <= interstitial.max_length and match.share >= needed else ""
 
 
-def match_wall(wall: Wall, text: str) -> _WallMatch:
-    """Measure how much of a text matches the phrases of a wall."""
+def match_interstitial(interstitial: Interstitial, text: str) -> _InterstitialMatch:
+    """Measure how much of a text matches the phrases of an interstitial."""
     total = matched = 0.0
     strongest = ""
     for match in _SENTENCE.finditer(text):
@@ -281,17 +283,17 @@ def match_wall(wall: Wall, text: str) -> _WallMatch:
             continue
         total += size
         lower = sentence.lower()
-        is_strong = wall.strong.search(lower) is not None
-        if is_strong or wall.weak.search(lower):
+        is_strong = interstitial.strong.search(lower) is not None
+        if is_strong or interstitial.weak.search(lower):
             matched += size
         if is_strong and not strongest:
             strongest = sentence
-    return _WallMatch(matched / total if total else 0.0, strongest)
+    return _InterstitialMatch(matched / total if total else 0.0, strongest)
 
 
-def _has_wall_title(wall: Wall, title: str) -> bool:
-    """Return whether a page's title is typical of a wall."""
-    pattern = TITLES.get(wall.code)
+def _has_interstitial_title(interstitial: Interstitial, title: str) -> bool:
+    """Return whether a page's title is typical of an interstitial."""
+    pattern = TITLES.get(interstitial.code)
     return bool(pattern and pattern.fullmatch(title.strip()))
 
 
@@ -299,7 +301,7 @@ def _check_letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
     """Return a notice if the text is mojibake, or in a script that neither search method supports."""
     if sample := find_wrong_decoding(text):
         return Notice("gate_mojibake", {"seen": clean_line(sample, 60)})
-    sample = text[:_SAMPLE]
+    sample = text[:_SCRIPT_SAMPLE_SIZE]
     letters = _LETTER.findall(sample)
     unsegmented = sum(1 for letter in letters if _UNSEGMENTED.match(letter))
     if letters and unsegmented >= _UNSEGMENTED_SHARE * len(letters) and not can_read(sample):
@@ -311,9 +313,11 @@ def _find_footer(text: str) -> str:
     """Return the first menu or footer line of a text that consists mainly of them, or ""."""
     lines = [line.strip(" -#*|•>") for line in _PARTS.split(text)]
     lines = [line for line in lines if line]
-    feet = [line for line in lines if weigh(line) <= _FOOT_LINE_LONGEST and _FOOT_LINE.search(line)]
+    footer_lines = [line for line in lines if weigh(line) <= _MAX_FOOTER_LINE and _FOOTER_LINE.search(line)]
     size = sum(map(weigh, lines))
-    return feet[0] if len(set(feet)) > 1 and sum(map(weigh, feet)) >= _FOOT_SHARE * size else ""
+    return (
+        footer_lines[0] if len(set(footer_lines)) > 1 and sum(map(weigh, footer_lines)) >= _FOOTER_SHARE * size else ""
+    )
 
 
 def _read_marks(tree: Any) -> str:
@@ -324,7 +328,7 @@ def _read_marks(tree: Any) -> str:
     return " ".join(values)[:200_000]
 
 
-def _has_furniture(tree: Any) -> bool:
+def _has_page_chrome(tree: Any) -> bool:
     """Return whether a page has scripts, menus or pictures around its text, unlike bare documents."""
     links = len(tree.xpath("//a[@href]"))
     return links >= _MANY_LINKS or (tree.find(".//script") is not None and len(tree.xpath("//div|//img|//nav")) > 3)

@@ -227,7 +227,7 @@ def test_a_wall_in_a_page_s_place_is_held_back(
     url = page_server.add("/a", html(english(1)))
     look(ingestor, url)
     wall = Notice("page_unchanged")
-    monkeypatch.setattr("rag.ingest.pipeline.judge", lambda *_, **__: wall)
+    monkeypatch.setattr("rag.ingest.pipeline.check_quality", lambda *_, **__: wall)
     assert look(ingestor, url).status == "unchanged"  # the stored text was judged before
     page_server.add("/a", html("Please log in to go on."))
     row = look(ingestor, url)

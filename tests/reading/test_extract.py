@@ -10,9 +10,9 @@ import pytest
 from rag.errors import IngestError
 from rag.reading.extract import extract, extract_html, extract_markdown, extract_plain
 from rag.reading.extraction.metadata import title_from_url
-from rag.reading.extraction.tree import hides
-from rag.reading.parser import Extracted
-from rag.reading.quality import judge
+from rag.reading.extraction.tree import is_hiding_style
+from rag.reading.parser import ExtractedDocument
+from rag.reading.quality import check_quality
 from tests.ingest.vectors import FOLDER, load
 from tests.support.page_server import ARTICLE, CHINESE, PageServer
 
@@ -137,7 +137,7 @@ class TestHidden:
         ],
     )
     def test_visible_styles(self, style: str) -> None:
-        assert not hides(style)
+        assert not is_hiding_style(style)
         html = article(f"<p style='{style}'>Plain words that a reader can see well.</p>")
         assert "a reader can see" in extract_html(html, URL).text
 
@@ -220,8 +220,8 @@ class TestHead:
         assert extract_html(f"<html lang='{lang}'><body><p>{text}</p></body></html>", URL).language == language
 
 
-def is_held(found: Extracted) -> str:
-    notice = judge(found, can_read=lambda text: True)
+def is_held(found: ExtractedDocument) -> str:
+    notice = check_quality(found, can_read=lambda text: True)
     return notice.code if notice else ""
 
 
@@ -281,7 +281,7 @@ class TestOtherKinds:
 
     def test_plain_text_keeps_its_shape(self) -> None:
         found = extract_plain("One  two\r\n\r\n\r\n\r\n    indented\n# not a heading \n", "report.txt")
-        assert found == Extracted("One two", "en", "", "", "One  two\n\n    indented\n# not a heading")
+        assert found == ExtractedDocument("One two", "en", "", "", "One  two\n\n    indented\n# not a heading")
 
     def test_dispatch(self) -> None:
         assert extract(b"<p>Hello there.</p>", "text/html; charset=x", None, "x").text == "Hello there."

@@ -12,7 +12,7 @@ from PIL import Image
 
 from rag.errors import IngestError
 from rag.reading.ocr import decode_image, is_installed
-from rag.reading.parser import Extracted, Parser
+from rag.reading.parser import ExtractedDocument, Parser
 from rag.web.media import PDF, PICTURE, media_type
 from tests.support.hostile import stream
 from tests.support.pdf_files import drawn, lines, rows, rules
@@ -54,7 +54,7 @@ def written(image: Image.Image, kind: str = "PNG") -> bytes:
     return file.getvalue()
 
 
-def read(parser: Parser, body: bytes, name: str = "scan.png") -> Extracted:
+def read(parser: Parser, body: bytes, name: str = "scan.png") -> ExtractedDocument:
     return parser.parse(body, media_type(body, "", name), None, name)
 
 
@@ -63,7 +63,7 @@ def test_columns_of_a_picture_however_it_lies(parser: Parser, turn: int) -> None
     found = read(parser, written(picture(COLUMNS, turn)))
     assert all(part in found.text for part in IN_ORDER)
     assert found.text.startswith("## Page 1 · read by OCR (") and " sure)\n" in found.text
-    assert "ocr" in found.signals and not found.unread
+    assert "ocr" in found.signals and not found.unreadable_pages
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP", "TIFF"])
@@ -103,7 +103,7 @@ def test_a_scanned_page_among_others(parser: Parser) -> None:
     assert "## Page 1\n\nThis page has a text of its own." in found.text
     assert "## Page 2 · read by OCR (" in found.text
     assert all(part in found.text for part in IN_ORDER)
-    assert found.unread == ()
+    assert found.unreadable_pages == ()
 
 
 def test_a_long_strip_is_read_in_bands_without_gap_or_repetition(parser: Parser) -> None:

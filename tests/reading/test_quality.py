@@ -12,9 +12,9 @@ from lxml.html import HTMLParser, document_fromstring
 from rag.errors import IngestError
 from rag.locales import say
 from rag.reading.extract import extract_html
-from rag.reading.parser import Extracted
-from rag.reading.quality import find_mojibake, judge, match_wall, page_signals
-from rag.reading.walls import WALLS as KINDS
+from rag.reading.interstitials import INTERSTITIALS as KINDS
+from rag.reading.parser import ExtractedDocument
+from rag.reading.quality import check_quality, find_mojibake, find_signals, match_interstitial
 from rag.types import Notice
 from tests.support.page_server import ARTICLE, CHINESE
 from tests.support.walls import CONTENT, MORE_WALLS, WALLS
@@ -27,18 +27,18 @@ def tree_of(html: str) -> Any:
     return document_fromstring(html.encode(), parser=HTMLParser(encoding="utf-8"))
 
 
-def page(title: str, body: str) -> Extracted:
+def page(title: str, body: str) -> ExtractedDocument:
     html = f"<!doctype html><html><head><title>{title}</title></head><body>{body}</body></html>"
     found = extract_html(html, URL)
-    return replace(found, signals=page_signals(tree_of(html), found.text))
+    return replace(found, signals=find_signals(tree_of(html), found.text))
 
 
 def verdict(title: str, body: str, **options: Any) -> Notice | None:
-    return judge(page(title, body), can_read=lambda text: True, **options)
+    return check_quality(page(title, body), can_read=lambda text: True, **options)
 
 
-def text_page(text: str, *signals: str) -> Extracted:
-    return Extracted("A title", "en", "", "", text, signals=signals)
+def text_page(text: str, *signals: str) -> ExtractedDocument:
+    return ExtractedDocument("A title", "en", "", "", text, signals=signals)
 
 
 @pytest.mark.parametrize(("code", "title", "body"), WALLS, ids=[f"{row[0]}-{row[1][:20]}" for row in WALLS])
@@ -74,7 +74,10 @@ def test_content_is_let_through(title: str, body: str, around: str) -> None:
 @pytest.mark.parametrize("html", [ARTICLE, CHINESE.format(meta="")])
 def test_articles_are_let_through(html: str) -> None:
     found = extract_html(html, URL)
-    assert judge(replace(found, signals=page_signals(tree_of(html), found.text)), can_read=lambda text: False) is None
+    assert (
+        check_quality(replace(found, signals=find_signals(tree_of(html), found.text)), can_read=lambda text: False)
+        is None
+    )
 
 
 def test_signals_of_a_page() -> None:
@@ -82,23 +85,23 @@ def test_signals_of_a_page() -> None:
         "<body><div id='root'></div><form><input type='PASSWORD'></form><div class='onetrust-pc'></div>"
         "<script src='https://challenges.cloudflare.com/turnstile/v0/api.js'></script></body>"
     )
-    assert set(page_signals(tree_of(html), "")) >= {"html", "scripts", "app_root", "password", "captcha", "consent"}
-    assert page_signals(tree_of("<p>One sentence.</p>"), "One sentence.") == ("html",)
+    assert set(find_signals(tree_of(html), "")) >= {"html", "scripts", "app_root", "password", "captcha", "consent"}
+    assert find_signals(tree_of("<p>One sentence.</p>"), "One sentence.") == ("html",)
     for content, signals in (("60; URL=/new", ("html", "refresh")), ("300", ("html",))):
         page_of = tree_of(f"<meta http-equiv=Refresh content='{content}'><p>One sentence.</p>")
-        assert page_signals(page_of, "One sentence.") == signals
+        assert find_signals(page_of, "One sentence.") == signals
 
 
 def test_files_of_text_are_not_taken_for_walls() -> None:
     note = "Please log in to continue. Forgot password?"
-    assert judge(text_page(note), can_read=lambda text: True) is None
-    held = judge(text_page(note, "html"), can_read=lambda text: True)
+    assert check_quality(text_page(note), can_read=lambda text: True) is None
+    held = check_quality(text_page(note, "html"), can_read=lambda text: True)
     assert held is not None and held.code == "gate_login"
 
 
 def test_long_texts_are_never_walls() -> None:
     long = "Please log in to continue. Forgot password? " * 200
-    assert judge(text_page(long, "html", "password"), can_read=lambda text: True) is None
+    assert check_quality(text_page(long, "html", "password"), can_read=lambda text: True) is None
 
 
 def test_a_page_that_lost_its_text() -> None:
@@ -175,26 +178,28 @@ CHINESE_TEXT = "武汉长江大桥于一九五五年九月动工，是长江上�
     ],
 )
 def test_wrong_letters(text: str) -> None:
-    held = judge(text_page(text), can_read=lambda text: True)
+    held = check_quality(text_page(text), can_read=lambda text: True)
     assert held is not None and held.code == "gate_mojibake"
 
 
 def test_a_language_that_neither_search_reads() -> None:
     khmer = "ស្ពានត្រូវបានសាងសង់នៅសតវត្សទីដប់ប្រាំបួន និងនៅតែឈរដល់សព្វថ្ងៃ"
-    held = judge(text_page(khmer), can_read=lambda text: False)
+    held = check_quality(text_page(khmer), can_read=lambda text: False)
     assert held is not None and held.code == "gate_language"
-    assert judge(text_page(khmer), can_read=lambda text: True) is None
+    assert check_quality(text_page(khmer), can_read=lambda text: True) is None
     for text in (
         CHINESE_TEXT,
         "Мост был построен в девятнадцатом веке.",
         "بني الجسر في القرن التاسع عشر",
         "橋は今も残っている",
     ):
-        assert judge(text_page(text), can_read=lambda text: False) is None
+        assert check_quality(text_page(text), can_read=lambda text: False) is None
 
 
 def test_walls_are_known_in_any_case_by_patterns_for_lower_case() -> None:
-    told = {wall.code: match_wall(wall, "YOUR IP HAS BEEN BLOCKED. 访问过于频繁，IP 已被限制。") for wall in KINDS}
+    told = {
+        wall.code: match_interstitial(wall, "YOUR IP HAS BEEN BLOCKED. 访问过于频繁，IP 已被限制。") for wall in KINDS
+    }
     assert told["gate_captcha"].share == 1 and told["gate_captcha"].sentence.startswith("YOUR IP")
     for pattern in (one for wall in KINDS for one in (wall.strong, wall.weak)):
         literal = re.sub(r"\\[A-Z]", "", pattern.pattern)

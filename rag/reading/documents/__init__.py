@@ -1,6 +1,6 @@
 """Readers for documents other than web pages: PDF, office files, books, mail and tables.
 
-Each turns bytes into an `Extracted` whose text is Markdown. They run in the parser's child process.
+Each turns bytes into an `ExtractedDocument` whose text is Markdown. They run in the parser's child process.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from functools import partial
 
 from rag.reading.documents.docx import read_docx
 from rag.reading.documents.odt import read_odt
+from rag.reading.documents.other_formats import read_captions, read_epub, read_mail, read_notebook, read_office
 from rag.reading.documents.pdf import read_pdf, read_picture
 from rag.reading.documents.pptx import read_pptx
-from rag.reading.documents.small_formats import read_captions, read_epub, read_mail, read_notebook, read_office
 from rag.reading.documents.table import read_table, read_xlsx
 from rag.reading.extract import extract
 from rag.reading.layout.scans import RecognizedPages
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.web.media import (
     CSV,
     DOCX,
@@ -38,7 +38,7 @@ from rag.web.media import (
     XLSX,
 )
 
-_READERS: dict[str, Callable[[bytes, str], Extracted]] = {
+_READERS: dict[str, Callable[[bytes, str], ExtractedDocument]] = {
     DOCX: read_docx,
     PPTX: read_pptx,
     XLSX: read_xlsx,
@@ -47,7 +47,7 @@ _READERS: dict[str, Callable[[bytes, str], Extracted]] = {
     IPYNB: read_notebook,
     **{kind: partial(read_office, kind=kind) for kind in (XLS, ODS, ODP, RTF, MSG)},
 }
-_TEXTS: dict[str, Callable[[bytes, str | None, str], Extracted]] = {
+_TEXTS: dict[str, Callable[[bytes, str | None, str], ExtractedDocument]] = {
     CSV: read_table,
     TSV: read_table,
     VTT: read_captions,
@@ -57,7 +57,7 @@ _TEXTS: dict[str, Callable[[bytes, str | None, str], Extracted]] = {
 
 def read_document(
     body: bytes, content_type: str, charset: str | None, url: str, recognized: RecognizedPages | None = None
-) -> Extracted:
+) -> ExtractedDocument:
     """Return the text of a document of any type in `rag.web.media`; `url` may be a file name.
 
     `recognized` has the pages that text recognition has read so far, or is None without it. Raises IngestError for an

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.documents.office import (
-    DAMAGE,
+    PACKAGE_ERRORS,
     Block,
     Walker,
     get_attr,
     get_tag,
     get_val,
-    office_file,
+    normalize_package,
     parse_xml,
     read_meta,
     to_int,
@@ -29,7 +29,7 @@ from rag.reading.documents.office import (
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.render import to_roman
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.web.guard import printable
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ _TAG = lazy_regex("<[^<>]*>")
 _MAX_DEPTH = 8
 
 
-def read_docx(body: bytes, url: str) -> Extracted:
+def read_docx(body: bytes, url: str) -> ExtractedDocument:
     """Return the text of a Word document.
 
     Raises IngestError: "docx_broken", "office_too_large", "document_too_long", "document_no_text".
@@ -137,11 +137,11 @@ def read_docx(body: bytes, url: str) -> Extracted:
     from docx.exceptions import PythonDocxError
 
     try:
-        file = office_file(body, url)
+        file = normalize_package(body, url)
         walker = _Body(docx.Document(file))
         text = html_to_markdown("".join(walker.write_blocks(walker.body)))
         about = read_meta(zipfile.ZipFile(file))
-    except (PythonDocxError, *DAMAGE) as error:
+    except (PythonDocxError, *PACKAGE_ERRORS) as error:
         raise IngestError("docx_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=walker.own_title, **about)
 

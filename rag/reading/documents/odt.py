@@ -8,10 +8,10 @@ from typing import Any
 from zipfile import ZipFile
 
 from rag.errors import IngestError
-from rag.reading.documents.office import DAMAGE, get_attr, get_tag, open_package, parse_xml, read_meta, to_int
+from rag.reading.documents.office import PACKAGE_ERRORS, get_attr, get_tag, open_package, parse_xml, read_meta, to_int
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.web.guard import printable
 
 _SKIPPED = frozenset(
@@ -23,7 +23,7 @@ _TAGS |= {"list-item": "li", "list-header": "li", "ruby": "ruby", "ruby-text": "
 _MAX_REPEATED = 100
 
 
-def read_odt(body: bytes, url: str) -> Extracted:
+def read_odt(body: bytes, url: str) -> ExtractedDocument:
     """Extract an OpenDocument text.
 
     Raises IngestError: "office_broken", "office_too_large", "office_locked", "document_too_long", "document_no_text".
@@ -33,7 +33,7 @@ def read_odt(body: bytes, url: str) -> Extracted:
         if b":encryption-data" in package.read("META-INF/manifest.xml"):
             raise IngestError("office_locked", url=printable(url))
         text, about = html_to_markdown("".join(_Writer(package).write_blocks())), read_meta(package, "meta.xml")
-    except DAMAGE as error:
+    except PACKAGE_ERRORS as error:
         raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, **about)
 

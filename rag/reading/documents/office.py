@@ -25,7 +25,7 @@ from rag.web.guard import printable
 
 MAX_UNPACKED = 40_000_000
 """Max. bytes of a package's XML parts, without pictures, which are not unpacked."""
-DAMAGE = (
+PACKAGE_ERRORS = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, NotImplementedError, OSError, StopIteration, TypeError),
     *(RuntimeError, SyntaxError, ValueError, zipfile.BadZipFile, zlib.error),  # XML errors are SyntaxErrors
 )
@@ -52,7 +52,7 @@ _SUMS = "∑∏∐⋃⋂⋁⋀"
 def open_package(body: bytes, url: str, limit: int = MAX_UNPACKED) -> zipfile.ZipFile:
     """Open a package unless its declared unpacked size exceeds `limit`; zipfile reads no more than declared.
 
-    Raises IngestError("office_too_large"), and one of DAMAGE.
+    Raises IngestError("office_too_large"), and one of PACKAGE_ERRORS.
     """
     package = zipfile.ZipFile(BytesIO(body))
     parts = package.infolist()
@@ -62,7 +62,7 @@ def open_package(body: bytes, url: str, limit: int = MAX_UNPACKED) -> zipfile.Zi
     return package
 
 
-def office_file(body: bytes, url: str, limit: int = MAX_UNPACKED) -> BytesIO:
+def normalize_package(body: bytes, url: str, limit: int = MAX_UNPACKED) -> BytesIO:
     """Return Office Open XML in the dialect that libraries read, without relations to missing parts.
 
     Raises what `open_package` does.

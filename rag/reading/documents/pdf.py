@@ -25,7 +25,7 @@ from rag.reading.layout.document import build_document, fold_heading, format_hea
 from rag.reading.layout.scans import RecognizedPages, add_scans, has_letters
 from rag.reading.layout.tables import Box, arrange_lines, find_grids
 from rag.reading.layout.words import RAISED_SHARE, Line, Word, append_raised, build_line, normalize_glyphs, rotate
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.reading.quality import find_mojibake
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
@@ -295,14 +295,14 @@ class _Pages:
     garbled: list[int]
 
 
-def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -> Extracted:
+def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -> ExtractedDocument:
     """Extract a PDF file page by page.
 
-    `recognized` has the pages read by text recognition so far; the others that need it are `unread`.
+    `recognized` has the pages read by text recognition so far; the others that need it are `unreadable_pages`.
 
     Raises IngestError: "pdf_encrypted", "pdf_broken", "pdf_too_many_pages", "document_too_long"; also "pdf_unmapped"
     (its fonts do not define which letters they draw) and "pdf_no_text" (a scan without a text layer), unless
-    `recognized` is {} and pages are `unread`.
+    `recognized` is {} and pages are `unreadable_pages`.
     """
     with closing(_open(body, url)) as document:
         pages = _read_pages(document, url)
@@ -314,7 +314,7 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
             raise IngestError("pdf_unmapped", url=printable(url))
         raise IngestError("pdf_no_text", url=printable(url), pages=len(pages.lines))
     layout = build_document(pages.lines, titles, scans.confidence)
-    return Extracted(
+    return ExtractedDocument(
         _choose_title(about["Title"], pages.lines[0], layout.title_candidate) or title_from_url(url),
         layout.language,
         site_from_url(url),
@@ -324,7 +324,9 @@ def read_pdf(body: bytes, url: str, recognized: RecognizedPages | None = None) -
         published=parse_day(about["CreationDate"]),
         modified=parse_day(about["ModDate"]),
         signals=scans.signals,
-        unread=tuple(sorted(number for number in (*pages.scans, *pages.garbled) if number not in scans.confidence)),
+        unreadable_pages=tuple(
+            sorted(number for number in (*pages.scans, *pages.garbled) if number not in scans.confidence)
+        ),
     )
 
 
@@ -420,8 +422,8 @@ def _choose_title(own_title: str, page: Sequence[Line], candidate: str) -> str:
     return format_heading(" · ".join(filter(None, [texts[filer_row - 1], form]))) if filer_row else ""
 
 
-def read_picture(url: str, recognized: RecognizedPages | None) -> Extracted:
-    """Extract the text of a picture, which is page 1; without `recognized` lines, that page is `unread`.
+def read_picture(url: str, recognized: RecognizedPages | None) -> ExtractedDocument:
+    """Extract the text of a picture, which is page 1; without `recognized` lines, that page is `unreadable_pages`.
 
     Raises IngestError: "picture_unread" without text recognition, "picture_no_text".
     """
@@ -432,6 +434,14 @@ def read_picture(url: str, recognized: RecognizedPages | None) -> Extracted:
     if recognized and not scans.confidence:
         raise IngestError("picture_no_text", url=printable(url))
     layout = build_document(pages, confidence=scans.confidence)
-    unread = () if scans.confidence else (1,)
+    unreadable_pages = () if scans.confidence else (1,)
     title = layout.title_candidate or title_from_url(url)
-    return Extracted(title, layout.language, site_from_url(url), "", layout.text, signals=scans.signals, unread=unread)
+    return ExtractedDocument(
+        title,
+        layout.language,
+        site_from_url(url),
+        "",
+        layout.text,
+        signals=scans.signals,
+        unreadable_pages=unreadable_pages,
+    )

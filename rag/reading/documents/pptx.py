@@ -14,12 +14,12 @@ from typing import Any
 from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.documents.office import (
-    DAMAGE,
+    PACKAGE_ERRORS,
     Block,
     Walker,
     get_attr,
     get_tag,
-    office_file,
+    normalize_package,
     parse_xml,
     read_meta,
     to_int,
@@ -27,7 +27,7 @@ from rag.reading.documents.office import (
 )
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.web.guard import printable
 
 _FOOTER_ROLES = frozenset(["dt", "ftr", "sldNum"])
@@ -35,7 +35,7 @@ _FIGURE = lazy_regex(r"-?\d+\.\d+(?:E[-+]\d+)?")
 _BULLETS = frozenset(["buChar", "buBlip"])
 
 
-def read_pptx(body: bytes, url: str) -> Extracted:
+def read_pptx(body: bytes, url: str) -> ExtractedDocument:
     """Return the slides of a presentation.
 
     Raises IngestError: "office_broken", "office_too_large", "document_too_long", "document_no_text".
@@ -44,11 +44,11 @@ def read_pptx(body: bytes, url: str) -> Extracted:
     from pptx.exc import PythonPptxError
 
     try:
-        file = office_file(body, url)
+        file = normalize_package(body, url)
         slides = enumerate(pptx.Presentation(file).slides, 1)
         text = html_to_markdown("".join(part for count, slide in slides for part in _Slide(slide).write(count)))
         about = read_meta(zipfile.ZipFile(file))
-    except (PythonPptxError, *DAMAGE) as error:
+    except (PythonPptxError, *PACKAGE_ERRORS) as error:
         raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=text.partition("\n")[0].partition(" · ")[2], **about)
 

@@ -8,7 +8,7 @@ from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line, clean_text, first_heading
 from rag.reading.extraction.metadata import site_from_url, title_from_url
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.text import detect_language
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
@@ -59,7 +59,7 @@ def build_extracted(
     author: str = "",
     created: str = "",
     modified: str = "",
-) -> Extracted:
+) -> ExtractedDocument:
     """Build the result for a document from its text, the title in it (`own_title`), and its file properties.
 
     Raises IngestError: "document_too_long", "document_no_text".
@@ -71,7 +71,7 @@ def build_extracted(
         raise IngestError("document_no_text", url=printable(url))
     title = clean_line(own_title) or clean_title(title) or first_heading(text) or title_from_url(url)
     dates = parse_day(created), parse_day(modified)
-    return Extracted(title, detect_language(text), site_from_url(url), "", text, clean_author(author), *dates)
+    return ExtractedDocument(title, detect_language(text), site_from_url(url), "", text, clean_author(author), *dates)
 
 
 def too_long_error(url: str) -> IngestError:

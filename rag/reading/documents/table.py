@@ -19,13 +19,13 @@ from typing import Any
 from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.charset import decode
-from rag.reading.documents.office import DAMAGE, office_file, read_meta
+from rag.reading.documents.office import PACKAGE_ERRORS, normalize_package, read_meta
 from rag.reading.documents.properties import build_extracted, too_long_error
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.clean import clean_text, collapse_spaces
 from rag.reading.extraction.metadata import title_from_url
 from rag.reading.extraction.render import format_row
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.web.guard import printable
 from rag.web.media import MAX_CHARACTERS
 
@@ -42,7 +42,7 @@ _PERIOD = lazy_regex(r"(?:1[5-9]|2[01])\d\d(?:[-/–]\d{2,4})?(?:-\d{2})?|\d{1,2
 Row = list[str]
 
 
-def read_table(body: bytes, charset: str | None, url: str) -> Extracted:
+def read_table(body: bytes, charset: str | None, url: str) -> ExtractedDocument:
     """Return a table's rows under its header.
 
     Raises IngestError: "table_broken", "table_too_wide", "document_too_long", "document_no_text".
@@ -188,18 +188,18 @@ _EMPTY_CELL: Any = {"value": None}
 _MAX_FILLED = 200_000
 
 
-def read_xlsx(body: bytes, url: str) -> Extracted:
+def read_xlsx(body: bytes, url: str) -> ExtractedDocument:
     """Return the sheets of a workbook.
 
     Raises IngestError: "office_broken", "office_too_large", "table_too_wide", "document_too_long", "document_no_text".
     """
     try:
-        file = office_file(body, url, _MAX_UNPACKED)
+        file = normalize_package(body, url, _MAX_UNPACKED)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and extensions, irrelevant here
             text = "\n\n".join(_write_sheets(file, url))
         about = read_meta(zipfile.ZipFile(file))
-    except DAMAGE as error:
+    except PACKAGE_ERRORS as error:
         raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, **about)
 

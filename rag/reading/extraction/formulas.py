@@ -150,11 +150,11 @@ _CHARACTER = lazy_regex(r"\bmjx-c([0-9A-F]{2,5})\b")
 def write_formulas(tree: Any) -> None:
     """Replace each formula of `tree`, which must still have its scripts, with its LaTeX."""
     for node in tree.xpath(_FORMULAS):
-        if not _is_attached(node, tree) or not (kind := _find_kind(node)) or is_closed(node):
+        if not _is_attached(node, tree) or not (kind := _find_formula_kind(node)) or is_closed(node):
             continue
-        source = "" if kind == "drawn" else _tidy(_SOURCES[kind](node))
+        source = "" if kind == "drawn" else _normalize_source(_SOURCES[kind](node))
         if source or kind in ("drawn", "script"):
-            _replace(node, source)
+            _replace_formula(node, source)
 
 
 def _is_attached(node: Any, tree: Any) -> bool:
@@ -162,7 +162,7 @@ def _is_attached(node: Any, tree: Any) -> bool:
     return bool(node.getparent() is not None and node.getroottree().getroot() is tree.getroottree().getroot())
 
 
-def _find_kind(node: Any) -> str:
+def _find_formula_kind(node: Any) -> str:
     """Return a formula's kind (a key of _SOURCES, or "drawn" if it has a source elsewhere), or "" if it is none."""
     tag, names = node.tag, node.get("class") or ""
     if tag in ("math", "m:math"):
@@ -245,7 +245,7 @@ _SOURCES: Final = {
 }
 
 
-def _tidy(source: str) -> str:
+def _normalize_source(source: str) -> str:
     """Return LaTeX on one line, without delimiters or commands that only set its size."""
     source = " ".join(source.split())
     for pattern in (_DELIMITERS, _STYLE):
@@ -254,7 +254,7 @@ def _tidy(source: str) -> str:
     return _BRACES.sub(r"\1\2", _SIZES.sub("", source))
 
 
-def _replace(node: Any, source: str) -> None:
+def _replace_formula(node: Any, source: str) -> None:
     """Replace an element with the `source` of a formula, as part of the text around it."""
     span = node.makeelement("span")
     span.text, span.tail = source, node.tail

@@ -12,7 +12,7 @@ from textwrap import dedent
 from typing import Any, Final
 
 from rag.patterns import lazy_regex
-from rag.reading.extraction.tree import declarations
+from rag.reading.extraction.tree import read_inline_style
 
 _NUMBER_CLASS = lazy_regex(
     r"(?:^|[\s_-])(?:(?:code)?line[_-]?n(?:o|os|um|umber|umbers|ums)|ln[tn]?|gutter|blob-num|linenodiv|ln-n\w*)(?:$|[\s_-])"
@@ -51,7 +51,7 @@ def write_listings(tree: Any) -> None:
             node.tag = "pre"
     for pre in tree.xpath("//pre[not(ancestor::pre)]"):
         _drop_controls(pre)
-        code = code_of(pre)
+        code = read_code(pre)
         for child in list(pre):
             pre.remove(child)
         pre.text = code
@@ -89,7 +89,7 @@ class _Code:
             self.add("\n")
 
 
-def code_of(node: Any) -> str:
+def read_code(node: Any) -> str:
     """Return the text of a listing, line by line."""
     code = _Code(_find_lines(node))
     _collect(node, code)
@@ -132,7 +132,7 @@ def _find_lines(node: Any) -> frozenset[Any]:
 
 
 def _is_line(node: Any, lines: frozenset[Any]) -> bool:
-    return node in lines or node.tag in _LINE_TAGS or declarations(node).get("display") in _LINE_DISPLAYS
+    return node in lines or node.tag in _LINE_TAGS or read_inline_style(node).get("display") in _LINE_DISPLAYS
 
 
 def _is_number(node: Any) -> bool:
@@ -144,7 +144,7 @@ def _has_number_name(node: Any) -> bool:
     return bool(
         _NUMBER_CLASS.search(node.get("class") or "")
         or (node.get("data-line-number") and node.tag != "tr")
-        or declarations(node).get("user-select") == "none"
+        or read_inline_style(node).get("user-select") == "none"
         or (node.tag == "a" and _NUMBER_ANCHOR.match(node.get("href") or node.get("id") or node.get("name") or ""))
     )
 
@@ -158,7 +158,7 @@ def _unwrap(table: Any) -> None:
     if not all(_is_code_cell(cells[-1]) for cells in rows):
         return
     listing = table.makeelement("pre")
-    listing.text = "\n".join(code_of(cells[-1]).strip("\n") for cells in rows)
+    listing.text = "\n".join(read_code(cells[-1]).strip("\n") for cells in rows)
     listing.tail = table.tail
     table.tail = None
     table.getparent().replace(table, listing)
@@ -182,7 +182,7 @@ def _is_listing(node: Any) -> bool:
     """Return whether an element other than a `pre` is drawn as one."""
     if node.tag == "code" and node.find("br") is not None:
         return bool(node.getparent().text_content().strip() == node.text_content().strip())
-    style = declarations(node)
+    style = read_inline_style(node)
     fonts = style.get("font", "") + style.get("font-family", "")
     is_code = node.tag == "code" or any(name in fonts for name in _MONOSPACE)
     is_code = is_code or bool(_CODE_CLASS.search(node.get("class") or ""))

@@ -19,9 +19,9 @@ from typing import Any
 
 from rag.reading.extraction.features import HEADINGS, Forest, Trigrams, build_features, load_forest, split_words
 from rag.reading.extraction.metadata import SchemaObject, StructuredData, get_types, strip_tags, to_text
-from rag.reading.extraction.render import data_tables, markdown, table_of
+from rag.reading.extraction.render import find_data_tables, find_table, markdown
 from rag.reading.extraction.segments import LANDMARKS, ROLES, Block, segment
-from rag.reading.extraction.tree import PANEL_LABEL, flat_text
+from rag.reading.extraction.tree import PANEL_LABEL, extract_flat_text
 
 _MAX_VISIBLE_SHARE = 0.4
 _MIN_WORDS = 4
@@ -124,7 +124,7 @@ def extract_main_text(
 ) -> str:
     """Return the Markdown of the main text in `body`, an lxml element without hidden parts."""
     if is_huge:
-        return flat_text(body)
+        return extract_flat_text(body)
     blocks = segment(body)
     if len(blocks) > _MAX_BLOCKS:
         return markdown(_drop_boilerplate(blocks))
@@ -219,8 +219,8 @@ def _is_teaser(block: Block) -> bool:
 
 
 def _complete_tables(blocks: Sequence[Block], selected: Sequence[bool], sizes: Sequence[int]) -> list[bool]:
-    tables = data_tables(blocks)
-    owners = [table_of(block, tables) for block in blocks]
+    tables = find_data_tables(blocks)
+    owners = [find_table(block, tables) for block in blocks]
     balance: dict[Any, float] = {}
     for table, is_selected, size in zip(owners, selected, sizes, strict=True):
         if table is not None:

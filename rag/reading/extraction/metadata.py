@@ -294,7 +294,7 @@ def _resolve_on_host(href: str, url: str) -> str:
     return target if split_url(target).netloc.lower() == split_url(url).netloc.lower() else ""
 
 
-def iso_date(text: str) -> str:
+def find_iso_date(text: str) -> str:
     """Return the first date near the start of `text` as `2024-03-05`, with its time and offset if given; else "".
 
     Ignores numbers whose order depends on the country (03/05/2024).
@@ -409,10 +409,10 @@ def find_dates(structured_data: StructuredData, tree: Any) -> tuple[str, str]:
 def _find_metadata_date(structured_data: StructuredData, properties: Iterable[str], names: Iterable[str]) -> str:
     for name in properties:
         for obj in _iter_page_objects(structured_data, name):
-            if day := iso_date(to_text(obj.get(name))):
+            if day := find_iso_date(to_text(obj.get(name))):
                 return day
     return next(
-        filter(None, (iso_date(structured_data.meta[name]) for name in names if name in structured_data.meta)), ""
+        filter(None, (find_iso_date(structured_data.meta[name]) for name in names if name in structured_data.meta)), ""
     )
 
 
@@ -439,8 +439,8 @@ def _find_visible_dates(tree: Any) -> tuple[str, str]:
     published = modified = ""
     for node in _iter_date_nodes(tree):
         text = node.text_content()[:_MAX_BYLINE] if node.tag != "time" else _read_time(node)
-        day = iso_date(node.get("datetime") or "") if node.tag == "time" else ""
-        day = day or iso_date(text)
+        day = find_iso_date(node.get("datetime") or "") if node.tag == "time" else ""
+        day = day or find_iso_date(text)
         if not day:
             continue
         context = (text + (node.get("class") or "")).lower()

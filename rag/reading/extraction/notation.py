@@ -14,7 +14,7 @@ from typing import Any, Final
 from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.segments import INLINE
-from rag.reading.extraction.tree import by_id, declarations
+from rag.reading.extraction.tree import index_by_id, read_inline_style
 
 _STRIKES: Final = (
     "//*[@role='deletion' or contains(@style,'line-through') or contains(@class,'line-through')"
@@ -77,14 +77,14 @@ _MAX_LABEL = 80
 def mark_struck(tree: Any) -> None:
     """Wrap text that a style or a class strikes out in an `s`; `tree` must still have its style sheets."""
     for node in tree.xpath(_STRIKES):
-        style = declarations(node)
+        style = read_inline_style(node)
         lines = style.get("text-decoration", "") + style.get("text-decoration-line", "")
         is_named = not _STRIKE_CLASSES.isdisjoint((node.get("class") or "").split())
         if "line-through" in lines or is_named or node.get("role") == "deletion":
-            _strike(node)
+            _wrap_struck(node)
     for name in islice(_find_strike_classes(tree) - _STRIKE_CLASSES, _MAX_RULES):
         for node in tree.xpath("//*[contains(concat(' ',@class,' '),$name)]", name=f" {name} "):
-            _strike(node)
+            _wrap_struck(node)
 
 
 def _find_strike_classes(tree: Any) -> set[str]:
@@ -95,7 +95,7 @@ def _find_strike_classes(tree: Any) -> set[str]:
     return {name for selector, _, body in pairs if "line-through" in body for name in _LAST_CLASS.findall(selector)}
 
 
-def _strike(node: Any) -> None:
+def _wrap_struck(node: Any) -> None:
     wrapper = node.makeelement("s")
     wrapper.text, node.text = node.text, None
     wrapper.extend(list(node))
@@ -105,14 +105,14 @@ def _strike(node: Any) -> None:
 def write_notation(tree: Any, source: str) -> None:
     """Write the meaning of inline markup into `tree`; `source` is the HTML that it was parsed from."""
     for ruby in tree.xpath("//ruby"):
-        _replace(ruby, _base_text(ruby))
+        _replace_content(ruby, _get_base_text(ruby))
     for link in tree.xpath(_NOTE_LINKS):
         if link.text_content().strip() in _PERMALINKS:
             link.drop_tree()
         else:
             _write_linked_note(link)
     for node in tree.xpath(_RAISED):
-        if (kind := _find_kind(node)) and node.getparent() is not None:
+        if (kind := _find_script_kind(node)) and node.getparent() is not None:
             _write_raised(node, kind)
     for quote in tree.xpath("//q"):
         quote.text = "“" + (quote.text or "")
@@ -121,12 +121,12 @@ def write_notation(tree: Any, source: str) -> None:
         _write_check_box(box)
     _write_abbreviations(tree)
     empty_cells = [cell for cell in tree.xpath(_CELLS) if not _INVISIBLE.sub("", "".join(cell.xpath(_VISIBLE_TEXT)))]
-    elements = by_id(tree) if empty_cells and "aria-labelledby" in source else {}
+    elements = index_by_id(tree) if empty_cells and "aria-labelledby" in source else {}
     for cell in empty_cells:
         cell.text = " ".join(dict.fromkeys(filter(None, _iter_icon_labels(cell, elements))))[:_MAX_LABEL]
 
 
-def _find_kind(node: Any) -> str:
+def _find_script_kind(node: Any) -> str:
     """Return `super`, `sub`, or "" if the element is neither or too long."""
     if len(node) > 3 or not (text := node.text_content()).strip() or len(text) > _MAX_RAISED:
         return ""
@@ -134,7 +134,7 @@ def _find_kind(node: Any) -> str:
         return "super" if node.tag == "sup" else "sub"
     if node.tag not in INLINE:
         return ""
-    alignment = declarations(node).get("vertical-align", "").partition(" ")[0]
+    alignment = read_inline_style(node).get("vertical-align", "").partition(" ")[0]
     if alignment in ("super", "sub"):
         return alignment
     names = frozenset((node.get("class") or "").split())
@@ -166,12 +166,12 @@ def _find_note_node(link: Any) -> Any:
     is_named = link.get("role") == "doc-noteref" or _NOTE_CLASS.search(link.get("class") or "")
     if is_named or any(child.tag == "sup" for child in link):
         return link
-    is_close = (link.get("href") or "").startswith("#") and re.search(r"\w[.,;。，；]?$", text_before(link))
+    is_close = (link.get("href") or "").startswith("#") and re.search(r"\w[.,;。，；]?$", get_text_before(link))
     return link if is_close and link.text_content().strip("[]").isdigit() else None
 
 
 def _write_raised(node: Any, kind: str) -> None:
-    text, before = " ".join(node.text_content().split()), text_before(node)
+    text, before = " ".join(node.text_content().split()), get_text_before(node)
     if before.rstrip()[-1:].isdigit():
         before = before.rstrip()
     ahead = node.tail or ""
@@ -184,7 +184,7 @@ def _write_raised(node: Any, kind: str) -> None:
         result = text if before.endswith(("/", "⁄")) else subscript(text, before)
     if result.startswith("^"):
         _strip_before(node)
-    _replace(node, result)
+    _replace_content(node, result)
 
 
 def _is_note(node: Any) -> bool:
@@ -244,7 +244,7 @@ def subscript(text: str, before: str) -> str:
     return text
 
 
-def text_before(node: Any) -> str:
+def get_text_before(node: Any) -> str:
     """Return the end of the text before `node` in its paragraph."""
     text = ""
     while len(text) < _LOOKBACK:
@@ -274,7 +274,7 @@ def _strip_before(node: Any) -> None:
         parent.text = (parent.text or "").rstrip()
 
 
-def _replace(node: Any, text: str) -> None:
+def _replace_content(node: Any, text: str) -> None:
     """Replace the content of an element with `text`; what follows it stays."""
     for child in list(node):
         node.remove(child)
@@ -285,7 +285,7 @@ def _replace(node: Any, text: str) -> None:
         node.drop_tag()
 
 
-def _base_text(ruby: Any) -> str:
+def _get_base_text(ruby: Any) -> str:
     """Return the base text of a ruby element, without readings and the spaces of its source layout."""
     pieces = list(_iter_base_pieces(ruby))
     has_spaces = any(piece.isascii() and piece.strip() for piece in pieces)

@@ -16,7 +16,7 @@ from rag.patterns import lazy_regex
 from rag.reading.extraction.clean import collapse_spaces
 from rag.reading.extraction.features import HEADINGS
 from rag.reading.extraction.segments import Block
-from rag.reading.extraction.tree import declarations
+from rag.reading.extraction.tree import read_inline_style
 
 _ROMAN: Final = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
@@ -25,7 +25,7 @@ _ROMAN: Final = (
 _MAX_NUMBER = 9999
 
 
-def marks_of(box: Any) -> dict[Any, str]:
+def get_item_marks(box: Any) -> dict[Any, str]:
     """Return the marker of each item of an `ol`, `ul` or `menu`: `- `, `3. `, or `- c. ` for letters and numerals."""
     items = [node for node in box if node.tag == "li"]
     style = _find_style(box)
@@ -43,7 +43,7 @@ def marks_of(box: Any) -> dict[Any, str]:
 
 def _find_style(node: Any) -> str:
     """Return the numbering style of a list or an item, from CSS or HTML's `type`."""
-    style = declarations(node)
+    style = read_inline_style(node)
     styles = f"{style.get('list-style', '')} {style.get('list-style-type', '')}".split()
     return next((name for name in styles if name == "none" or name in _NUMERALS), node.get("type") or "")
 
@@ -111,14 +111,14 @@ class _Progress:
         self.begun.add(item)
         if item not in self.marks:
             box = item.getparent()
-            self.marks |= marks_of(box) if box is not None and box.tag in _LISTS else {item: "- "}
+            self.marks |= get_item_marks(box) if box is not None and box.tag in _LISTS else {item: "- "}
         return self.marks[item]
 
 
 def _iter_pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
     """Yield pieces of Markdown as (outermost list or None, text); consecutive pieces of one list are adjacent."""
-    tables, progress = data_tables(blocks), _Progress()
-    for table, group in groupby(blocks, key=lambda block: table_of(block, tables)):
+    tables, progress = find_data_tables(blocks), _Progress()
+    for table, group in groupby(blocks, key=lambda block: find_table(block, tables)):
         if table is None:
             yield from _iter_prose(list(group), progress)
             continue
@@ -243,7 +243,7 @@ class _Row:
         return len(self.slots) > 1 and self.slots[0] is not None and len(set(self.slots)) == 1
 
 
-def data_tables(blocks: Iterable[Block]) -> set[Any]:
+def find_data_tables(blocks: Iterable[Block]) -> set[Any]:
     """Return the tables with data, not those for layout; a table nested in a cell is part of that cell."""
     own: dict[Any, list[Block]] = {}
     for block in blocks:
@@ -257,7 +257,7 @@ def data_tables(blocks: Iterable[Block]) -> set[Any]:
     return tables
 
 
-def table_of(block: Block, tables: Collection[Any]) -> Any:
+def find_table(block: Block, tables: Collection[Any]) -> Any:
     """Return the one of `tables` that a block is in, or None."""
     return next((node for node in block.place.ancestors if node.tag == "table" and node in tables), None)
 

@@ -274,12 +274,12 @@ def _tidy(text: str, is_code: bool) -> str:
         code = text.replace(_BREAK, "\n").replace(_STRUCK_START, "").replace(_STRUCK_END, "").strip("\n")
         return code if code.strip() else ""
     if _STRUCK_START in text:
-        text = _STRUCK_RUN.sub(_strike, text).replace(_STRUCK_END, "")
+        text = _STRUCK_RUN.sub(_mark_struck, text).replace(_STRUCK_END, "")
     lines = (" ".join(line.split()) for line in text.split(_BREAK))
     return "\n".join(line for line in lines if line)
 
 
-def _strike(run: re.Match[str]) -> str:
+def _mark_struck(run: re.Match[str]) -> str:
     """Wrap struck-out text in `~~`, line by line, with surrounding spaces outside."""
     lines = (
         f"{line[: len(line) - len(line.lstrip())]}~~{line.strip()}~~{line[len(line.rstrip()) :]}"

@@ -108,7 +108,7 @@ def _ensure_body(tree: Any) -> Any:
     return tree
 
 
-def by_id(tree: Any) -> dict[str, Any]:
+def index_by_id(tree: Any) -> dict[str, Any]:
     """Return the elements of `tree` by id; the first one with an id wins."""
     elements: dict[str, Any] = {}
     for node in tree.xpath("//*[@id]"):
@@ -126,7 +126,7 @@ def body_of(tree: Any) -> Any:
     return tree if body is None else body
 
 
-def flat_text(body: Any) -> str:
+def extract_flat_text(body: Any) -> str:
     """Return the paragraphs of `body`, separated by blank lines; removes boilerplate from this lxml element."""
     from lxml import etree
 
@@ -154,7 +154,7 @@ def drop(node: Any) -> None:
         node.drop_tree()
 
 
-def hides(style: str) -> bool:
+def is_hiding_style(style: str) -> bool:
     """Return whether an inline style hides its element: not drawn, zero size, transparent, or off screen."""
     style = style[:_MAX_STYLE]
     if _HIDING_STYLE.search(style):
@@ -162,7 +162,7 @@ def hides(style: str) -> bool:
     return bool(_OFF_SCREEN.search(style) and _OUT_OF_FLOW.search(style))
 
 
-def declarations(node: Any) -> dict[str, str]:
+def read_inline_style(node: Any) -> dict[str, str]:
     """Return an element's inline style: values by property, in lower case."""
     parts = ((node.get("style") or "")[:_MAX_STYLE].lower().split(";")) if node.get("style") else ()
     pairs = (part.partition(":") for part in parts)
@@ -175,7 +175,11 @@ def is_hidden(node: Any, has_late_parts: bool = False) -> bool:
         return False
     if node.get("hidden") is not None:
         return not (has_late_parts and _LATE_PART.fullmatch(node.get("id") or ""))
-    return node.tag in _UNDRAWN or (node.tag == "dialog" and node.get("open") is None) or hides(node.get("style") or "")
+    return (
+        node.tag in _UNDRAWN
+        or (node.tag == "dialog" and node.get("open") is None)
+        or is_hiding_style(node.get("style") or "")
+    )
 
 
 def _is_whole_page(node: Any, tree: Any) -> bool:
@@ -224,7 +228,7 @@ def open_panels(tree: Any, hidden: Sequence[Any]) -> None:
     controls = _find_controls(tree) if hidden else {}
     panels = Counter(node.getparent() for node in tree.xpath(_TABPANELS)) if hidden else Counter[Any]()
     has_tabs = bool(panels) and bool(tree.xpath("//*[@role='tab']"))
-    labels = by_id(tree) if any(node.get("aria-labelledby") for node in hidden) else {}
+    labels = index_by_id(tree) if any(node.get("aria-labelledby") for node in hidden) else {}
     for node in hidden:
         style = node.get("style") or ""
         is_closed = node.get("hidden") is not None or _CLOSED_STYLE.search(style)
@@ -243,7 +247,7 @@ def name_panels(tree: Any) -> None:
     for panel in panels:
         if panel.get("role") == "tabpanel" or any(map(_is_tab, controls.get(panel.get("id"), ()))):
             groups[panel.getparent()].append(panel)
-    elements = by_id(tree) if groups else {}
+    elements = index_by_id(tree) if groups else {}
     for box, panels in groups.items():
         if len(panels) > 1:
             _write_labels(panels, _tab_names(box, panels, controls, elements))
@@ -305,7 +309,7 @@ def _is_elsewhere(node: Any) -> bool:
 
 def is_closed(node: Any) -> bool:
     """Return whether an element hides itself, by attribute or style."""
-    return node.get("hidden") is not None or hides(node.get("style") or "")
+    return node.get("hidden") is not None or is_hiding_style(node.get("style") or "")
 
 
 def _tab_names(

@@ -8,12 +8,12 @@ import pytest
 
 from rag.errors import IngestError
 from rag.reading.documents import read_document
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.web.media import EML
 from tests.support import office
 
 
-def read(body: bytes, name: str) -> Extracted:
+def read(body: bytes, name: str) -> ExtractedDocument:
     return read_document(body, EML, None, name)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rag.errors import IngestError
 from rag.reading.documents.docx import format_number
-from rag.reading.documents.office import office_file, open_package
+from rag.reading.documents.office import normalize_package, open_package
 from tests.support import office
 
 
@@ -25,7 +25,7 @@ def test_a_package_is_bounded_by_what_it_says_that_it_unpacks_to() -> None:
 
 def test_what_is_right_stays_as_it_is() -> None:
     body = office.docx("<w:p/>")
-    assert office_file(body, "x").getvalue() == body
+    assert normalize_package(body, "x").getvalue() == body
 
 
 def test_a_relation_to_nowhere_is_left_out() -> None:
@@ -38,8 +38,8 @@ def test_a_relation_to_nowhere_is_left_out() -> None:
     torn = office.with_part(body, name, office.part(body, name).replace(b"</Relationships>", relation.encode()))
     with pytest.raises(KeyError):
         docx.Document(BytesIO(torn))
-    assert docx.Document(office_file(torn, "x")).paragraphs[0].text == "Lit."
-    assert ZipFile(office_file(torn, "x")).testzip() is None
+    assert docx.Document(normalize_package(torn, "x")).paragraphs[0].text == "Lit."
+    assert ZipFile(normalize_package(torn, "x")).testzip() is None
 
 
 @pytest.mark.parametrize(

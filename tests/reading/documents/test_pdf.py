@@ -181,7 +181,7 @@ def test_pages_without_text_are_told() -> None:
         resources="/XObject<</P1 5 0 R>>",
     )
     found = read_pdf(body, "x.pdf")
-    assert found.unread == (2, 3)
+    assert found.unreadable_pages == (2, 3)
     assert found.text.split("\n\n") == ["## Page 1", LOUD, "## Page 4", LOUD]
 
 

@@ -12,7 +12,7 @@ from rag.reading.extraction.metadata import (
     StructuredData,
     find_author,
     find_dates,
-    iso_date,
+    find_iso_date,
     read_structured_data,
     strip_tags,
     to_text,
@@ -87,7 +87,7 @@ def test_sources(html: str, found: tuple[str, str, str]) -> None:
     ],
 )
 def test_forms(text: str, date: str) -> None:
-    assert iso_date(text) == date
+    assert find_iso_date(text) == date
 
 
 def facts(html: str) -> StructuredData:

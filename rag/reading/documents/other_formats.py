@@ -21,13 +21,13 @@ from zipfile import ZipFile
 from rag.errors import IngestError
 from rag.patterns import lazy_regex
 from rag.reading.charset import decode
-from rag.reading.documents.office import DAMAGE, open_package, parse_xml, read_meta
+from rag.reading.documents.office import PACKAGE_ERRORS, open_package, parse_xml, read_meta
 from rag.reading.documents.properties import build_extracted
 from rag.reading.extract import html_to_markdown
 from rag.reading.extraction.clean import clean_line, clean_text, strip_link_targets
 from rag.reading.extraction.metadata import title_from_url
 from rag.reading.extraction.render import fence_code
-from rag.reading.parser import Extracted
+from rag.reading.parser import ExtractedDocument
 from rag.web.guard import printable
 from rag.web.media import EML, RTF, media_type
 
@@ -44,7 +44,7 @@ _SENTENCE_END = lazy_regex(r"[.!?。！？…][\"'”’」)]*$")
 _MIN_PARAGRAPH, _MAX_PARAGRAPH = 300, 900
 
 
-def read_epub(body: bytes, url: str) -> Extracted:
+def read_epub(body: bytes, url: str) -> ExtractedDocument:
     """Extract the chapters of an e-book, in reading order.
 
     Raises IngestError: "office_broken", "office_too_large", "office_locked", "document_too_long", "document_no_text".
@@ -56,7 +56,7 @@ def read_epub(body: bytes, url: str) -> Extracted:
         place = next(parse_xml(package.read(_CONTAINER)).iter("{*}rootfile")).get("full-path")
         text = "\n\n".join(_read_chapters(package, parse_xml(package.read(place)), posixpath.dirname(place)))
         about = read_meta(package, place)
-    except DAMAGE as error:
+    except PACKAGE_ERRORS as error:
         raise IngestError("office_broken", url=printable(url)) from error
     return build_extracted(text, url, own_title=about["title"], author=about["author"], created=about["modified"])
 
@@ -73,7 +73,7 @@ def _read_chapters(package: ZipFile, book: Any, folder: str) -> Iterator[str]:
                 yield text if text.startswith("#") or title is None else f"# {clean_line(title[1])}\n\n{text}"
 
 
-def read_notebook(body: bytes, url: str) -> Extracted:
+def read_notebook(body: bytes, url: str) -> ExtractedDocument:
     """Extract the cells of a Jupyter notebook (format 3 or 4).
 
     Raises IngestError: "office_broken", "document_too_long", "document_no_text".
@@ -118,7 +118,7 @@ def _join(value: object) -> str:
     return ("".join(map(str, value)) if isinstance(value, list) else str(value)).rstrip()
 
 
-def read_captions(body: bytes, charset: str | None, url: str) -> Extracted:
+def read_captions(body: bytes, charset: str | None, url: str) -> ExtractedDocument:
     """Extract the text of captions, without lines that repeat while scrolling.
 
     Raises IngestError: "document_too_long", "document_no_text".
@@ -163,7 +163,7 @@ _SUBJECT = lazy_regex(r"\A<p><strong>Subject</strong>: (.*?)</p>")
 _SUPER = lazy_regex(rb"(?<=\d)((?:[{}\s]|\\[a-z]+-?\d*){0,12}?\\super(?:[{}\s]|\\[a-z]+-?\d*){0,12}+)(?=-?\d)")
 
 
-def read_office(body: bytes, url: str, kind: str) -> Extracted:
+def read_office(body: bytes, url: str, kind: str) -> ExtractedDocument:
     """Extract an office document of media type `kind` with xberg, for formats without another reader.
 
     xberg is an optional dependency. It gets bytes, never a URL, in the parser's child process, which has no keys. Its
@@ -209,11 +209,11 @@ _FLOWED = lazy_regex(r"(?<=\S) \r?\n(?=[^\s>])")
 _HEADING = lazy_regex(r"^(?=#{1,5} )", re.MULTILINE)
 
 
-Reader = Callable[[bytes, str, str | None, str], Extracted]
+Reader = Callable[[bytes, str, str | None, str], ExtractedDocument]
 """A function that reads an attachment from its bytes, media type, charset and name."""
 
 
-def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> Extracted:
+def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> ExtractedDocument:
     """Extract a mail: its headers, its message, and each attachment under its name.
 
     `depth` is its nesting depth among attached mails, from 1.
@@ -224,7 +224,7 @@ def read_mail(body: bytes, url: str, read: Reader, depth: int = 1) -> Extracted:
         mail = _parse(body)
         text = "\n\n".join(filter(None, _write_parts(mail, read, depth)))
         senders, date = getattr(mail["From"], "addresses", ()), getattr(mail["Date"], "datetime", None)
-    except DAMAGE as error:
+    except PACKAGE_ERRORS as error:
         raise IngestError("office_broken", url=printable(url)) from error
     author = next((sender.display_name for sender in senders), "")
     return build_extracted(text, url, own_title=_get_header(mail, "Subject"), author=author, created=str(date or ""))

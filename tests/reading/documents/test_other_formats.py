@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.errors import IngestError
-from rag.reading.documents.small_formats import read_captions, read_epub, read_notebook, read_office
+from rag.reading.documents.other_formats import read_captions, read_epub, read_notebook, read_office
 from rag.web.media import MSG, ODP, ODS, RTF, XLS
 from tests.support import office
 

@@ -1,7 +1,7 @@
-"""English and Chinese patterns of walls in front of pages: JavaScript, consent, login, bot check, missing, moved page.
+"""English and Chinese patterns of interstitials: JavaScript, consent, login, bot check, missing page, moved page.
 
-A wall is recognised by the share of its typical sentences, never by a single phrase: pages about cookies, logins and
-captchas use the same words, among many others.
+An interstitial is recognised by the share of its typical sentences, never by a single phrase: pages about cookies,
+logins and captchas use the same words, among many others.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from rag.patterns import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
-class Wall:
-    """A kind of wall. `strong` matches phrases that only such a wall has, `weak` other typical ones.
+class Interstitial:
+    """A kind of interstitial. `strong` matches phrases that only this kind has, `weak` other typical ones.
 
-    A text of up to `longest` (see `rag.text.weigh`) matches if it has a strong phrase and matching sentences make up
+    A text of up to `max_length` (see `rag.text.weigh`) matches if it has a strong phrase and matching sentences make up
     `share` of it, or half of that if the page has one of `signals`.
     """
 
     code: str
     strong: re.Pattern[str]
     weak: re.Pattern[str]
-    longest: float
+    max_length: float
     share: float
     signals: frozenset[str]
 
@@ -33,7 +33,7 @@ def _compile_any(*patterns: str) -> re.Pattern[str]:
     return lazy_regex("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
-_SCRIPTS = Wall(
+_SCRIPTS = Interstitial(
     "gate_scripts",
     _compile_any(
         r"(?:enabl\w{1,3}|requires?|activat\w{1,3}|turn(?:ed)? on|without|support|allow|needs?)\b.{0,60}\bjava ?script",
@@ -57,7 +57,7 @@ _SCRIPTS = Wall(
     frozenset(["app_root"]),
 )
 
-_CONSENT = Wall(
+_CONSENT = Interstitial(
     "gate_consent",
     _compile_any(
         r"(?:accept|allow|agree to|reject|decline|refuse)(?: (?:all|and continue|optional|additional"
@@ -92,7 +92,7 @@ _CONSENT = Wall(
     frozenset(["consent"]),
 )
 
-_LOGIN = Wall(
+_LOGIN = Interstitial(
     "gate_login",
     _compile_any(
         r"(?:sign|log)(?:ging|ning)?[ -]?in (?:to|with|or|required|using|below|first|and)\b",
@@ -127,7 +127,7 @@ _LOGIN = Wall(
     frozenset(["password"]),
 )
 
-_CAPTCHA = Wall(
+_CAPTCHA = Interstitial(
     "gate_captcha",
     _compile_any(
         r"^just a moment\b|^attention required|^robot check|^access (?:to this page has been )?denied"
@@ -177,7 +177,7 @@ _CAPTCHA = Wall(
     frozenset(["captcha"]),
 )
 
-_MISSING = Wall(
+_MISSING = Interstitial(
     "gate_not_found",
     _compile_any(
         r"\b(?:page|content|article|file|url|document|product|item|listing|post|site|link|resource|video|job"
@@ -220,7 +220,7 @@ _MISSING = Wall(
     frozenset(),
 )
 
-_MOVED = Wall(
+_MOVED = Interstitial(
     "gate_moved",
     _compile_any(
         r"\b(?:page|(?:web ?)?site|content|document|article|blog|resource|url|object|wiki|documentation|docs|forum"
@@ -249,10 +249,10 @@ _MOVED = Wall(
     frozenset(["refresh"]),
 )
 
-WALLS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _MOVED, _SCRIPTS)
+INTERSTITIALS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _MOVED, _SCRIPTS)
 """In matching order: a bot check may ask for JavaScript, a login for cookies."""
 
-# A separator and the site's name may follow a wall's title.
+# A separator and the site's name may follow the title of an interstitial.
 _SITE = r"(?:\W.{0,40})?"
 
 
