@@ -106,10 +106,10 @@ def _draw_list(app: App, library: str, pages: list[Page], language: Language) ->
     with row:
         colours = draw_view(language)
     page_map = (
-        map_of(app, library, pages, language) if colours or current_filter().subject else app.page_maps.at_hand(library)
+        map_of(app, library, pages, language) if colours or current_filter().subject else app.page_maps.latest(library)
     )
     if page_map:
-        draw_subjects(page_map.subjects, language)
+        draw_subjects(page_map.topics, language)
     criteria = current_filter()
     excluded = app.library(library).excluded_pages()
     matches = search_texts(app, library, criteria.words, language) if criteria.in_text and criteria.words else []

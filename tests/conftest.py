@@ -66,7 +66,7 @@ _TOGETHER = {
     "tests/store/test_kill.py": "killed",
     "tests/bulk/test_runs.py": "postgres",
     "tests/conversations/test_checkpoints.py": "postgres",
-    "tests/conversations/test_remembered.py": "postgres",
+    "tests/conversations/test_memory.py": "postgres",
     "tests/evaluation/test_runs.py": "postgres",
     "tests/evaluation/test_sets.py": "postgres",
     "tests/ingest/test_schedule.py": "postgres",

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from rag.app import chat_models
-from rag.app.chat_models import KEEP_SECONDS, MAX_KEPT, SERVICES, ChatModels, ChatOptions, Connected, from_form
+from rag.app.chat_models import (
+    CONNECTION_SECONDS,
+    MAX_CONNECTIONS,
+    SERVICES,
+    ChatModels,
+    ChatOptions,
+    ConnectionStore,
+    from_form,
+)
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.locales import say
@@ -86,7 +94,7 @@ def test_where_people_sign_in_an_address_passes_the_guard(address: str) -> None:
     models = chats(auth_allow=("@team.example",))
     error = refused(models.connect, ChatOptions("m", address, "own"), "browser")
     assert error.code == "chat_address_blocked"
-    assert models.connected.of("browser", "") is None
+    assert models.connections.get("browser", "") is None
     assert chats().chat(ChatOptions("m", address, "own"))
 
 
@@ -117,7 +125,7 @@ def test_own_models_can_be_forbidden() -> None:
         ChatOptions("a", OURS["llm_base_url"], fast_model="dearer"),
     ):
         assert refused(models.chat, chat).code == "chat_own_forbidden"
-        assert refused(models.list_served, chat).code == "chat_own_forbidden"
+        assert refused(models.list_models, chat).code == "chat_own_forbidden"
         assert refused(models.connect, chat, "browser").code == "chat_own_forbidden"
     assert models.chat(ChatOptions("a", OURS["llm_base_url"], temperature=0.5))
 
@@ -140,7 +148,7 @@ def test_what_stands_in_the_way_is_said_in_the_forms_words(reply: Reply, code: s
         models = chats()
         error = refused(models.connect, ChatOptions("m", server.base_url, "own-key"), "browser")
         assert error.code == code
-        assert models.connected.of("browser", "") is None
+        assert models.connections.get("browser", "") is None
         assert "own-key" not in str(error) and "LLM_" not in str(error)
 
 
@@ -178,16 +186,16 @@ def test_both_models_are_tested_and_kept() -> None:
         assert error.code == "connect_unknown_model" and "named none." in str(error)
         chat = ChatOptions("m", server.base_url, "own", fast_model="small")
         assert models.connect(chat, "browser", "ann").code == "connect_works"
-    assert models.connected.of("browser", "ann") == chat
+    assert models.connections.get("browser", "ann") == chat
 
 
 def test_the_services_own_list() -> None:
     with ChatServer(lists=["a", "b"], key="right") as server:
-        assert chats().list_served(ChatOptions("", server.base_url, "right")) == ["a", "b"]
-        assert refused(chats().list_served, ChatOptions("", server.base_url, "wrong")).code == "connect_wrong_key"
-    assert refused(chats().list_served, ChatOptions("", server.base_url)).code == "connect_unreachable"
+        assert chats().list_models(ChatOptions("", server.base_url, "right")) == ["a", "b"]
+        assert refused(chats().list_models, ChatOptions("", server.base_url, "wrong")).code == "connect_wrong_key"
+    assert refused(chats().list_models, ChatOptions("", server.base_url)).code == "connect_unreachable"
     with ChatServer(lists=None) as server:
-        assert refused(chats().list_served, ChatOptions("", server.base_url)).code == "connect_no_list"
+        assert refused(chats().list_models, ChatOptions("", server.base_url)).code == "connect_no_list"
 
 
 def test_a_key_is_not_in_what_is_printed() -> None:
@@ -202,33 +210,37 @@ class Clock:
 
 
 def test_what_is_connected_is_one_browsers_and_one_persons() -> None:
-    connected = Connected()
+    connected = ConnectionStore()
     mine, other = ChatOptions("mine"), ChatOptions("other")
-    connected.keep("one", "ann", mine)
-    connected.keep("two", "ann", other)
-    assert (connected.of("one", "ann"), connected.of("two", "ann"), connected.of("three", "ann")) == (mine, other, None)
-    assert connected.of("one", "bob") is None
-    assert connected.of("one", "ann") is None  # another user was here, so it is disconnected for good
+    connected.add("one", "ann", mine)
+    connected.add("two", "ann", other)
+    assert (connected.get("one", "ann"), connected.get("two", "ann"), connected.get("three", "ann")) == (
+        mine,
+        other,
+        None,
+    )
+    assert connected.get("one", "bob") is None
+    assert connected.get("one", "ann") is None  # another user was here, so it is disconnected for good
     connected.forget("two")
     connected.forget("two")
-    assert connected.of("two", "ann") is None
+    assert connected.get("two", "ann") is None
 
 
 def test_it_ends_after_twelve_hours() -> None:
     clock = Clock()
-    connected = Connected(clock)
-    connected.keep("one", "", ChatOptions("m"))
-    clock.now = KEEP_SECONDS - 1
-    assert connected.of("one", "")
+    connected = ConnectionStore(clock)
+    connected.add("one", "", ChatOptions("m"))
+    clock.now = CONNECTION_SECONDS - 1
+    assert connected.get("one", "")
     clock.now += 1
-    assert connected.of("one", "") is None
+    assert connected.get("one", "") is None
 
 
 def test_memory_is_bounded() -> None:
-    connected = Connected()
-    for place in range(MAX_KEPT + 5):
-        connected.keep(str(place), "", ChatOptions("m"))
-    kept = [place for place in range(MAX_KEPT + 5) if connected.of(str(place), "")]
-    assert kept == list(range(5, MAX_KEPT + 5))
+    connected = ConnectionStore()
+    for place in range(MAX_CONNECTIONS + 5):
+        connected.add(str(place), "", ChatOptions("m"))
+    kept = [place for place in range(MAX_CONNECTIONS + 5) if connected.get(str(place), "")]
+    assert kept == list(range(5, MAX_CONNECTIONS + 5))
     longest = from_form("m" * 10**5, "http://" + "x" * 10**5, "k" * 10**5, "f" * 10**5, 0.0)
     assert sum(map(len, (longest.model, longest.base_url, longest.api_key, longest.fast_model))) == 8000

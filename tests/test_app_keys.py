@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rag.app import App, ChatOptions, Question
-from rag.app.chat_models import ChatModels, Connected, Holder
+from rag.app.chat_models import ChatModels, ConnectionStore, Holder
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.locales import LANGUAGES, say
@@ -46,8 +46,8 @@ def app(tmp_path: Path) -> Iterator[App]:
 
 
 def connected(app: App, server: ChatServer, key: str, browser: str, owner: str = "") -> ChatOptions:
-    app.chats.connected.keep(browser, owner, ChatOptions("test", server.base_url, key))
-    found = app.chats.connected.of(browser, owner)
+    app.chats.connections.add(browser, owner, ChatOptions("test", server.base_url, key))
+    found = app.chats.connections.get(browser, owner)
     assert found is not None and found.holder == Holder(browser, owner)
     return found
 
@@ -61,16 +61,16 @@ def reason(model: Any) -> str:
 def test_each_request_asks_for_the_key_anew(tmp_path: Path) -> None:
     chats = ChatModels(load_settings(None, rag_data_dir=tmp_path, llm_model="", llm_base_url=""))
     with ChatServer(lambda _: "ready", key=KEY) as server, ChatServer(lambda _: "ready") as other:
-        chats.connected.keep("browser", "ann", ChatOptions("test", server.base_url, KEY))
-        options = chats.connected.of("browser", "ann")
+        chats.connections.add("browser", "ann", ChatOptions("test", server.base_url, KEY))
+        options = chats.connections.get("browser", "ann")
         assert options is not None
         model = chats.chat(options)
         asyncio.run(check_chat_model(model))
-        chats.connected.keep("browser", "ann", ChatOptions("other", other.base_url, "sk-of-another-service"))
+        chats.connections.add("browser", "ann", ChatOptions("other", other.base_url, "sk-of-another-service"))
         assert reason(model) == "chat_disconnected", "a key goes to no other service than it was typed for"
-        chats.connected.keep("browser", "ann", ChatOptions("test", server.base_url, KEY))
+        chats.connections.add("browser", "ann", ChatOptions("test", server.base_url, KEY))
         asyncio.run(check_chat_model(model))
-        chats.connected.forget("browser")
+        chats.connections.forget("browser")
         assert reason(model) == "chat_disconnected"
         assert (len(server.requests), len(other.requests)) == (2, 0)
     for language in LANGUAGES:
@@ -95,28 +95,28 @@ def test_nothing_that_is_built_of_a_connection_holds_its_key(tmp_path: Path) -> 
     """The model outlives the connection if a run uses it; while connected, it reads the key from the connection."""
     chats = ChatModels(load_settings(None, rag_data_dir=tmp_path, llm_model="", llm_base_url=""))
     with ChatServer(lambda _: "ready", key=KEY) as server:
-        chats.connected.keep("browser", "", ChatOptions("test", server.base_url, KEY, fast_model="small"))
-        options = chats.connected.of("browser", "")
+        chats.connections.add("browser", "", ChatOptions("test", server.base_url, KEY, fast_model="small"))
+        options = chats.connections.get("browser", "")
         assert options is not None
         fast = chats.fast_chat(options)
         models: list[Any] = [chats.chat(options), fast]
         asyncio.run(check_chat_model(models[0]))
     assert reaches(models, KEY)
-    chats.connected.forget("browser")
+    chats.connections.forget("browser")
     assert not reaches(models, KEY)
 
 
 def test_another_persons_run_does_not_end_a_connection() -> None:
-    connections = Connected()
-    connections.keep("browser", "bob", ChatOptions("bob's"))
+    connections = ConnectionStore()
+    connections.add("browser", "bob", ChatOptions("bob's"))
     assert connections.snapshot_of(Holder("browser", "ann")) is None
-    assert connections.of("browser", "bob") == ChatOptions("bob's")
+    assert connections.get("browser", "bob") == ChatOptions("bob's")
 
 
 def test_an_answer_whose_model_is_let_go_of_is_quoted(app: App) -> None:
     with ChatServer(rules, key=KEY) as server:
         chat = connected(app, server, KEY, "browser", "ann")
-        app.chats.connected.forget("browser")
+        app.chats.connections.forget("browser")
         asked = app.converse(Question("When was the bridge opened?", ("main",)), owner="ann", chat=chat)
         answer = app.wait(asked.run_id, 60, "ann")
         assert not server.requests
@@ -140,7 +140,7 @@ def test_a_waiting_report_goes_on_with_the_model_of_whoever_replies(app: App, re
         spent = len(first.requests)
         assert spent
         if resumer != "while the first is signed in":
-            app.chats.connected.forget("browser 1")
+            app.chats.connections.forget("browser 1")
         here = app
         if resumer == "in a later process":
             app.close()
@@ -150,7 +150,7 @@ def test_a_waiting_report_goes_on_with_the_model_of_whoever_replies(app: App, re
         chat = None if resumer == "with none" else connected(here, second, "sk-of-bob", "browser 2")
         replied = here.reply(asked.turn_id, {turn.waits[0].id: {"meant": "that of 1953"}}, chat=chat)
         answer: Answer = here.wait(replied.run_id, 120)
-        until(lambda: here.conversations.turn(asked.turn_id).suggestions or not here.going_on())
+        until(lambda: here.conversations.turn(asked.turn_id).suggestions or not here.count_running())
         time.sleep(0.2)  # for the calls that follow an answer
         assert len(first.requests) == spent
         assert bool(second.requests) == (chat is not None)

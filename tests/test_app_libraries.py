@@ -37,13 +37,13 @@ def libraries(client: EdgeClient, tmp_path: Path) -> Libraries:
 def test_a_library_that_is_being_imported_keeps_no_other_waiting(client: EdgeClient, libraries: Libraries) -> None:
     begun, go = threading.Event(), threading.Event()
 
-    def bring_in() -> None:
+    def import_file() -> None:
         with open_import(client, LibraryInfo("slow", "builtin", 384)):
             begun.set()
             assert go.wait(60)
 
     with ThreadPoolExecutor(3) as pool:
-        arriving = pool.submit(bring_in)
+        arriving = pool.submit(import_file)
         assert begun.wait(60)
         waiting = pool.submit(libraries.get, "slow")
         try:

@@ -53,18 +53,18 @@ def save(app: App, *files: tuple[str, str]) -> dict[str, str]:
 def test_pages_are_told_by_a_sentence_of_their_own_and_asked_by_their_own_questions(app: App) -> None:
     pages = save(app, ("parking.md", FAQ), ("lighthouse.md", PLAIN))
     hashes = [pages["Parking at the harbour"], pages["灯塔"]]
-    made = app.overviews.of("main", hashes, app.reasoner("main"), "en").result(60)
+    made = app.overviews.get("main", hashes, app.reasoner("main"), "en").result(60)
     said = {page.title: sentence for page, sentence in made.pages}
     assert said["Parking at the harbour"] == FAQ.splitlines()[4]
     assert said["灯塔"] == "灯塔建于一八七四年，由三位看守轮流值守，每晚点灯。"
     assert set(made.questions) == {"How much does a space cost?", "Can I park a caravan?"}
-    assert app.overviews.of("main", hashes, app.reasoner("main"), "en").done()
+    assert app.overviews.get("main", hashes, app.reasoner("main"), "en").done()
     app.close()
 
 
 def test_a_page_without_questions_offers_none(app: App) -> None:
     pages = save(app, ("lighthouse.md", PLAIN))
-    made = app.overviews.of("main", [pages["灯塔"], "0" * 32], app.reasoner("main"), "zh").result(60)
+    made = app.overviews.get("main", [pages["灯塔"], "0" * 32], app.reasoner("main"), "zh").result(60)
     assert [page.title for page, _ in made.pages] == ["灯塔"]
     assert made.questions == ()
     app.close()
@@ -73,7 +73,7 @@ def test_a_page_without_questions_offers_none(app: App) -> None:
 def test_the_sentences_of_new_pages_are_encoded_before_anybody_asks(app: App) -> None:
     pages, reasoner = save(app, ("parking.md", FAQ)), app.reasoner("main")
     for language in ("en", "zh"):  # the second is generated once all work for the first is done
-        app.overviews.of("main", [*pages.values()], reasoner, language).result(60)
+        app.overviews.get("main", [*pages.values()], reasoner, language).result(60)
     model = app.models.embedding
     assert isinstance(model, HashedBuiltin)
     assert isinstance(reasoner, ExtractiveReasoner)

@@ -51,30 +51,30 @@ def pages(number: int = MIN_PAGES) -> list[Page]:
 
 
 def test_it_is_made_once_for_the_same_pages(maps: PageMaps, library: Texts) -> None:
-    assert maps.at_hand("main") is None
-    first = maps.of("main", pages()).result(60)
-    assert first is not None and set(first.places) == {page.url_hash for page in pages()}
-    assert maps.of("main", pages()).result(60) is first is maps.at_hand("main")
+    assert maps.latest("main") is None
+    first = maps.get("main", pages()).result(60)
+    assert first is not None and set(first.positions) == {page.url_hash for page in pages()}
+    assert maps.get("main", pages()).result(60) is first is maps.latest("main")
     assert len(library.asked) == 1
 
 
 def test_a_page_that_came_went_or_changed_makes_it_anew(maps: PageMaps, library: Texts) -> None:
-    first = maps.of("main", pages()).result(60)
+    first = maps.get("main", pages()).result(60)
     more = pages(MIN_PAGES + 1)
-    second = maps.of("main", more).result(60)
-    assert second is not first and second is not None and len(second.places) == MIN_PAGES + 1
-    maps.of("main", [replace(more[0], text_hash="another"), *more[1:]]).result(60)
-    maps.of("other", more).result(60)
+    second = maps.get("main", more).result(60)
+    assert second is not first and second is not None and len(second.positions) == MIN_PAGES + 1
+    maps.get("main", [replace(more[0], text_hash="another"), *more[1:]]).result(60)
+    maps.get("other", more).result(60)
     assert len(library.asked) == 4
 
 
 def test_what_the_database_could_not_tell_is_asked_again(maps: PageMaps, library: Texts) -> None:
     library.away = 1
     with pytest.raises(StoreUnavailableError):
-        maps.of("main", pages()).result(60)
-    assert maps.at_hand("main") is None
-    assert maps.of("main", pages()).result(60) is not None
+        maps.get("main", pages()).result(60)
+    assert maps.latest("main") is None
+    assert maps.get("main", pages()).result(60) is not None
 
 
 def test_of_too_few_pages_there_is_none(maps: PageMaps) -> None:
-    assert maps.of("main", pages(MIN_PAGES - 1)).result(60) is None
+    assert maps.get("main", pages(MIN_PAGES - 1)).result(60) is None

@@ -46,7 +46,7 @@ def test_everything_is_there_for_the_next_app(
         assert again.imports.jobs.job(job).done == 1
         turn = again.conversations.turn(first.turn_id, "ann")
         assert turn.answer is not None and "nine in the morning" in turn.answer.text
-        assert [note.text for note in again.remembered.notes("ann")] == ["I like tea"]
+        assert [note.text for note in again.memory.notes("ann")] == ["I like tea"]
         again.conversations.delete(first.conversation_id, "ann")
         assert again.conversations.conversations("main", "ann")[0].id != first.conversation_id
 

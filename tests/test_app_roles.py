@@ -102,7 +102,7 @@ def database(place: Path | str) -> Iterator[Database]:
 
 def test_owners_grant_and_others_do_not(database: Database) -> None:
     anns, bobs = (Roles(database.grants, person) for person in (ANN, BOB))
-    anns.own("team")
+    anns.make_owner("team")
     anns.grant("team", EVERYONE, "reader")
     assert (anns.role("team"), bobs.role("team")) == ("owner", "reader")
     for denied in (
@@ -189,7 +189,7 @@ def test_each_method_needs_its_role(
     app._database.grants.put("team", EVERYONE, "none", "")
     app._database.grants.put("team", "bob@team.example", role, "")
     theirs = app.for_person(BOB)
-    may = ROLES.index(role) >= ROLES.index(rule.least)
+    may = ROLES.index(role) >= ROLES.index(rule.min_role)
     outcome: Any = None
     try:
         found = getattr(service_of(theirs, service), method)(**arguments(original))
@@ -199,7 +199,7 @@ def test_each_method_needs_its_role(
     assert bool(calls) is may
     if rule.hides and may:
         assert bool(found) is (ROLES.index(role) >= ROLES.index(rule.hides))
-    if rule.made:
+    if rule.created:
         assert theirs.roles.role("new") == "owner"
     if rule.logs and may:
         assert app._database.grants.entries("team")[0].action == rule.logs
@@ -215,7 +215,7 @@ OTHERS = {
 """Reasons why methods with a library among their parameters have no rule, by class."""
 ALONE = frozenset(
     {
-        *("Transfers.bring_in", "Conversations.forget_memories", "Evaluation.score_displayed", "Moves.wait"),
+        *("Transfers.import_file", "Conversations.delete_checkpoints", "Evaluation.score_displayed", "Moves.wait"),
         *("Sets.export", "EvaluationRuns.begin"),
     }
 )

@@ -201,7 +201,7 @@ def test_a_comparison_with_a_reranker_that_is_away_notes_nothing(asked: Path) ->
         assert caught.value.code == "service_unreachable"
         assert not app.models.reranking.comparison
         with pytest.raises(ModelError):
-            app.models.reranking.offered.scores("a", ["b"])  # type: ignore[union-attr]
+            app.models.reranking.configured.scores("a", ["b"])  # type: ignore[union-attr]
 
 
 def test_doctor_names_the_services_and_what_is_wrong_with_them(tmp_path: Path) -> None:

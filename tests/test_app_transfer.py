@@ -50,7 +50,7 @@ def test_a_library_goes_out_and_comes_in_under_another_name(app: App) -> None:
     assert out.path is not None
     assert out.size == out.path.stat().st_size > 0
     with out.path.open("rb") as stream:
-        back = ended(app, app.transfers.bring_in(stream, "main.pagelight", "second"))
+        back = ended(app, app.transfers.import_file(stream, "main.pagelight", "second"))
     assert (back.state, back.kind, back.pages, back.path) == ("done", "import", 2, None)
     assert app.library("second").page_count() == 2
     assert app.library("second").chunk_count() == app.library("main").chunk_count()
@@ -60,7 +60,7 @@ def test_a_library_goes_out_and_comes_in_under_another_name(app: App) -> None:
 
 
 def test_what_is_no_library_says_so_and_leaves_nothing(app: App) -> None:
-    failed = ended(app, app.transfers.bring_in(io.BytesIO(b"not a library"), "../../x.pagelight", "third"))
+    failed = ended(app, app.transfers.import_file(io.BytesIO(b"not a library"), "../../x.pagelight", "third"))
     assert failed.state == "failed"
     assert failed.notice is not None
     assert "x.pagelight" in str(failed.notice.params)
@@ -79,7 +79,7 @@ def test_what_is_no_library_says_so_and_leaves_nothing(app: App) -> None:
     ],
 )
 def test_a_file_may_have_any_name(app: App, name: str, shown: str) -> None:
-    failed = ended(app, app.transfers.bring_in(io.BytesIO(b"not a library"), name, "third"))
+    failed = ended(app, app.transfers.import_file(io.BytesIO(b"not a library"), name, "third"))
     assert failed.notice is not None
     assert (failed.notice.code, failed.notice.params["name"]) == ("exchange_unreadable", shown)
 
@@ -99,7 +99,7 @@ class Torn(io.BytesIO):
 def test_a_file_that_does_not_arrive_leaves_no_transfer(app: App, error: Exception) -> None:
     before = dict(app.transfers._transfers)
     with pytest.raises(StoreError if isinstance(error, OSError) else ValueError):
-        app.transfers.bring_in(Torn(error), "a.pagelight", "third")
+        app.transfers.import_file(Torn(error), "a.pagelight", "third")
     assert app.transfers._transfers == before
     ended(app, app.transfers.export("main"))
     assert {path.suffix for path in app.transfers._folder.iterdir()} <= {".pagelight"}
@@ -128,7 +128,7 @@ def test_a_draft_may_get_its_name_while_the_folder_is_cleared(app: App, monkeypa
 @pytest.mark.parametrize("name", ["main", "MAIN ", "", "x" * 61])
 def test_a_name_that_is_taken_or_wrong_is_refused_at_once(app: App, name: str) -> None:
     with pytest.raises(StoreError):
-        app.transfers.bring_in(io.BytesIO(b""), "a.pagelight", name)
+        app.transfers.import_file(io.BytesIO(b""), "a.pagelight", name)
 
 
 def test_old_files_go_with_the_next_one(app: App) -> None:

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from rag.app import App
-from rag.app.chat_models import ChatModels, ChatOptions, Connected, Holder
-from rag.app.imports import Imports, Removals
+from rag.app.chat_models import ChatModels, ChatOptions, ConnectionStore, Holder
+from rag.app.imports import Imports, Deletions
 from rag.app.libraries import Libraries
 from rag.app.models import Models, Reranking
 from rag.app.moves import Moves
@@ -31,7 +31,7 @@ from rag.checking.verifier import LocalVerifier
 from rag.config import load_settings
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.conversations.feedback import Feedback
-from rag.conversations.remembered import Remembered
+from rag.conversations.memory import NoteStore
 from rag.errors import RagError
 from rag.evaluation.cases import Case, Setting, row_of
 from rag.evaluation.evaluation import Evaluation, Side
@@ -62,7 +62,7 @@ CLASSES: Mapping[str, type] = {
     "app": App,
     "conversations": Conversations,
     "feedback": Feedback,
-    "remembered": Remembered,
+    "memory": NoteStore,
     "evaluation": Evaluation,
     "sets": Sets,
     "runs": EvaluationRuns,
@@ -72,19 +72,19 @@ CLASSES: Mapping[str, type] = {
     "schedules": Schedules,
     "transfers": Transfers,
     "chats": ChatModels,
-    "connected": Connected,
+    "connections": ConnectionStore,
     "prompts": PromptTexts,
     "libraries": Libraries,
     "moves": Moves,
     "page_maps": PageMaps,
     "overviews": Overviews,
-    "removals": Removals,
+    "deletions": Deletions,
     "roles": Roles,
     "models": Models,
     "reranking": Reranking,
     "verifier": LocalVerifier,
 }
-OF_A_PERSON = frozenset({"evaluation", "sets", "runs", "jobs", "connected"})
+OF_A_PERSON = frozenset({"evaluation", "sets", "runs", "jobs", "connections"})
 """Services that are bound to one user: all of their methods are personal."""
 
 PROGRAM = "the program's own: nobody asks for it from a screen"
@@ -97,7 +97,7 @@ OWNERS = "for owners of a library alone, see tests/test_app_roles.py"
 BEGINS = "begins something of the caller's own"
 SHARED: Mapping[str, Mapping[str, str]] = {
     "app": {
-        **dict.fromkeys(("start", "close", "tidy", "going_on"), PROGRAM),
+        **dict.fromkeys(("start", "close", "tidy", "count_running"), PROGRAM),
         **dict.fromkeys(("library", "reading", "page", "summary", "search", "retriever", "as_retriever"), PAGES),
         "compare_reranker": PAGES,
         **dict.fromkeys(("vector_store", "quoter", "remove_library", "remove_pages"), PAGES),
@@ -108,10 +108,10 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         "ask": BEGINS,
     },
     "conversations": {
-        **dict.fromkeys(("close", "recover", "forget_memories", "list_link_libraries"), PROGRAM),
+        **dict.fromkeys(("close", "recover", "delete_checkpoints", "list_link_libraries"), PROGRAM),
         "find_by_link": "for whoever was given its link, and reads its libraries: see tests/test_app_roles.py",
     },
-    "remembered": {"close": PROGRAM, "add": BEGINS},
+    "memory": {"close": PROGRAM, "add": BEGINS},
     "evaluation": {
         **dict.fromkeys(("start", "close", "score_displayed"), PROGRAM),
         "of": BINDS,
@@ -133,13 +133,13 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("start", "close", "start_due"), PROGRAM),
         **dict.fromkeys(("set", "remove", "schedules", "library_of"), PAGES),
     },
-    "transfers": {**dict.fromkeys(("export", "bring_in"), BEGINS), "library_of": PROGRAM},
+    "transfers": {**dict.fromkeys(("export", "import_file"), BEGINS), "library_of": PROGRAM},
     "chats": {
         **dict.fromkeys(("of_settings", "own_allowed"), OPERATOR),
-        **dict.fromkeys(("chat", "fast_chat", "test", "list_served", "is_own", "pace"), TYPED),
+        **dict.fromkeys(("chat", "fast_chat", "test", "list_models", "is_own", "pace"), TYPED),
         "connect": BEGINS,
     },
-    "connected": {"keep": BEGINS},
+    "connections": {"add": BEGINS},
     "prompts": dict.fromkeys(("names", "text", "of", "replace", "restore"), OPERATOR),
     "libraries": {
         **dict.fromkeys(
@@ -147,8 +147,8 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         ),
         **dict.fromkeys(("move", "switch"), PAGES),
         **dict.fromkeys(("current_model", "target_model"), OPERATOR),
-        **dict.fromkeys(("remove", "restore", "get", "working", "export", "bring_in"), PAGES),
-        **dict.fromkeys(("over", "purge", "drop_unused"), PROGRAM),
+        **dict.fromkeys(("remove", "restore", "get", "working", "export", "import_file"), PAGES),
+        **dict.fromkeys(("list_expired", "purge", "drop_unused"), PROGRAM),
     },
     "moves": {
         **dict.fromkeys(("begin", "go_back", "move", "forget", "wait"), PAGES),
@@ -157,16 +157,16 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "roles": {
         **dict.fromkeys(("role", "has", "check"), BOUND),
         **dict.fromkeys(("grants", "grant", "revoke", "entries"), OWNERS),
-        **dict.fromkeys(("own", "log"), PROGRAM),
+        **dict.fromkeys(("make_owner", "log"), PROGRAM),
     },
-    "removals": {"remember": PAGES, "undo": BEGINS},
-    "overviews": {"of": PAGES, "prepare": PROGRAM, "close": PROGRAM},
-    "page_maps": {**dict.fromkeys(("of", "at_hand"), PAGES), "close": PROGRAM},
+    "deletions": {"record": PAGES, "undo": BEGINS},
+    "overviews": {"get": PAGES, "prepare": PROGRAM, "close": PROGRAM},
+    "page_maps": {**dict.fromkeys(("get", "latest"), PAGES), "close": PROGRAM},
     "models": {
         **dict.fromkeys(("embedding", "sentences", "reader", "sparse", "reranker", "reranking", "verifier"), OPERATOR),
         **dict.fromkeys(("of_library", "ready", "problem", "warm"), OPERATOR),
     },
-    "reranking": dict.fromkeys(("current", "comparison", "switch", "note_comparison"), OPERATOR),
+    "reranking": dict.fromkeys(("current", "comparison", "switch", "save_comparison"), OPERATOR),
     "verifier": {"verify": OPERATOR},
 }
 
@@ -191,7 +191,7 @@ class World:
             self._talk()
             self._evaluate()
             self._import()
-            app.chats.connected.keep("ann's browser", "ann", ChatOptions("m", "http://127.0.0.1:9/v1", SECRET))
+            app.chats.connections.add("ann's browser", "ann", ChatOptions("m", "http://127.0.0.1:9/v1", SECRET))
 
     def _talk(self) -> None:
         app, table = self.app, self.app._database.conversations
@@ -208,7 +208,7 @@ class World:
         table.suspend_turn(self.ids["waits"], {"asks": [{"id": "w", "asks": {"ask": SECRET}}], "spent": {}})
         app.conversations.branch("hers", turn, "ann")
         app.feedback.give(turn, 1, owner="ann", comment=SECRET, correction=SECRET)
-        self.ids["note"] = app.remembered.add("ann", SECRET, lasting=True)
+        self.ids["note"] = app.memory.add("ann", SECRET, permanent=True)
         app.overrule("main", f"Show me the {SECRET}", "statistics", "ann")
         self.ids["live"] = app.ask(Question(f"What of the {SECRET}?", ("main",)), owner="ann")
         app.wait(self.ids["live"], 60)
@@ -250,7 +250,7 @@ class World:
             "app": app,
             "schedules": app.imports.schedules,
             "external": app.imports.external,
-            "connected": app.chats.connected,
+            "connections": app.chats.connections,
         }
         return (found | inner).get(name) or getattr(app, name)
 
@@ -302,7 +302,7 @@ class World:
             "rating": -1,
             "text": f"Show me the {SECRET}",
             "route": "ask",
-            "lasting": True,
+            "permanent": True,
             "position": 0,
             "decision": "skip",
             "timeout": 5.0,
@@ -358,7 +358,7 @@ def hers(world: World) -> list[Any]:
         tuple(row) for table in tables for row in world.app._database.rows(f"SELECT * FROM {table} WHERE owner = 'ann'")
     ]
     app = world.app
-    return [*kept, app.remembered.notes("ann"), app.chats.connected.snapshot_of(Holder("ann's browser", "ann"))]
+    return [*kept, app.memory.notes("ann"), app.chats.connections.snapshot_of(Holder("ann's browser", "ann"))]
 
 
 @pytest.fixture(scope="module")
@@ -421,7 +421,7 @@ def test_nothing_of_hers_is_said_to_somebody_else(worlds: tuple[World, World]) -
     theirs = app.evaluation.of("bob")
     lists: list[Any] = [app.conversations.conversations("main", "bob", SECRET), theirs.sets.sets("main")]
     lists += [theirs.runs.runs("main"), theirs.labels("main"), app.imports.jobs.of("bob").jobs("main")]
-    lists += [app.feedback.questions("main", app.page, "bob"), app.remembered.notes_for_model("bob")]
+    lists += [app.feedback.questions("main", app.page, "bob"), app.memory.notes_for_model("bob")]
     mine = theirs.sets.create("main", SECRET)
     assert theirs.gather_feedback("main", mine) == 0 and theirs.sets.cases(mine) == []
     assert [row_of(case)["question"] for case in app.evaluation.of("ann").sets.cases(worlds[0].ids["set"])]
@@ -439,7 +439,7 @@ def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World])
         "rename",
         "put",
         "reply",
-        "go_on",
+        "resume_turn",
         "converse",
         "ask",
         "save_note",

@@ -1,7 +1,7 @@
 """The application object, built from the settings, which all pages and commands use.
 
 `App` answers and searches. Its services are `app.conversations`, `app.feedback`, `app.evaluation`, `app.imports`,
-`app.transfers`, `app.models`, `app.moves`, `app.chats`, `app.page_maps`, `app.overviews`, `app.removals` and
+`app.transfers`, `app.models`, `app.moves`, `app.chats`, `app.page_maps`, `app.overviews`, `app.deletions` and
 `app.library(name)`.
 """
 
@@ -20,22 +20,22 @@ from rag.access import Person
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.dispatch import AnswerLimit, Dispatcher, record_route
 from rag.app.evaluating import MAX_QUESTIONS, EvaluationApp, compare_reranker, find_reranking_questions
-from rag.app.imports import Imports, Removals
+from rag.app.imports import Imports, Deletions
 from rag.app.libraries import Libraries, Maintenance
 from rag.app.models import Models
 from rag.app.moves import Moves
 from rag.app.overviews import Overviews, PageMaps
 from rag.app.roles import RULES, Guarded, Roles, guard
-from rag.app.tracing_out import TracesOut, settle_langsmith
+from rag.app.trace_export import TraceExporter, disable_langsmith
 from rag.app.transfer import Transfers
 from rag.app.web_passages import WebPassages, ledger_passages
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import WISH, Conversations, PageStamp, TurnHandle, TurnRequest
+from rag.conversations.conversations import NOTE_REASONER, Conversations, PageStamp, TurnHandle, TurnRequest
 from rag.conversations.export import note
 from rag.conversations.feedback import Feedback
-from rag.conversations.remembered import Remembered, note_request
+from rag.conversations.memory import NoteStore, note_request
 from rag.errors import ConfigError, RagError, StoreError
 from rag.evaluation.evaluation import Evaluation
 from rag.evaluation.statistics import Difference
@@ -110,18 +110,18 @@ class App:
         self.page_maps = PageMaps(self.libraries.get, lambda: self.models.sparse)
         self.overviews = Overviews(self.libraries.get, self.models)
         self.imports = Imports(settings, self._database, self.libraries, self.models)
-        self.removals = Removals(self.libraries, self.imports)
+        self.deletions = Deletions(self.libraries, self.imports)
         self.transfers = Transfers(settings.rag_data_dir / "exchange", self.libraries)
         self._checkpoints = Checkpoints(settings.rag_data_dir / "conversations.sqlite3", self._database.postgres)
         support_model = self.models.verifier
         self.verifier = LocalVerifier(support_model) if support_model else None
-        self.langsmith = settle_langsmith(settings.trace_langsmith)
-        self._traces = TracesOut(settings)
+        self.langsmith = disable_langsmith(settings.trace_langsmith)
+        self._traces = TraceExporter(settings)
         on_end = self._traces.run if settings.trace_url else None
         self._runs = Runs(MODES, saver=self._checkpoints.saver, verifier=self.verifier, on_end=on_end)
         self.conversations = Conversations(self._database, self._runs, self._checkpoints)
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
-        self.remembered = Remembered(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")
+        self.memory = NoteStore(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")
         self._in_flight = AnswerLimit(self._runs.is_running, settings.answers_per_person)
         evaluation_app = EvaluationApp(self, self._in_flight, self._database.evaluations)
         self.evaluation = Evaluation(self._database, evaluation_app, self.feedback, settings.evaluate_answers)
@@ -175,7 +175,7 @@ class App:
         self.imports.close()
         self.page_maps.close()
         self.overviews.close()
-        self.remembered.close()
+        self.memory.close()
         self._checkpoints.close()
         self._database.close()
         self._client.close()
@@ -224,8 +224,8 @@ class App:
         """
         unload_idle(self._client, _IDLE_SECONDS)
         self.libraries.drop_unused()
-        for name in self.libraries.over():
-            self.conversations.forget_memories(name)
+        for name in self.libraries.list_expired():
+            self.conversations.delete_checkpoints(name)
             self._database.forget_library(name)
             self.libraries.purge(name)
 
@@ -272,7 +272,7 @@ class App:
         """
         note, remainder = note_request(question.text) if person and not files else ("", "")
         if note:
-            note_id = self.remembered.add(person, note, lasting=person == owner)
+            note_id = self.memory.add(person, note, permanent=person == owner)
             settings = {**(settings or {}), "remembered": note_id}
             if not remainder:
                 return self.conversations.put(question, _confirmation(question, note), owner, conversation_id, settings)
@@ -331,17 +331,17 @@ class App:
         request = self._request_again(turn_id, owner, chat)
         return self.conversations.reply(turn_id, reply, request)
 
-    def go_on(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> TurnHandle:
+    def resume_turn(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> TurnHandle:
         """Resume a turn whose process ended before its answer was complete. Raises RagError("turn_not_waiting")."""
         request = self._request_again(turn_id, owner, chat)
-        return self.conversations.go_on(turn_id, request)
+        return self.conversations.resume_turn(turn_id, request)
 
     # Runs, by id. With `owner`, other users' runs raise RagError("run_unknown").
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str | None = None) -> list[Event]:
         return self._runs.events(run_id, since, wait, owner)
 
-    def going_on(self, *modes: RunMode) -> int:
+    def count_running(self, *modes: RunMode) -> int:
         """Return the number of questions being answered, in `modes` if given."""
         return self._runs.count_unfinished(*modes)
 
@@ -476,7 +476,7 @@ class App:
     ) -> TurnRequest:
         """Build the request for answering a question; the model gets the notes of `person`."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
-        reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.notes_for_model(person))
+        reasoner = self.reasoner(question.libraries, chat, sampling, self.memory.notes_for_model(person))
         scored = self.settings.evaluate_answers != "off"
         return TurnRequest(
             question,
@@ -487,7 +487,7 @@ class App:
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.stored_pages(hashes).items()},
             likely=lambda text, passages: estimate_answerable(passages, text, self.models.sparse, library.idf),
-            kept=partial(self.evaluation.score_displayed, question.library) if scored else None,
+            on_saved=partial(self.evaluation.score_displayed, question.library) if scored else None,
         )
 
     def quoter(self, libraries: str | Sequence[str]) -> ExtractiveReasoner:
@@ -542,7 +542,7 @@ class App:
 
 def _confirmation(question: Question, note: str) -> Answer:
     text = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
-    return Answer(question.text, question.mode, "conversation", text, reasoner=WISH)
+    return Answer(question.text, question.mode, "conversation", text, reasoner=NOTE_REASONER)
 
 
 def _create_folder(folder: Path) -> None:

@@ -48,8 +48,8 @@ _LONGEST: Final = 2000
 _FORM: Final = frozenset(
     "key_missing wrong_key forbidden unreachable unknown_model wrong_address unusable redirected refused".split()
 )
-KEEP_SECONDS: Final = 12 * 3600.0
-MAX_KEPT: Final = 1000
+CONNECTION_SECONDS: Final = 12 * 3600.0
+MAX_CONNECTIONS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ChatModels:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.connected = Connected()
+        self.connections = ConnectionStore()
         self.prompts = PromptTexts(settings.rag_data_dir / "prompts")
 
     def of_settings(self) -> ChatOptions | None:
@@ -135,10 +135,10 @@ class ChatModels:
         if not options.model:
             raise ModelError("connect_no_model")
         _reword_failures(lambda: self.test(options), options)
-        self.connected.keep(browser, owner, options)
+        self.connections.add(browser, owner, options)
         return Notice("connect_works", {"model": options.model})
 
-    def list_served(self, options: ChatOptions) -> list[str]:
+    def list_models(self, options: ChatOptions) -> list[str]:
         """Return the service's models; `options.model` may be empty. Raises ModelError with the form's messages."""
         request = replace(options, model=options.model or "any")
         names = _reword_failures(lambda: BACKGROUND.wait(list_models(self.chat(request))), options)
@@ -180,7 +180,7 @@ class ChatModels:
         key: Key = options.api_key
         _check_form(address, options.api_key)
         if options.holder is not None:  # the model built with it may outlive the connection
-            key = partial(self.connected.key, replace(options, api_key=""))
+            key = partial(self.connections.key, replace(options, api_key=""))
         address, admit = self._admit_address(address)
         default = self._settings.llm_temperature
         temperature = default if options.temperature is None else options.temperature
@@ -264,7 +264,7 @@ def _blocked_error(error: FetchError) -> ModelError:
     return ModelError("chat_address_blocked", **error.notice.params)
 
 
-class Connected:
+class ConnectionStore:
     """The only store of users' API keys. Thread-safe; never written to disk.
 
     `browser` is the secret id of a browser session, `owner` the user signed in there, or "". When the user changes, the
@@ -276,15 +276,15 @@ class Connected:
         self._lock = threading.Lock()
         self._connections: OrderedDict[str, tuple[float, str, ChatOptions]] = OrderedDict()  # oldest first
 
-    def keep(self, browser: str, owner: str, options: ChatOptions) -> None:
-        """Store options for KEEP_SECONDS in place of the browser's earlier ones; evict the oldest beyond MAX_KEPT."""
+    def add(self, browser: str, owner: str, options: ChatOptions) -> None:
+        """Store options for CONNECTION_SECONDS in place of the browser's earlier ones; evict the oldest beyond MAX_CONNECTIONS."""
         options = replace(options, holder=Holder(browser, owner))
         with self._lock:
             self._connections.pop(browser, None)
-            self._connections[browser] = (self._clock() + KEEP_SECONDS, owner, options)
+            self._connections[browser] = (self._clock() + CONNECTION_SECONDS, owner, options)
             self._sweep()
 
-    def of(self, browser: str, owner: str) -> ChatOptions | None:
+    def get(self, browser: str, owner: str) -> ChatOptions | None:
         with self._lock:
             self._sweep()
             _, person, options = self._connections.get(browser, (0.0, "", None))
@@ -294,7 +294,7 @@ class Connected:
             return options
 
     def snapshot_of(self, holder: Holder) -> ChatOptions | None:
-        """Return the holder's options for background work; unlike `of`, keep those of another user of the browser."""
+        """Return the holder's options for background work; unlike `get`, keep those of another user of the browser."""
         with self._lock:
             self._sweep()
             _, person, options = self._connections.get(holder.browser, (0.0, "", None))
@@ -316,6 +316,6 @@ class Connected:
         now = self._clock()
         while self._connections:
             oldest, (until, _, _) = next(iter(self._connections.items()))
-            if until > now and len(self._connections) <= MAX_KEPT:
+            if until > now and len(self._connections) <= MAX_CONNECTIONS:
                 return
             del self._connections[oldest]

@@ -60,7 +60,7 @@ class EvaluationApp:
     def current_chat(self, source: Holder | ChatOptions | None) -> ChatOptions | None:
         if not isinstance(source, Holder):
             return source
-        options = self._app.chats.connected.snapshot_of(source)
+        options = self._app.chats.connections.snapshot_of(source)
         if options is None:
             raise RagError("evaluation_no_model")
         return options
@@ -155,7 +155,7 @@ def compare_reranker(
     The metric is the mean reciprocal rank of the first passage with evidence. Raises RagError("reranker_none",
     "reranker_no_questions"), or the error of a failing reranker.
     """
-    if (reranker := reranking.offered) is None:
+    if (reranker := reranking.configured) is None:
         raise RagError("reranker_none")
     plain, reranked = retriever(None), retriever(reranker)
     pairs: list[tuple[float, float]] = []
@@ -169,7 +169,7 @@ def compare_reranker(
     before, after = zip(*pairs, strict=True)
     weights = bootstrap_weights(range(len(pairs)), PAIRED_ROUNDS)
     difference = paired_difference(len(pairs), mean(weights, before), mean(weights, after))
-    reranking.note_comparison(difference)
+    reranking.save_comparison(difference)
     return difference
 
 

@@ -162,31 +162,31 @@ def _limits(per_host: int) -> Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class Deletion:
     """A deletion: the pages with their texts."""
 
     library: str
     pages: tuple[Page, ...]
 
 
-class Removals:
+class Deletions:
     """The latest deletions, in memory. Thread-safe."""
 
     def __init__(self, libraries: Libraries, imports: Imports) -> None:
         self._libraries = libraries
         self._imports = imports
-        self._latest: OrderedDict[str, Removed] = OrderedDict()
+        self._latest: OrderedDict[str, Deletion] = OrderedDict()
         self._lock = threading.Lock()
 
-    def remember(self, name: str, url_hashes: Sequence[str]) -> str:
-        """Remember pages that are about to be deleted; return a token for `undo`, or "" for too many pages."""
+    def record(self, name: str, url_hashes: Sequence[str]) -> str:
+        """Record pages that are about to be deleted; return a token for `undo`, or "" for too many pages."""
         library = self._libraries.get(name)
         if not 0 < len(url_hashes) <= _MAX_DELETED_PAGES:
             return ""
         pages = tuple(page for url_hash in url_hashes if (page := library.page(url_hash)))
         token = uuid4().hex
         with self._lock:
-            self._latest[token] = Removed(name, pages)
+            self._latest[token] = Deletion(name, pages)
             while len(self._latest) > _MAX_DELETIONS:
                 self._latest.popitem(last=False)
         return token
@@ -197,8 +197,8 @@ class Removals:
         Raises StoreError("removal_unknown") for a token that is no longer known.
         """
         with self._lock:
-            removed = self._latest.pop(token, None)
-        if removed is None:
+            deletion = self._latest.pop(token, None)
+        if deletion is None:
             raise StoreError("removal_unknown")
         sources = [
             Source(
@@ -207,6 +207,6 @@ class Removals:
                 page.source,
                 record={"text": page.text, "title": page.title, "lang": page.language},
             )
-            for page in removed.pages
+            for page in deletion.pages
         ]
-        return self._imports.submit(sources, library=removed.library, owner=owner, force=True)
+        return self._imports.submit(sources, library=deletion.library, owner=owner, force=True)

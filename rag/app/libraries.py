@@ -124,7 +124,7 @@ class Libraries:
         restore_library(self._client, name)
         self._invalidate()
 
-    def over(self) -> list[str]:
+    def list_expired(self) -> list[str]:
         """Return the names of the deleted libraries that can no longer be restored."""
         return [info.name for info in library_infos(self._client, removed=True) if is_expired(info)]
 
@@ -258,7 +258,7 @@ class Libraries:
         """Write the library to a file; return the counts of its pages, chunks and versions."""
         return export_library(self.get(name), path, on_progress)
 
-    def bring_in(
+    def import_file(
         self, path: Path, name: str, on_progress: Callable[[int, int], object], called: str = "", title: str = ""
     ) -> dict[str, int]:
         """Create a library from an exported file; return the counts of imported pages, chunks and versions.

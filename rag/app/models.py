@@ -36,37 +36,37 @@ class Reranking:
         self._file = settings.rag_data_dir / "reranker.json"
         self._lock = threading.Lock()
         self._key = f"{settings.reranker_model} {settings.reranker_base_url}"
-        self.by_address = bool(settings.reranker_base_url)
-        self.offered: Reranker | None = None
+        self.is_remote = bool(settings.reranker_base_url)
+        self.configured: Reranker | None = None
         """The configured reranker, active or not."""
-        if self.by_address:
+        if self.is_remote:
             key = settings.reranker_api_key.get_secret_value()
             service = Service(settings.reranker_base_url, key, "RERANKER_BASE_URL")
-            scale: Scale = self._read_notes().get("scale", "")
-            self.offered = ServiceReranker(service, settings.reranker_model, scale, self._note_scale)
+            scale: Scale = self._read_state().get("scale", "")
+            self.configured = ServiceReranker(service, settings.reranker_model, scale, self._save_scale)
         elif settings.reranker_model:
-            self.offered = LateReranker(settings.reranker_model)
+            self.configured = LateReranker(settings.reranker_model)
 
     @property
     def current(self) -> Reranker | None:
         """Active reranker."""
-        return self.offered if not self.by_address or self._read_notes().get("on") else None
+        return self.configured if not self.is_remote or self._read_state().get("on") else None
 
     @property
     def comparison(self) -> Mapping[str, Any]:
         """Results of the last comparison; empty before the first."""
-        figures: Mapping[str, Any] = self._read_notes().get("compared", {})
+        figures: Mapping[str, Any] = self._read_state().get("compared", {})
         return figures
 
     def switch(self, on: bool) -> None:
         """Turn the reranker on or off. Raises RagError("reranker_not_compared") before the first comparison."""
         if on and not self.comparison:
             raise RagError("reranker_not_compared")
-        self._write_notes(on=on)
+        self._write_state(on=on)
 
-    def note_comparison(self, difference: Difference) -> None:
+    def save_comparison(self, difference: Difference) -> None:
         delta = difference.delta
-        self._write_notes(
+        self._write_state(
             compared={
                 "questions": difference.n,
                 "before": round(difference.before, 4),
@@ -76,19 +76,19 @@ class Reranking:
             }
         )
 
-    def _note_scale(self, scale: Scale) -> None:
-        self._write_notes(scale=scale)
+    def _save_scale(self, scale: Scale) -> None:
+        self._write_state(scale=scale)
 
-    def _read_notes(self) -> dict[str, Any]:
+    def _read_state(self) -> dict[str, Any]:
         """Return the stored state of this model at this address, or {}."""
         notes = read_json(self._file)
         return notes if notes.get("of") == self._key else {}
 
-    def _write_notes(self, **values: Any) -> None:
+    def _write_state(self, **values: Any) -> None:
         with self._lock:
             draft = self._file.with_suffix(".new")
             try:
-                draft.write_text(json.dumps({**self._read_notes(), "of": self._key, **values}), "utf-8")
+                draft.write_text(json.dumps({**self._read_state(), "of": self._key, **values}), "utf-8")
                 draft.replace(self._file)
             except OSError as error:
                 raise ConfigError("data_dir_unwritable", path=self._file.parent) from error
@@ -184,20 +184,20 @@ class Models:
         """Return why loading the embedding model failed; None if it is loaded or loading."""
         return self._problem
 
-    def warm(self, delay: float = 0.0, besides: Callable[[], object] | None = None) -> None:
-        """Load the embedding model in a background thread, then call `besides`; `problem` returns a failure.
+    def warm(self, delay: float = 0.0, then: Callable[[], object] | None = None) -> None:
+        """Load the embedding model in a background thread, then call `then`; `problem` returns a failure.
 
         The thread starts after `delay` seconds; an earlier use loads the model at once.
         """
-        thread = threading.Timer(delay, self._warm, (besides,))
+        thread = threading.Timer(delay, self._warm, (then,))
         thread.name, thread.daemon = "models", True
         thread.start()
 
-    def _warm(self, besides: Callable[[], object] | None) -> None:
+    def _warm(self, then: Callable[[], object] | None) -> None:
         try:
             self.embedding.encode_query("ready")
-            if besides:
-                besides()
+            if then:
+                then()
             if self.reader:
                 self.reader.load()
         except ModelError as error:

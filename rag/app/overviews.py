@@ -49,7 +49,7 @@ class Overviews:
         self._futures: OrderedDict[object, Future[Overview]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner, language: Language) -> Future[Overview]:
+    def get(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner, language: Language) -> Future[Overview]:
         """Return a future of the overview of these pages; questions in `language` come first.
 
         Its result raises StoreError.
@@ -115,7 +115,7 @@ class PageMaps:
         self._lock = threading.Lock()
         self._maps: dict[str, PageMap] = {}
 
-    def of(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
+    def get(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
         """Return a future of the map of the library's pages, given newest first; None if there are too few.
 
         The map is cached until pages or texts change. The future's result raises StoreError.
@@ -128,7 +128,7 @@ class PageMaps:
                 entry = self._futures[library] = (state, self._thread.submit(self._make, library, newest))
             return entry[1]
 
-    def at_hand(self, library: str) -> PageMap | None:
+    def latest(self, library: str) -> PageMap | None:
         """Return the newest finished map without waiting for a newer one."""
         return self._maps.get(library)
 

@@ -54,17 +54,17 @@ class Roles:
             self._cache[library] = time.monotonic(), role
         return role
 
-    def has(self, library: str, least: Role) -> bool:
-        return ROLES.index(self.role(library)) >= ROLES.index(least)
+    def has(self, library: str, min_role: Role) -> bool:
+        return ROLES.index(self.role(library)) >= ROLES.index(min_role)
 
-    def check(self, library: str, least: Role) -> None:
+    def check(self, library: str, min_role: Role) -> None:
         """Raise RagError("editor_needed" or "owner_needed") if the role is too low; for a user without a role, raise
         StoreError as for a missing library."""
-        if self.has(library, least):
+        if self.has(library, min_role):
             return
         if not self.has(library, "reader"):
             raise StoreError("library_unknown", library=library)
-        raise RagError("owner_needed" if least == "owner" else "editor_needed")
+        raise RagError("owner_needed" if min_role == "owner" else "editor_needed")
 
     # For owners only, else RagError("owner_needed"). RagError("last_owner") if no owner would remain, except for
     # administrators.
@@ -103,7 +103,7 @@ class Roles:
         self.check(library, "owner")
         return self._table.entries(library)
 
-    def own(self, library: str) -> None:
+    def make_owner(self, library: str) -> None:
         """Make the user the owner of a library that they just created."""
         if self._person is not None:
             self._table.put(library, _own_subject(self._person), "owner", self._owner)
@@ -128,17 +128,17 @@ def _own_subject(person: Person) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The role check of a method: the `least` role in the libraries that an argument names or `find` returns.
+    """The role check of a method: the `min_role` in the libraries that an argument names or `find` returns.
 
-    `logs` is the action to log afterwards. `made` returns the name of the library that the call created, given the
+    `logs` is the action to log afterwards. `created` returns the name of the library that the call created, given the
     service and the result. `hides` removes libraries in which the user has a lower role from the result.
     """
 
-    least: Role = "none"
+    min_role: Role = "none"
     argument: str = ""
     find: Callable[[Any, Mapping[str, Any]], Sequence[str]] | None = None
     logs: Action | None = None
-    made: Callable[[Any, Any], str] | None = None
+    created: Callable[[Any, Any], str] | None = None
     hides: Role | None = None
 
     def libraries(self, service: Any, arguments: Mapping[str, Any], default: str) -> Sequence[str]:
@@ -188,7 +188,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "export": _edits("name", logs="export"),
         "infos": Rule(hides="reader"),
         "removed_libraries": Rule(hides="editor"),
-        "create": Rule(made=lambda service, name: str(name)),
+        "create": Rule(created=lambda service, name: str(name)),
     },
     "Imports": {name: _edits() for name in ("add_urls", "add_files", "add_examples", "add_site", "submit", "ingestor")},
     "Jobs": {
@@ -200,11 +200,11 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Moves": {"move": _reads(), **{name: _edits() for name in ("begin", "go_back", "forget")}},
     "Transfers": {
         "export": _edits(logs="export"),
-        "bring_in": Rule(made=lambda service, transfer_id: service.library_of(transfer_id)),
+        "import_file": Rule(created=lambda service, transfer_id: service.library_of(transfer_id)),
     },
-    "Removals": {"remember": _edits("name")},
-    "PageMaps": {name: _reads() for name in ("of", "at_hand")},
-    "Overviews": {"of": _reads(), "prepare": _reads()},
+    "Deletions": {"record": _edits("name")},
+    "PageMaps": {name: _reads() for name in ("get", "latest")},
+    "Overviews": {"get": _reads(), "prepare": _reads()},
     "Conversations": {
         **{name: _reads() for name in ("conversations", "unread", "find_citing_turns", "most_cited")},
         "find_by_link": Rule("reader", find=_of_link),
@@ -254,13 +254,13 @@ def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) ->
         bound.apply_defaults()
         libraries = rule.libraries(service, bound.arguments, default)
         for library in libraries:
-            roles.check(library, rule.least)
+            roles.check(library, rule.min_role)
         result = method(*args, **kwargs)
         if rule.logs:
             for library in libraries:
                 roles.log(library, rule.logs, _detail(bound.arguments))
-        if rule.made is not None:
-            roles.own(rule.made(service, result))
+        if rule.created is not None:
+            roles.make_owner(rule.created(service, result))
         return result if rule.hides is None else [info for info in result if roles.has(info.name, rule.hides)]
 
     return call

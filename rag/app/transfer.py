@@ -74,7 +74,7 @@ class Transfers:
         self._start(transfer.id, work, path)
         return transfer.id
 
-    def bring_in(self, stream: BinaryIO, name: str, title: str, owner: str = "") -> str:
+    def import_file(self, stream: BinaryIO, name: str, title: str, owner: str = "") -> str:
         """Start importing an exported file called `name` as a library with this title; return the transfer's id.
 
         The stream is copied to disk in chunks before this returns. Raises StoreError if the title is taken or invalid.
@@ -88,7 +88,7 @@ class Transfers:
 
         def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
             try:
-                return self._libraries.bring_in(folder / _UPLOAD_NAME, name, on_progress, file_name, plain)
+                return self._libraries.import_file(folder / _UPLOAD_NAME, name, on_progress, file_name, plain)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 

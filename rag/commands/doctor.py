@@ -133,10 +133,10 @@ def _check_service(app: App, model: ServiceEncoder) -> Finding:
 
 
 def _check_reranker(app: App) -> Iterator[Finding]:
-    offered, runs = app.models.reranking.offered, app.models.reranker is not None
-    if offered is not None:
-        notice = Notice("doctor_reranker" if runs else "doctor_reranker_off", {"name": offered.name})
-        yield _run_test("reranker", not runs, notice, lambda: offered.scores("ready", ["The model is ready."]))
+    configured, runs = app.models.reranking.configured, app.models.reranker is not None
+    if configured is not None:
+        notice = Notice("doctor_reranker" if runs else "doctor_reranker_off", {"name": configured.name})
+        yield _run_test("reranker", not runs, notice, lambda: configured.scores("ready", ["The model is ready."]))
 
 
 def _describe_engine(model: EmbeddingModel) -> str:

@@ -44,7 +44,10 @@ def reranker(settings: Settings, options: argparse.Namespace) -> int:
             app.compare_reranker(settings.rag_library)
         if options.switch is not None:
             reranking.switch(options.switch)
-        row = {"reranker": reranking.offered.name if reranking.offered else None, "on": reranking.current is not None}
+        row = {
+            "reranker": reranking.configured.name if reranking.configured else None,
+            "on": reranking.current is not None,
+        }
         figures = reranking.comparison
     text = f"{row['reranker'] or 'no reranker'}: {'on' if row['on'] else 'off'}"
     if figures:

@@ -160,7 +160,7 @@ def export(settings: Settings, options: argparse.Namespace) -> int:
 def restore(settings: Settings, options: argparse.Namespace) -> int:
     """Create the library, which must not exist yet, from a file."""
     with closing(App(settings)) as app:
-        counts = app.libraries.bring_in(Path(options.file), settings.rag_library, _progress)
+        counts = app.libraries.import_file(Path(options.file), settings.rag_library, _progress)
     put(options, {"library": settings.rag_library, **counts}, f"{counts['pages']} pages in {settings.rag_library}")
     return 0
 

@@ -58,17 +58,17 @@ class Checkpoints:
         return first_id(time.time() - self._days * 86_400)
 
     def close(self) -> None:
-        """Close the connections to Postgres. Blocks, like `forget`."""
+        """Close the connections to Postgres. Blocks, like `delete`."""
         if self._postgres is not None:
             BACKGROUND.wait(self._postgres.close())
 
-    def forget(self, conversation_id: str) -> None:
+    def delete(self, conversation_id: str) -> None:
         """Delete a conversation's checkpoints. Blocks, so it must not be called in the background loop."""
         work = self.saver().adelete_thread(conversation_id)
         asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result(_DELETE_SECONDS)
 
     def values(self, conversation_id: str, namespace: str) -> dict[str, Any]:
-        """Return the newest checkpoint's values of a graph within a run, {} if there is none. Blocks, like `forget`."""
+        """Return the newest checkpoint's values of a graph within a run, {} if there is none. Blocks, like `delete`."""
         place: Any = {"configurable": {"thread_id": conversation_id, "checkpoint_ns": namespace}}
         latest = BACKGROUND.wait(self.saver().aget_tuple(place))
         values = latest.checkpoint["channel_values"] if latest else {}
@@ -80,7 +80,7 @@ class Checkpoints:
 
         async with AsyncSqliteSaver.from_conn_string(str(self._path)) as saver:
             saver.is_setup = self._ready  # once per file: setup is slower than most operations
-            await saver.setup()  # so that `forget` works before the first question
+            await saver.setup()  # so that `delete` works before the first question
             self._ready = True
             yield saver
 

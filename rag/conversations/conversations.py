@@ -39,7 +39,7 @@ from rag.web.url_key import split_url
 
 log = logging.getLogger(__name__)
 
-WISH: Final = "wish"
+NOTE_REASONER: Final = "wish"
 """The reasoner of the answer to a message that only asks to remember something."""
 _REPORTS: Final = frozenset({"save", "remove", "small_talk", "unknown"})
 """Routes of messages that get a report or a reply, not an answer."""
@@ -66,7 +66,7 @@ class TurnRequest:
 
     `settings` is stored with the turn (mode, strategy, model, scope …; JSON values). `stamps` returns the current
     versions of pages by url_hash, `likely` the likelihood that passages answer a question. With `suggest`, follow-ups
-    are proposed after the answer. `kept` is called with the turn's id and the saved answer. `dispatch` routes a run,
+    are proposed after the answer. `on_saved` is called with the turn's id and the saved answer. `dispatch` routes a run,
     and yields reports about it (JSON values).
     """
 
@@ -80,7 +80,7 @@ class TurnRequest:
     stamps: Callable[[Sequence[str]], Mapping[str, PageStamp]] | None = None
     likely: Likely | None = None
     suggest: bool = True
-    kept: Callable[[str, Answer], object] | None = None
+    on_saved: Callable[[str, Answer], object] | None = None
     dispatch: Callable[[Run], AsyncIterator[dict[str, Any]]] | None = None
 
 
@@ -114,7 +114,7 @@ class TurnView:
     rating: int = 0
     searches: int = 0
     waits: tuple[Wait, ...] = ()
-    can_go_on: bool = False
+    can_resume: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
     route: Mapping[str, Any] = field(default_factory=dict)
     pinned: bool = False
@@ -127,7 +127,9 @@ class TurnView:
     @property
     def can_regenerate(self) -> bool:
         """True if its answer is finished and answers a question."""
-        is_report = self.route.get("route") in _REPORTS or (self.answer is not None and self.answer.reasoner == WISH)
+        is_report = self.route.get("route") in _REPORTS or (
+            self.answer is not None and self.answer.reasoner == NOTE_REASONER
+        )
         return self.state == "done" and not is_report
 
 
@@ -159,15 +161,15 @@ class Conversations:
         self._table.interrupt(ids)
         return len(ids)
 
-    def ask(self, asking: TurnRequest) -> TurnHandle:
+    def ask(self, request: TurnRequest) -> TurnHandle:
         """Start answering in the request's conversation, or in a new one; return immediately.
 
         Raises RagError("turn_running") while the conversation's last question is being answered.
         """
         conversation_id, turn_id, turns = self._add(
-            asking.question, asking.owner, asking.conversation_id, asking.settings
+            request.question, request.owner, request.conversation_id, request.settings
         )
-        return self._begin(asking, conversation_id, turn_id, turns)
+        return self._begin(request, conversation_id, turn_id, turns)
 
     def put(
         self, question: Question, answer: Answer, owner: str, conversation_id: str, settings: Mapping[str, Any]
@@ -193,14 +195,14 @@ class Conversations:
         )
         return conversation_id, turn_id, turns
 
-    def reply(self, turn_id: str, reply: Mapping[str, Any], asking: TurnRequest) -> TurnHandle:
+    def reply(self, turn_id: str, reply: Mapping[str, Any], request: TurnRequest) -> TurnHandle:
         """Resume a turn that waits for the user; `reply` maps the ids of its `waits` to answers (JSON values).
 
-        It continues with the chat model of `asking`, that of the replying user, even if its process has ended. Raises
+        It continues with the chat model of `request`, that of the replying user, even if its process has ended. Raises
         RagError("turn_not_waiting") if no wait is answered, or another reply was first.
         """
-        turn, row = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
-        before = [other for other in self.turns(turn.conversation_id, asking.owner) if other.id != turn_id]
+        turn, row = self.turn(turn_id, request.owner), self._table.turn(turn_id, request.owner)
+        before = [other for other in self.turns(turn.conversation_id, request.owner) if other.id != turn_id]
         run_id = turn.run_id if self._runs.is_running(turn.run_id) else ""
         has_answer = any(wait.id in reply for wait in turn.waits)
         if row is None or not has_answer or not self._table.resume_turn(turn_id, self._process.name, run_id):
@@ -208,25 +210,25 @@ class Conversations:
         if any(isinstance(value, Mapping) and value.get("web") == "conversation" for value in reply.values()):
             self._table.add_extra(turn_id, {"web_for": turn.conversation_id})
         if run_id:
-            self._requests[turn_id] = asking
-            self._runs.reply(run_id, reply, asking.reasoner, asking.retriever)
+            self._requests[turn_id] = request
+            self._runs.reply(run_id, reply, request.reasoner, request.retriever)
             return TurnHandle(turn.conversation_id, turn_id, run_id)
-        spans = self._spans.for_turn(turn_id, asking.owner)
+        spans = self._spans.for_turn(turn_id, request.owner)
         resumed = ResumeState(reply, Spent(**row.suspension["spent"]), spans)
-        return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
+        return self._begin(request, turn.conversation_id, turn_id, before, resumed)
 
-    def go_on(self, turn_id: str, asking: TurnRequest) -> TurnHandle:
+    def resume_turn(self, turn_id: str, request: TurnRequest) -> TurnHandle:
         """Resume an interrupted turn from its last step; it must be its conversation's last.
 
         Raises RagError("turn_not_waiting") if that is not possible, or it was already resumed.
         """
-        turn = self.turn(turn_id, asking.owner)
-        turns = self.turns(turn.conversation_id, asking.owner)
-        is_possible = turn.can_go_on and turns[-1].id == turn_id
+        turn = self.turn(turn_id, request.owner)
+        turns = self.turns(turn.conversation_id, request.owner)
+        is_possible = turn.can_resume and turns[-1].id == turn_id
         if not is_possible or not self._table.resume_turn(turn_id, self._process.name):
             raise RagError("turn_not_waiting")
-        resumed = ResumeState(spans=self._spans.for_turn(turn_id, asking.owner), is_interrupted=True)
-        return self._begin(asking, turn.conversation_id, turn_id, turns[:-1], resumed)
+        resumed = ResumeState(spans=self._spans.for_turn(turn_id, request.owner), is_interrupted=True)
+        return self._begin(request, turn.conversation_id, turn_id, turns[:-1], resumed)
 
     def question(self, turn_id: str, owner: str = "") -> Question:
         """Return the turn's question as it was asked. Raises RagError("turn_unknown")."""
@@ -279,20 +281,20 @@ class Conversations:
 
     def _begin(
         self,
-        asking: TurnRequest,
+        request: TurnRequest,
         conversation_id: str,
         turn_id: str,
         before: Sequence[TurnView],
         resumed: ResumeState = NEW_RUN,
     ) -> TurnHandle:
-        self._requests[turn_id] = asking
+        self._requests[turn_id] = request
         run_id = self._runs.start(
-            asking.question,
-            reasoner=asking.reasoner,
-            retriever=asking.retriever,
+            request.question,
+            reasoner=request.reasoner,
+            retriever=request.retriever,
             history=_exchanges(before),
-            quoter=asking.quoter,
-            owner=asking.owner,
+            quoter=request.quoter,
+            owner=request.owner,
             thread=conversation_id,
             hooks=Hooks(
                 on_answer=lambda answer: self._finish(conversation_id, turn_id, self._requests.pop(turn_id), answer),
@@ -300,45 +302,45 @@ class Conversations:
                 on_wait=lambda waits, spent: self._table.suspend_turn(turn_id, _pack_waits(waits, spent)),
                 on_spans=lambda spans: self._spans.save(turn_id, spans),
                 load_changes=lambda: self._changes.for_turn(turn_id),
-                dispatch=partial(self._dispatch, conversation_id, turn_id, asking) if asking.dispatch else None,
+                dispatch=partial(self._dispatch, conversation_id, turn_id, request) if request.dispatch else None,
             ),
             resumed=resumed,
         )
         self._table.touch_turn(turn_id, "", run_id=run_id)
         return TurnHandle(conversation_id, turn_id, run_id)
 
-    async def _dispatch(self, conversation_id: str, turn_id: str, asking: TurnRequest, run: Run) -> None:
+    async def _dispatch(self, conversation_id: str, turn_id: str, request: TurnRequest, run: Run) -> None:
         """Route the run, and store its routing with the turn before the run continues."""
-        assert asking.dispatch is not None
-        async for route in asking.dispatch(run):
+        assert request.dispatch is not None
+        async for route in request.dispatch(run):
             extra = {"route": route, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
             await asyncio.to_thread(self._table.add_extra, turn_id, extra)
             if titles := {row["source"]: row["title"] for row in route.get("saved", ()) if row.get("title")}:
                 name = (
-                    " · ".join(titles.values()) if route["route"] == "save" else title_of(asking.question.text, titles)
+                    " · ".join(titles.values()) if route["route"] == "save" else title_of(request.question.text, titles)
                 )
-                before = title_of(asking.question.text)
-                await asyncio.to_thread(self._table.rename, conversation_id, asking.owner, name, before)
+                before = title_of(request.question.text)
+                await asyncio.to_thread(self._table.rename, conversation_id, request.owner, name, before)
             run.add("route", route)
 
-    def _finish(self, conversation_id: str, turn_id: str, asking: TurnRequest, answer: Answer) -> None:
+    def _finish(self, conversation_id: str, turn_id: str, request: TurnRequest, answer: Answer) -> None:
         """Store the answer with the versions of the pages that it cites, then propose follow-ups."""
         hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
-        stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
+        stamps = request.stamps(hashes) if request.stamps and hashes else {}
         versions = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
         extra = {"stamps": versions, "searches": len(answer.searches), **({"unread": True} if answer.trail else {})}
         if not self._table.finish_turn(turn_id, to_json(answer), extra, searches=compress_searches(answer.searches)):
-            self._checkpoints.forget(conversation_id)  # deleted while being answered: leave nothing behind
+            self._checkpoints.delete(conversation_id)  # deleted while being answered: leave nothing behind
             return
-        if asking.kept:
-            asking.kept(turn_id, answer)
-        if asking.suggest:
-            prices = asking.question.options.prices
+        if request.on_saved:
+            request.on_saved(turn_id, answer)
+        if request.suggest:
+            prices = request.question.options.prices
 
             def keep(extra: Mapping[str, Any]) -> None:
                 self._table.add_extra(turn_id, extra)
 
-            proposal = propose(answer, asking.reasoner, asking.likely, keep, prices=prices)
+            proposal = propose(answer, request.reasoner, request.likely, keep, prices=prices)
             self._proposals.add(proposal)
             proposal.add_done_callback(self._proposals.discard)
 
@@ -442,12 +444,12 @@ class Conversations:
             if turn.state == "running" and self._runs.is_running(turn.run_id):
                 self._runs.cancel(turn.run_id)
         self._table.delete(conversation_id, owner)
-        self._checkpoints.forget(conversation_id)
+        self._checkpoints.delete(conversation_id)
 
-    def forget_memories(self, library: str) -> None:
+    def delete_checkpoints(self, library: str) -> None:
         """Delete the checkpoints of all conversations in a library before it is permanently deleted."""
         for conversation_id in self._table.ids_in_library(library):
-            self._checkpoints.forget(conversation_id)
+            self._checkpoints.delete(conversation_id)
 
     def branch(self, conversation_id: str, turn_id: str, owner: str = "", *, including: bool = True) -> str:
         """Create a conversation that continues after this turn, or before it unless `including`; return its id.
@@ -492,7 +494,7 @@ class Conversations:
             scores=extra.get("scores", {}),
             route=extra.get("route", {}),
             pinned=bool(extra.get("pinned")),
-            can_go_on=turn.state == "interrupted" and self._runs.can_resume(_mode_of(turn)),
+            can_resume=turn.state == "interrupted" and self._runs.can_resume(_mode_of(turn)),
         )
 
     def _is_alive(self, turn: Turn) -> bool:
@@ -532,7 +534,9 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
     Questions without an answer are included, since the next may refer to them; messages that only save are not.
     """
     answers = [(turn.answer, turn.route) for turn in turns if turn.answer is not None]
-    questions = [pair for pair in answers if not question_problem(pair[0].question) and pair[0].reasoner != WISH]
+    questions = [
+        pair for pair in answers if not question_problem(pair[0].question) and pair[0].reasoner != NOTE_REASONER
+    ]
     return [_exchange(*pair) for pair in questions]
 
 

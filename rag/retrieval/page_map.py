@@ -38,13 +38,13 @@ _NAME_WORDS, _MAX_TERMS, _MAX_TEXTS = 2, 12, 5  # words per name, candidate term
 class PageMap:
     """Positions (x, y) in 0 to 1 by url_hash, the topics' names, largest first, and the index of each page's topic."""
 
-    places: Mapping[str, tuple[float, float]]
-    subjects: tuple[str, ...]
-    subject_of: Mapping[str, int]
+    positions: Mapping[str, tuple[float, float]]
+    topics: tuple[str, ...]
+    topic_of: Mapping[str, int]
 
-    def pages_of(self, subject: str) -> set[str]:
+    def pages_of(self, topic: str) -> set[str]:
         """Return the hashes of a topic's pages; none if there is no such topic."""
-        return {page for page, index in self.subject_of.items() if self.subjects[index] == subject}
+        return {page for page, index in self.topic_of.items() if self.topics[index] == topic}
 
 
 def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEncoder) -> PageMap | None:
@@ -68,12 +68,12 @@ def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEn
         plane = TSNE(init=start, perplexity=near, random_state=0).fit_transform(reduced)
         groups = KMeans(count, n_init=4, random_state=0).fit_predict(reduced)
     order = [group for group, _ in Counter(groups.tolist()).most_common()]
-    subject_of = {page.url_hash: order.index(group) for page, group in zip(pages, groups.tolist(), strict=True)}
+    topic_of = {page.url_hash: order.index(group) for page, group in zip(pages, groups.tolist(), strict=True)}
     places = (plane - plane.min(0)) / np.maximum(np.ptp(plane, axis=0), 1e-9)
     return PageMap(
         {page.url_hash: (float(x), float(y)) for page, (x, y) in zip(pages, places, strict=True)},
-        _names(weights, terms, [subject_of[page.url_hash] for page in pages], contents, encoder),
-        subject_of,
+        _names(weights, terms, [topic_of[page.url_hash] for page in pages], contents, encoder),
+        topic_of,
     )
 
 

@@ -153,7 +153,7 @@ def _draw_sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
         draw_library_picker(app, language)
         with show_errors(language):
             draw_conversation_list(app, current_library(app), language, unread)
-        if app.going_on("research", "judge"):  # their answers are reports
+        if app.count_running("research", "judge"):  # their answers are reports
             st.fragment(_check_reports, run_every=_REPORT_SECONDS)(app, unread)
         with st.container(key="sidebar-foot"):
             draw_person(language)

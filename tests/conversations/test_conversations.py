@@ -194,7 +194,7 @@ def test_how_the_passages_were_found_is_kept_for_its_owner(talk: Talk) -> None:
 
 def test_a_conversation_without_its_checkpoints_goes_on_from_its_turns(talk: Talk) -> None:
     first, _ = talk.ask(FIRST)
-    talk.checkpoints.forget(first.conversation_id)
+    talk.checkpoints.delete(first.conversation_id)
     talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
     assert (talk.retriever.queries[-1], talk.retriever.followed[-1]) == (SECOND, [FIRST])
 

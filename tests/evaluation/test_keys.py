@@ -61,8 +61,8 @@ class Gate:
 
 
 def connect(app: App, server: ChatServer, key: str, browser: str, owner: str = "") -> ChatOptions:
-    app.chats.connected.keep(browser, owner, ChatOptions("test", server.base_url, key))
-    found = app.chats.connected.of(browser, owner)
+    app.chats.connections.add(browser, owner, ChatOptions("test", server.base_url, key))
+    found = app.chats.connections.get(browser, owner)
     assert found is not None
     return found
 
@@ -85,13 +85,13 @@ def test_nobody_resumes_a_run_with_the_key_of_who_left_it(app: App, left: str) -
         if left == "pauses":
             runs.pause(run_id)
         elif left == "signs out":
-            app.chats.connected.forget("browser 1")
+            app.chats.connections.forget("browser 1")
         elif left == "goes to another service":
             connect(app, his, "bob's", "browser 1")
         else:
-            assert app.chats.connected.of("browser 1", "bob") is None
+            assert app.chats.connections.get("browser 1", "bob") is None
         if left != "goes to another service":
-            until(lambda: runs.run(run_id).state == "paused" and not app.going_on())
+            until(lambda: runs.run(run_id).state == "paused" and not app.count_running())
             runs.resume(run_id)
             until(lambda: runs.run(run_id).state == "paused")
             assert (notice := runs.run(run_id).notice) and notice.code == "evaluation_no_model"
@@ -116,7 +116,7 @@ def test_what_is_written_without_the_model_is_no_answer_of_it(app: App) -> None:
         gate.shut = True
         before = gate.asked
         until(lambda: gate.asked > before)
-        app.chats.connected.forget("browser")
+        app.chats.connections.forget("browser")
         gate.shut = False
         until(lambda: runs.run(run_id).state == "paused")
         assert {row.answer.reasoner for row in runs.rows(run_id, "fast")} == {"test"}
@@ -132,7 +132,7 @@ def test_whoever_ends_a_run_has_its_model_forgotten(app: App, end: str) -> None:
         assert app.evaluation.runs._chats
         getattr(app.evaluation.runs, end)(run_id)
         assert not app.evaluation.runs._chats
-        until(lambda: not app.going_on())
+        until(lambda: not app.count_running())
         spent = gate.asked
         time.sleep(0.3)
         assert gate.asked == spent
@@ -147,7 +147,7 @@ def test_of_a_connected_model_a_run_keeps_whose_it_is_and_no_key(app: App) -> No
         assert "a-typed-key" not in repr(vars(app.evaluation.runs)["_chats"])
         assert b"a-typed-key" not in b"".join(path.read_bytes() for path in app.settings.rag_data_dir.glob("app.*"))
         gate.shut = False
-        until(lambda: not app.going_on())
+        until(lambda: not app.count_running())
 
 
 def with_model(settings: Settings, server: ChatServer, **more: Any) -> App:

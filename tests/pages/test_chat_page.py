@@ -375,7 +375,7 @@ def test_a_finished_answer_is_made_again_in_another_mode_or_with_another_model(o
     assert app.asked[1]["conversation_id"] == open_id(page)
     assert app.asked[1]["question"] == app.asked[1]["standalone"] == app.asked[0]["question"]
     chats = app.chats = FakeChats(app.settings)
-    chats.connected.keep(page.session_state["pagelight"].id, "", ChatOptions("qwen3:8b", "http://127.0.0.1:9/v1"))
+    chats.connections.add(page.session_state["pagelight"].id, "", ChatOptions("qwen3:8b", "http://127.0.0.1:9/v1"))
     opened(page, f"regenerate-{first}")
     page.button(key=f"regenerate-model-0-{first}").click().run()
     assert app.asked[2]["mode"] == "fast"
@@ -592,11 +592,11 @@ def test_what_was_remembered_is_said_and_undone_with_one_click(
     monkeypatch.setattr("rag.ui.chat.conversation.person_id", lambda: "ann")
     app.filled()
     page = asked(open_page("chat", language))
-    note = app.remembered.add("ann", "I work in Berlin", lasting=True)
+    note = app.memory.add("ann", "I work in Berlin", permanent=True)
     app.database.conversations.add_extra(app.newest, {"settings": {"remembered": note}})
     assert label("remembered_kept", language, note="I work in Berlin") in words(page.run())
     page.button(key=f"remembered-undo-{app.newest}").click().run()
-    assert app.remembered.notes("ann") == [] and label("remembered_gone", language) in words(page)
+    assert app.memory.notes("ann") == [] and label("remembered_gone", language) in words(page)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -407,10 +407,10 @@ def test_colours_tell_sites_or_ages(open_page: Open, app: FakeApp, told: str, ke
 
 def test_a_link_to_a_subject_lists_its_pages_alone(open_page: Open, app: FakeApp) -> None:
     found = with_map(app)
-    page = open_page("library", subject=found.subjects[0])
+    page = open_page("library", subject=found.topics[0])
     assert titles(page) == ["灯塔的看守"]
     assert "subject" not in page.query_params
-    page.button_group(key="library-subject").set_value(found.subjects[1]).run()
+    page.button_group(key="library-subject").set_value(found.topics[1]).run()
     assert titles(page) == ["Keeping a lighthouse"]
 
 

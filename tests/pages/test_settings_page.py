@@ -225,15 +225,15 @@ def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
     monkeypatch.setattr("rag.ui.settings.tabs.person_id", lambda: "ann")
     page = open_page("settings", language)
     assert label("remembered_none", language) in words(page)
-    notes = [app.remembered.add("ann", text, lasting=True) for text in ("I work in Berlin", "[x](javascript:1)")]
-    app.remembered.add("bob", "secret", lasting=True)
+    notes = [app.memory.add("ann", text, permanent=True) for text in ("I work in Berlin", "[x](javascript:1)")]
+    app.memory.add("bob", "secret", permanent=True)
     page.run()
     assert label("remembered_no_model", language) in words(page) and "secret" not in words(page)
     page.text_input(key=f"note-{notes[0]}").set_value("I work in Paris").run()
     page.button(key=f"save-note-{notes[0]}").click().run()
     page.button(key=f"forget-note-{notes[1]}").click().run()
-    assert [one.text for one in app.remembered.notes("ann")] == ["I work in Paris"]
-    assert not page.exception and len(app.remembered.notes("bob")) == 1
+    assert [one.text for one in app.memory.notes("ann")] == ["I work in Paris"]
+    assert not page.exception and len(app.memory.notes("bob")) == 1
 
 
 @BOTH
@@ -249,7 +249,7 @@ def test_a_reranker_is_turned_on_after_it_was_compared(
         if library != "main":
             raise RagError("reranker_no_questions")
         weights = bootstrap_weights(range(8), PAIRED_ROUNDS)
-        reranking.note_comparison(paired_difference(8, mean(weights, [0.5] * 8), mean(weights, [1.0] * 8)))
+        reranking.save_comparison(paired_difference(8, mean(weights, [0.5] * 8), mean(weights, [1.0] * 8)))
 
     monkeypatch.setattr(app, "compare_reranker", compare, raising=False)
     page = open_page("settings", language)
@@ -261,7 +261,7 @@ def test_a_reranker_is_turned_on_after_it_was_compared(
     assert label("verdict_better", language) in words(page)
     assert reranking.current is None
     page.button(key="rerank-switch").click().run()
-    assert reranking.current is reranking.offered
+    assert reranking.current is reranking.configured
     assert label("reranker_on", language, model="judge") in words(page)
     page.button(key="rerank-switch").click().run()
     assert reranking.current is None

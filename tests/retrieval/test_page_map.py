@@ -38,8 +38,8 @@ def laid_out(encoder: SparseEncoder, each: int = 8) -> tuple[PageMap, dict[str, 
 
 def test_pages_that_say_similar_things_lie_near_each_other(encoder: SparseEncoder) -> None:
     found, talk_of = laid_out(encoder)
-    for one, place in found.places.items():
-        nearest = min(found.places.keys() - {one}, key=lambda other: math.dist(place, found.places[other]))
+    for one, place in found.positions.items():
+        nearest = min(found.positions.keys() - {one}, key=lambda other: math.dist(place, found.positions[other]))
         assert talk_of[nearest] == talk_of[one]
         assert all(0 <= value <= 1 for value in place)
 
@@ -47,18 +47,18 @@ def test_pages_that_say_similar_things_lie_near_each_other(encoder: SparseEncode
 def test_a_subject_is_named_by_what_its_pages_say_and_others_do_not(encoder: SparseEncoder) -> None:
     found, talk_of = laid_out(encoder)
     words = {talk: {talk, *of} for talk, of in TALKS.items()}
-    for subject in found.subjects:
+    for subject in found.topics:
         talks = {talk_of[one] for one in found.pages_of(subject)}
         assert len(talks) == 1
         assert all(word in words[talk] for talk in talks for word in subject.split(" · "))
-    assert len(set(found.subjects)) == len(found.subjects)
+    assert len(set(found.topics)) == len(found.topics)
     assert found.pages_of("no such subject") == set()
 
 
 def test_the_largest_subject_comes_first(encoder: SparseEncoder) -> None:
     found, _ = laid_out(encoder)
-    sizes = Counter(found.subject_of.values())
-    assert [sizes[at] for at in range(len(found.subjects))] == sorted(sizes.values(), reverse=True)
+    sizes = Counter(found.topic_of.values())
+    assert [sizes[at] for at in range(len(found.topics))] == sorted(sizes.values(), reverse=True)
 
 
 def test_the_same_pages_are_laid_out_alike(encoder: SparseEncoder) -> None:
@@ -75,4 +75,4 @@ def test_pages_that_share_no_word_or_all_are_laid_out_too(encoder: SparseEncoder
     pages = [make_page(number, "", "", "en") for number in range(1, MIN_PAGES + 1)]
     found = map_pages(pages, {page.url_hash: sign * 5 for page, sign in zip(pages, texts, strict=True)}, encoder)
     assert found is not None
-    assert all(math.isfinite(value) for place in found.places.values() for value in place)
+    assert all(math.isfinite(value) for place in found.positions.values() for value in place)

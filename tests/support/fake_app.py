@@ -27,7 +27,7 @@ from rag.app.transfer import Transfer
 from rag.config import Settings
 from rag.conversations.conversations import Conversations, PageStamp, TurnHandle, TurnRequest, TurnView
 from rag.conversations.feedback import Feedback
-from rag.conversations.remembered import Remembered
+from rag.conversations.memory import NoteStore
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.schedule import ScheduleView
 from rag.retrieval.page_map import PageMap
@@ -329,7 +329,7 @@ class FakeOverviews:
         self.questions: tuple[str, ...] = ()
         self.open: Callable[[str], FakeLibrary] = lambda name: FakeLibrary()
 
-    def of(self, library: str, url_hashes: Sequence[str], reasoner: object, language: str) -> Future[Overview]:
+    def get(self, library: str, url_hashes: Sequence[str], reasoner: object, language: str) -> Future[Overview]:
         made: Future[Overview] = Future()
         known = self.open(library).stored_pages(list(url_hashes))
         pages = [(known[one], f"About {known[one].title}.") for one in url_hashes if one in known]
@@ -337,15 +337,15 @@ class FakeOverviews:
         return made
 
 
-class FakeRemovals:
-    """Removals of which the latest can be undone immediately."""
+class FakeDeletions:
+    """Deletions of which the latest can be undone immediately."""
 
     def __init__(self) -> None:
         self.open: Callable[[str], FakeLibrary] = lambda name: FakeLibrary()
         self.jobs = FakeJobs()
         self.latest: tuple[str, list[Page]] = ("", [])
 
-    def remember(self, name: str, url_hashes: Sequence[str]) -> str:
+    def record(self, name: str, url_hashes: Sequence[str]) -> str:
         self.latest = (name, [one for one in self.open(name).stored if one.url_hash in url_hashes])
         return "removal"
 
@@ -361,12 +361,12 @@ class FakeMaps:
     def __init__(self) -> None:
         self.found: PageMap | None = None
 
-    def of(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
+    def get(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
         made: Future[PageMap | None] = Future()
         made.set_result(self.found)
         return made
 
-    def at_hand(self, library: str) -> PageMap | None:
+    def latest(self, library: str) -> PageMap | None:
         return self.found
 
 
@@ -381,7 +381,7 @@ class FakeTransfers:
     def export(self, library: str, owner: str = "") -> str:
         return self._begin("export", library)
 
-    def bring_in(self, stream: BinaryIO, name: str, library: str, owner: str = "") -> str:
+    def import_file(self, stream: BinaryIO, name: str, library: str, owner: str = "") -> str:
         self.brought.append((name, library, stream.read()))
         return self._begin("import", library)
 
@@ -459,7 +459,7 @@ class FakeChats(ChatModels):
             raise ModelError("chat_unknown_model", model="none-such")
         return Notice("chat_works", {"model": options.model})
 
-    def list_served(self, options: ChatOptions) -> list[str]:
+    def list_models(self, options: ChatOptions) -> list[str]:
         return ["qwen3:32b", "qwen3:8b"]
 
 
@@ -498,7 +498,7 @@ class FakeRuns:
 
 
 class _Forgetful:
-    def forget(self, conversation_id: str) -> None:
+    def delete(self, conversation_id: str) -> None:
         """Do nothing: only the conversations themselves are stored."""
 
 
@@ -525,7 +525,7 @@ class FakeApp:
     stored: dict[str, FakeLibrary] = field(default_factory=dict)
     page_maps: FakeMaps = field(default_factory=FakeMaps)
     overviews: FakeOverviews = field(default_factory=FakeOverviews)
-    removals: FakeRemovals = field(default_factory=FakeRemovals)
+    deletions: FakeDeletions = field(default_factory=FakeDeletions)
     imports: FakeImports = field(default_factory=FakeImports)
     models: FakeModels = field(default_factory=FakeModels)
     moves: FakeMoves = field(default_factory=FakeMoves)
@@ -576,14 +576,14 @@ class FakeApp:
     # questions
 
     def __post_init__(self) -> None:
-        self.overviews.open = self.removals.open = self.library
-        self.removals.jobs = self.imports.jobs
+        self.overviews.open = self.deletions.open = self.library
+        self.deletions.jobs = self.imports.jobs
         self.database = Database(Path(mkdtemp()) / "app.sqlite3")
         self.runs = FakeRuns(lambda question, mode: self._answer(question, mode, self.asked[-1]["library"]))
         self.conversations = Conversations(self.database, self.runs, _Forgetful())  # type: ignore[arg-type]
         self.feedback = Feedback(self.database, self.conversations)
         self.chats = FakeChats(self.settings)
-        self.remembered = Remembered(Path(mkdtemp()) / "remembered.sqlite3")
+        self.memory = NoteStore(Path(mkdtemp()) / "remembered.sqlite3")
         models = Models(self.settings)  # loads nothing: the built-in model's dimension is known
         self.libraries = Libraries(QdrantClient(":memory:"), self.settings, models)
         self.roles = Roles(self.database.grants, None)
@@ -672,7 +672,7 @@ class FakeApp:
         page = next((p for p in pages if (p.language == "zh") == chinese), None)
         return make_search(question, page) if page else Retrieval(question, "mmr", (), (), ("sparse",))
 
-    def going_on(self, *modes: RunMode) -> int:
+    def count_running(self, *modes: RunMode) -> int:
         return 0 if modes else len(self.runs.ends)
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str = "") -> list[Event]:

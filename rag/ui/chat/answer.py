@@ -101,7 +101,7 @@ def draw_evidence(app: App, library: str, turn: TurnView, answer: Answer, langua
 def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, cut_off: bool) -> None:
     if cut_off or answer.outcome == "failed" or _notice_code(answer) == _MODEL_FAILED:
         draw_again(app, library, turn, language)
-        if turn.can_go_on:
+        if turn.can_resume:
             draw_resume(app, turn, language)
     else:
         draw_suggestions(app, library, turn, language)

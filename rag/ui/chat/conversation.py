@@ -30,7 +30,7 @@ from rag.ui.kit.sources import answer_of
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
-    from rag.conversations.remembered import Note
+    from rag.conversations.memory import Note
     from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
@@ -165,7 +165,7 @@ def _draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
     note_id = turn.settings.get("remembered")
     if not note_id:
         return
-    note = next((one for one in app.remembered.notes(person_id()) if one.id == note_id), None)
+    note = next((one for one in app.memory.notes(person_id()) if one.id == note_id), None)
     with st.container(horizontal=True, vertical_alignment="center", key=f"remembered-{turn.id}", gap="small"):
         text = label("remembered_kept", language, note=escape_line(note.text)) if note else ""
         st.caption(f":material/bookmark: {text or label('remembered_gone', language)}", width="content")
@@ -175,7 +175,7 @@ def _draw_saved_note(app: App, turn: TurnView, language: Language) -> None:
 
 
 def _forget_note(app: App, note: Note) -> None:
-    attempt(lambda: app.remembered.forget(person_id(), note.id))
+    attempt(lambda: app.memory.forget(person_id(), note.id))
 
 
 def scroll_to_newest(conversation_id: str, turns: Sequence[TurnView]) -> None:
@@ -268,7 +268,7 @@ def _draw_running(app: App, library: str, turn: TurnView, language: Language, po
 
 
 def _poll_interval(app: App) -> float:
-    return min(_SLOWEST_POLL, max(_POLL_SECONDS, _POLL_SECONDS_PER_RUN * app.going_on()))
+    return min(_SLOWEST_POLL, max(_POLL_SECONDS, _POLL_SECONDS_PER_RUN * app.count_running()))
 
 
 def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, language: Language) -> None:

@@ -161,7 +161,7 @@ def list_models(app: App, chat: ChatOptions, language: Language) -> list[str]:
     if cached is None or cached[0] != chat.service:
         try:
             with st.spinner(label("model_listing", language)):
-                cached = (chat.service, app.chats.list_served(chat))
+                cached = (chat.service, app.chats.list_models(chat))
         except RagError:
             return []
         st.session_state[_SERVED] = cached

@@ -196,7 +196,7 @@ def draw_resume(app: App, turn: TurnView, language: Language) -> None:
 
 def _resume(app: App, turn: TurnView) -> None:
     state = session()
-    attempt(lambda: app.go_on(turn.id, owner=state.owner, chat=state.chat))
+    attempt(lambda: app.resume_turn(turn.id, owner=state.owner, chat=state.chat))
 
 
 def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:

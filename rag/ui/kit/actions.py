@@ -98,7 +98,7 @@ def draw_decision(words: str, key: str, language: Language, *, disabled: bool = 
 
 def _delete_pages(app: App, library: str, url_hashes: Sequence[str]) -> None:
     """Delete pages and offer Undo on the next draw of the page."""
-    token = app.removals.remember(library, url_hashes)
+    token = app.deletions.record(library, url_hashes)
     app.remove_pages(library, url_hashes)
     st.session_state[_UNDO] = (token, library, len(url_hashes))
 
@@ -123,7 +123,7 @@ def draw_undo(app: App, library: str, language: Language) -> None:
 
 def _restore(app: App, token: str) -> None:
     """Re-import the deleted pages and follow the import. Raises StoreError."""
-    job_id = app.removals.undo(token, person_id())
+    job_id = app.deletions.undo(token, person_id())
     st.session_state[_RESTORING] = job_id
     set_param("job", job_id)
 

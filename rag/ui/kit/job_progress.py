@@ -125,7 +125,7 @@ def draw_import_card(
     existing = [url_hash for url_hash in dict.fromkeys(url_hashes) if url_hash in pages] if pages else []
     if not existing:
         return
-    future = app.overviews.of(library, existing, app.reasoner(library, session().chat), language)
+    future = app.overviews.get(library, existing, app.reasoner(library, session().chat), language)
     if not future.done():
         st.fragment(_wait_for_card, run_every=_POLL_SECONDS)(app, library, existing, language)
         return
@@ -142,7 +142,7 @@ def draw_import_card(
 
 
 def _wait_for_card(app: App, library: str, url_hashes: Sequence[str], language: Language) -> None:
-    if app.overviews.of(library, url_hashes, app.reasoner(library, session().chat), language).done():
+    if app.overviews.get(library, url_hashes, app.reasoner(library, session().chat), language).done():
         st.rerun()
     st.caption(f":material/progress_activity: {label('card_waiting', language)}")
 

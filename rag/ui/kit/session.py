@@ -251,7 +251,7 @@ def jobs_of(app: App) -> Jobs:
 
 def load_chat_model(app: App) -> None:
     """Load the chat model that was connected in any tab of this browser."""
-    session().chat = app.chats.connected.of(browser_key(), session().owner)
+    session().chat = app.chats.connections.get(browser_key(), session().owner)
 
 
 def chat_in_use(app: App) -> ChatOptions | None:
@@ -260,13 +260,13 @@ def chat_in_use(app: App) -> ChatOptions | None:
 
 
 def save_chat_model(app: App, chat: ChatOptions) -> None:
-    app.chats.connected.keep(browser_key(), session().owner, chat)
+    app.chats.connections.add(browser_key(), session().owner, chat)
     session().chat = chat
 
 
 def disconnect_chat_model(app: App) -> None:
     """Disconnect this browser's chat model; its tabs lose it when they are drawn next."""
-    app.chats.connected.forget(browser_key())
+    app.chats.connections.forget(browser_key())
 
 
 def build_app() -> App:

@@ -213,7 +213,7 @@ def draw_import(app: App, language: Language) -> None:
 
 
 def _begin_import(app: App, file: UploadedFile, title: str) -> None:
-    transfer = app.transfers.bring_in(file, file.name, title, session().owner)
+    transfer = app.transfers.import_file(file, file.name, title, session().owner)
     release_uploads([file])
     _follow(transfer)
 

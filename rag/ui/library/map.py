@@ -60,15 +60,15 @@ def _store_view() -> None:
 
 def map_of(app: App, library: str, pages: Sequence[Page], language: Language) -> PageMap | None:
     """Return the map of all pages; while it is computed, draw a status and return the previous map, if any."""
-    future = app.page_maps.of(library, pages)
+    future = app.page_maps.get(library, pages)
     if not future.done():
         st.fragment(_wait, run_every=_POLL_SECONDS)(app, library, pages, language)
-        return app.page_maps.at_hand(library)
+        return app.page_maps.latest(library)
     return future.result()
 
 
 def _wait(app: App, library: str, pages: Sequence[Page], language: Language) -> None:
-    if app.page_maps.of(library, pages).done():
+    if app.page_maps.get(library, pages).done():
         st.rerun()
     st.status(label("map_waiting", language))
 
@@ -82,7 +82,7 @@ def draw_map(
             st.info(label("map_too_few", language, fewest=MIN_PAGES), icon=":material/scatter_plot:")
         return
     st.text_input(label("library_title", language), key=_PAGE_KEY, label_visibility="collapsed", on_change=_open_page)
-    placed = [page for page in pages if page.url_hash in layout.places]
+    placed = [page for page in pages if page.url_hash in layout.positions]
     st.html(_map_html(layout, placed, {page.url_hash for page in shown}, scheme, language))
     note = label("map_hint", language)
     st.caption(note if len(placed) == len(pages) else f"{note} {label('map_newest', language, count=MAX_MAP_PAGES)}")
@@ -99,9 +99,11 @@ def _map_html(
     """Return a link for each page at its place; Tab reaches the first one, arrow keys the others."""
     group_of, names = _groups(layout, pages, scheme, language)
     rank = {name: at for at, name in enumerate(names[:_COLOURS] if scheme == "site" else names)}
-    order = sorted(pages, key=lambda page: (rank.get(group_of[page.url_hash], len(rank)), layout.places[page.url_hash]))
+    order = sorted(
+        pages, key=lambda page: (rank.get(group_of[page.url_hash], len(rank)), layout.positions[page.url_hash])
+    )
     dots = [
-        _dot(page, layout.places[page.url_hash], rank.get(group_of[page.url_hash]), page.url_hash in shown, at == 0)
+        _dot(page, layout.positions[page.url_hash], rank.get(group_of[page.url_hash]), page.url_hash in shown, at == 0)
         for at, page in enumerate(order)
     ]
     if scheme == "subject":
@@ -122,7 +124,7 @@ def _groups(
 ) -> tuple[Mapping[str, str], Sequence[str]]:
     """Return the group of each page, and the groups in the order of their colours: largest, or newest, first."""
     if scheme == "subject":
-        return {page.url_hash: layout.subjects[layout.subject_of[page.url_hash]] for page in pages}, layout.subjects
+        return {page.url_hash: layout.topics[layout.topic_of[page.url_hash]] for page in pages}, layout.topics
     if scheme == "site":
         sites = {page.url_hash: page.site or label("map_no_site", language) for page in pages}
         return sites, [site for site, _ in Counter(sites.values()).most_common()]
@@ -146,7 +148,7 @@ def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, 
 
 def _subject(layout: PageMap, number: int, name: str) -> str:
     """Return a topic's name at the median position of its pages; screen readers read it too."""
-    places = [layout.places[url_hash] for url_hash, subject in layout.subject_of.items() if subject == number]
+    places = [layout.positions[url_hash] for url_hash, subject in layout.topic_of.items() if subject == number]
     middle = (median(x for x, _ in places), median(y for _, y in places))
     return f"<span {_style('subject', number, middle)}>{escape_html(name)}</span>"
 

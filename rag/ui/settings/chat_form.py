@@ -117,7 +117,7 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
         _draw_error(error, language)
         if error.code in ("connect_no_model", "connect_unknown_model"):
             with suppress(RagError):
-                st.session_state[_MODELS] = app.chats.list_served(options)
+                st.session_state[_MODELS] = app.chats.list_models(options)
         return
     session().notices.append(notice)
     reset_widgets("chat")
@@ -127,7 +127,7 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
 def _list(app: App, options: ChatOptions, language: Language) -> None:
     try:
         with st.spinner(label("chat_testing", language)):
-            st.session_state[_MODELS] = app.chats.list_served(options)
+            st.session_state[_MODELS] = app.chats.list_models(options)
     except RagError as error:
         _draw_error(error, language)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.conversations.remembered import LONGEST, Note
+from rag.conversations.memory import MAX_NOTE_LENGTH, Note
 from rag.locales import Language, label
 from rag.models.model_files import BUILTIN, MINILM, builtin_model
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
@@ -110,16 +110,16 @@ def _version(package: str) -> str:
 def draw_reranker(app: App, library: str, language: Language) -> None:
     """Draw the reranker's last comparison, and buttons to compare it and turn it on or off; nothing without one."""
     reranking = app.models.reranking
-    if reranking.offered is None:
+    if reranking.configured is None:
         return
     st.markdown(f"## {label('settings_reranker', language)}", anchors=False)
-    on, model = reranking.current is not None, escape_line(reranking.offered.name)
+    on, model = reranking.current is not None, escape_line(reranking.configured.name)
     st.markdown(label(f"reranker_{'on' if on else 'off'}", language, model=model))
     if comparison := reranking.comparison:
         _draw_figures(comparison, language)
     with st.container(horizontal=True):
         compare = st.button(label("reranker_compare", language), icon=":material/compare_arrows:", key="rerank-compare")
-        switch = reranking.by_address and st.button(
+        switch = reranking.is_remote and st.button(
             label(f"reranker_turn_{'off' if on else 'on'}", language),
             key="rerank-switch",
             disabled=not (on or comparison),
@@ -199,7 +199,7 @@ def draw_memory(app: App, language: Language) -> None:
     """Draw the user's notes, each with a field and buttons to save or delete it."""
     st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
     st.markdown(label("settings_remembered_lead", language))
-    notes = app.remembered.notes(person_id())
+    notes = app.memory.notes(person_id())
     if not notes:
         st.caption(label("remembered_none", language))
         return
@@ -214,16 +214,16 @@ def draw_memory(app: App, language: Language) -> None:
 def _draw_note(app: App, note: Note, number: int, language: Language) -> None:
     key = f"note-{note.id}"
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"row-{key}", gap="small"):
-        st.text_input(label("remembered_note", language, number=number), note.text, key=key, max_chars=LONGEST)
+        st.text_input(label("remembered_note", language, number=number), note.text, key=key, max_chars=MAX_NOTE_LENGTH)
         save, forget = label("remembered_save", language), label("remembered_forget", language)
         st.button(save, key=f"save-{key}", on_click=_save_note, args=(app, note))
         st.button(forget, type="tertiary", key=f"forget-{key}", on_click=_forget_note, args=(app, note))
 
 
 def _save_note(app: App, note: Note) -> None:
-    text, lasting = str(st.session_state[f"note-{note.id}"] or ""), bool(session().owner)
-    attempt(lambda: app.remembered.change(person_id(), note.id, text, lasting=lasting))
+    text, permanent = str(st.session_state[f"note-{note.id}"] or ""), bool(session().owner)
+    attempt(lambda: app.memory.change(person_id(), note.id, text, permanent=permanent))
 
 
 def _forget_note(app: App, note: Note) -> None:
-    attempt(lambda: app.remembered.forget(person_id(), note.id))
+    attempt(lambda: app.memory.forget(person_id(), note.id))

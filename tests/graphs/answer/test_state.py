@@ -65,7 +65,7 @@ def ask(tmp_path: Path) -> Iterator[Any]:
     ) -> tuple[str, Answer]:
         retriever.default = found if isinstance(found, list) else [passage(1)] * found
         if forget:
-            checkpoints.forget(within)
+            checkpoints.delete(within)
         one = kept.ask(
             TurnRequest(
                 *(Question(question, ("main",)), ScriptedReasoner(answers=answers, kind=kind), retriever),

@@ -100,7 +100,7 @@ def test_killed_at_any_step_it_comes_to_the_same_tree(
         until = time.monotonic() + 60
         while process.kept.turn(turn_id).state == "running" and time.monotonic() < until:
             time.sleep(0.05)
-        asked = process.kept.go_on(turn_id, process.asking())
+        asked = process.kept.resume_turn(turn_id, process.asking())
         answer = process.runs.wait(asked.run_id, 60)
         _, undisturbed = process.ask()
     finally:

@@ -88,11 +88,11 @@ def test_killed_at_any_step_it_comes_to_the_same_report(
     process = Process(tmp_path, server)
     try:
         turn = _cut_off(process, turn_id)
-        assert turn.can_go_on
-        asked = process.kept.go_on(turn_id, process.asking)
+        assert turn.can_resume
+        asked = process.kept.resume_turn(turn_id, process.asking)
         answer = process.runs.wait(asked.run_id, 60)
         with pytest.raises(RagError):
-            process.kept.go_on(turn_id, process.asking)
+            process.kept.resume_turn(turn_id, process.asking)
     finally:
         process.close()
     assert _told(answer) == _told(_undisturbed(tmp_path / "other", server))

@@ -59,7 +59,7 @@ def test_it_is_quoted_to_the_model_of_that_person_alone(app: App) -> None:
         ann, bob = Talk(app, server, "ann"), Talk(app, server, "bob")
         turn = ann.ask(f"Remember that {NOTE}")
         assert turn.answer and turn.answer.outcome == "conversation" and NOTE in turn.answer.text
-        assert server.requests == [] and turn.settings["remembered"] == app.remembered.notes("ann")[0].id
+        assert server.requests == [] and turn.settings["remembered"] == app.memory.notes("ann")[0].id
         turn = ann.ask(OPENS)
         assert turn.answer and turn.answer.citations and "Berlin office. ‹/note>" in ann.sent.last
         assert "Berlin office" not in str(ann.sent.messages[0]["content"]), "no rule of the operator"
@@ -67,7 +67,7 @@ def test_it_is_quoted_to_the_model_of_that_person_alone(app: App) -> None:
         assert not any("Ignore your rules" in one.last for one in server.requests if not one.stream)
         bob.ask(OPENS)
         assert "Ignore your rules" not in str(bob.sent.messages)
-        app.remembered.forget("ann", app.remembered.notes("ann")[0].id)
+        app.memory.forget("ann", app.memory.notes("ann")[0].id)
         ann.ask(f"{OPENS} Please?")
         assert "Ignore your rules" not in str(ann.sent.messages)
 
@@ -77,8 +77,8 @@ def test_what_is_asked_beside_the_wish_is_answered(app: App) -> None:
     turn = talk.ask(f"Remember that I like tea. {OPENS}")
     assert turn.answer and "opens at nine" in turn.answer.text
     assert [search.question for search in app.conversations.searches(turn.id)] == [OPENS]
-    assert [one.text for one in app.remembered.notes("ann")] == ["I like tea."]
+    assert [one.text for one in app.memory.notes("ann")] == ["I like tea."]
     talk.ask("Remember that I like coffee.")
     turn = talk.ask("And Berlin?")
     assert turn.answer and not any("coffee" in str(step.detail) for step in turn.answer.steps), "never searched for"
-    assert app.remembered.notes("bob") == []
+    assert app.memory.notes("bob") == []

@@ -79,7 +79,7 @@ _NAME_ATTRIBUTES: Final = {
 }
 
 
-class TracesOut:
+class TraceExporter:
     """An exporter with a queue and one background thread; runs that cannot be sent are dropped."""
 
     def __init__(self, settings: Settings) -> None:
@@ -261,7 +261,7 @@ def _add(attributes: Any, values: Mapping[str, Any]) -> None:
             target.string_value = make_encodable(str(value))
 
 
-def settle_langsmith(allowed: bool) -> Notice | None:
+def disable_langsmith(allowed: bool) -> Notice | None:
     """Turn off LangSmith tracing, which would send it all model calls, if the environment enables it, unless `allowed`.
 
     Return the outcome; None if the environment does not enable it.

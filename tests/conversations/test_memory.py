@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag.conversations import remembered
-from rag.conversations.remembered import LONGEST, MOST, Remembered, note_request
+from rag.conversations import memory
+from rag.conversations.memory import MAX_NOTE_LENGTH, MAX_NOTES, NoteStore, note_request
 from rag.errors import RagError, StoreError
 from rag.store.sql.database import Database
 
@@ -26,8 +26,8 @@ def database(place: Path | str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def kept(database: Database, tmp_path: Path) -> Iterator[Remembered]:
-    made = Remembered(database.postgres or tmp_path / "remembered.sqlite3")
+def kept(database: Database, tmp_path: Path) -> Iterator[NoteStore]:
+    made = NoteStore(database.postgres or tmp_path / "remembered.sqlite3")
     yield made
     made.close()
 
@@ -65,37 +65,37 @@ def test_a_question_is_no_wish(message: str) -> None:
     assert note_request(message) == ("", message)
 
 
-def test_notes_are_one_persons_and_can_be_edited_and_forgotten(kept: Remembered) -> None:
-    first, second = (kept.add("ann", text, lasting=True) for text in (BERLIN, "I like tea"))
-    kept.add("bob", "secret", lasting=False)
+def test_notes_are_one_persons_and_can_be_edited_and_forgotten(kept: NoteStore) -> None:
+    first, second = (kept.add("ann", text, permanent=True) for text in (BERLIN, "I like tea"))
+    kept.add("bob", "secret", permanent=False)
     assert [one.text for one in kept.notes("ann")] == [BERLIN, "I like tea"] == kept.notes_for_model("ann")
-    kept.change("ann", first, "I work  in Paris", lasting=True)
-    kept.change("bob", first, "mine now", lasting=True)
+    kept.change("ann", first, "I work  in Paris", permanent=True)
+    kept.change("bob", first, "mine now", permanent=True)
     kept.forget("bob", second)
     assert [one.text for one in kept.notes("ann")] == ["I work in Paris", "I like tea"]
-    kept.change("ann", second, "  ", lasting=True)
+    kept.change("ann", second, "  ", permanent=True)
     assert [one.text for one in kept.notes("ann")] == ["I work in Paris"]
     assert [one.text for one in kept.notes("bob")] == ["secret"] and kept.notes("") == []
 
 
-def test_they_are_bounded_and_outlive_the_process(kept: Remembered) -> None:
-    for number in range(MOST):
-        kept.add("ann", f"{number} " + "x" * (LONGEST - 5), lasting=True)
+def test_they_are_bounded_and_outlive_the_process(kept: NoteStore) -> None:
+    for number in range(MAX_NOTES):
+        kept.add("ann", f"{number} " + "x" * (MAX_NOTE_LENGTH - 5), permanent=True)
     with pytest.raises(RagError) as error:
-        kept.add("ann", "one more", lasting=True)
+        kept.add("ann", "one more", permanent=True)
     assert error.value.code == "remembered_full"
     told = kept.notes_for_model("ann")
-    assert sum(map(len, told)) <= 2_000 and told[-1].startswith(f"{MOST - 1} ")
+    assert sum(map(len, told)) <= 2_000 and told[-1].startswith(f"{MAX_NOTES - 1} ")
     kept.close()
-    again = Remembered(kept._place)
-    assert len(again.notes("ann")) == MOST
+    again = NoteStore(kept._place)
+    assert len(again.notes("ann")) == MAX_NOTES
     again.close()
 
 
-def test_a_browsers_notes_go_when_nobody_reads_them(kept: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MINUTES", -1.0)
-    kept.add("browser", BERLIN, lasting=False)
-    kept.add("ann", BERLIN, lasting=True)
+def test_a_browsers_notes_go_when_nobody_reads_them(kept: NoteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "TTL_MINUTES", -1.0)
+    kept.add("browser", BERLIN, permanent=False)
+    kept.add("ann", BERLIN, permanent=True)
     place: Any = kept._place
     with sqlite3.connect(place) if isinstance(place, Path) else psycopg.connect(place._url) as db:
         assert [row[0] for row in db.execute("SELECT prefix FROM store")] == ["remembered.ann"]
@@ -103,7 +103,7 @@ def test_a_browsers_notes_go_when_nobody_reads_them(kept: Remembered, monkeypatc
 
 def test_a_file_that_fails_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "broken").write_text("no database", encoding="utf-8")
-    broken = Remembered(tmp_path / "broken")
+    broken = NoteStore(tmp_path / "broken")
     with pytest.raises(StoreError) as error:
         broken.notes("ann")
     assert error.value.code == "database_failed"

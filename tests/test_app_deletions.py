@@ -28,13 +28,13 @@ def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path, monkeypatch: p
     wait(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
     (page,) = app.library("main").pages()
     assert page.title == "Opening hours of the harbour office"  # the title of a text file is its first line
-    token = app.removals.remember("main", [page.url_hash])
+    token = app.deletions.record("main", [page.url_hash])
     app.remove_pages("main", [page.url_hash])
     assert app.library("main").pages() == []
-    wait(app, app.removals.undo(token))
+    wait(app, app.deletions.undo(token))
     again = app.page("main", page.url_hash)
     assert again and (again.text, again.title, again.source) == (NOTE.strip(), page.title, "file")
     assert app.library("main").chunks(page.url_hash)
     with pytest.raises(StoreError, match="no longer be undone"):
-        app.removals.undo(token)
+        app.deletions.undo(token)
     app.close()

@@ -134,7 +134,7 @@ def test_headers_are_pairs_and_stay_secret() -> None:
 _ASK = """
 import sys
 from pathlib import Path
-from tests.test_app_tracing_out import QUESTION, Question, app_of
+from tests.test_app_trace_export import QUESTION, Question, app_of
 with app_of(Path(sys.argv[1]), llm_base_url=sys.argv[2], llm_model="test", trace_langsmith=sys.argv[3] == "on") as app:
     assert app.wait(app.ask(Question(QUESTION, ("main",))), timeout=60).model_calls
     from langchain_core.tracers.langchain import wait_for_all_tracers
