@@ -7,7 +7,7 @@ a remaining page, about that page, about it and another, or about the content of
 on the features of `rag.retrieval.answerable` is fitted to the questions that the embedding model can read, and one to
 all of them by keywords alone. The printed figures are cross-validated: each half is predicted by a fit on the other.
 --write saves the fitted weights in rag/retrieval/calibration.json and keeps the others. Their bias is shifted so that
-3% of the answerable questions score below REFUSE.
+3% of the answerable questions score below REFUSAL_THRESHOLD.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
-from rag.retrieval.answerable import FEATURES, KEYWORD_FEATURES, REFUSE
+from rag.retrieval.answerable import FEATURES, KEYWORD_FEATURES, REFUSAL_THRESHOLD
 
 TARGET = Path(__file__).resolve().parents[1] / "rag" / "retrieval" / "calibration.json"
 REFUSED_SHARE = 0.03
@@ -153,7 +153,7 @@ def _calibrate(samples: Sequence[Sample], features: Sequence[str], name: str) ->
     weights = _fit(samples, [np.ones(len(s.answerable), bool) for s in samples], True, columns)
     scores = np.concatenate([_predict(weights, s.features[s.answerable == 1][:, columns]) for s in samples])
     lowest = float(np.quantile(scores, REFUSED_SHARE))
-    shift = math.log(REFUSE / (1 - REFUSE)) - math.log(lowest / (1 - lowest))
+    shift = math.log(REFUSAL_THRESHOLD / (1 - REFUSAL_THRESHOLD)) - math.log(lowest / (1 - lowest))
     by_feature = {feature: round(float(w), 4) for feature, w in zip(features, weights, strict=False)}
     return {**by_feature, "bias": round(float(weights[-1]) + shift, 4)}
 

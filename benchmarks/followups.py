@@ -71,7 +71,7 @@ def _quote_table(app: MeasuredApp, library: str, one: Set) -> str:
     scores: dict[str, list[tuple[float, float]]] = {"the question alone": [], "the previous question before it": []}
     for row in one.data.questions:
         before, question = _history(row), row["question"]
-        passages = app.search(question, library=library, before=before, k=10).passages
+        passages = app.search(question, library=library, earlier_questions=before, k=10).passages
         for way, text in zip(scores, (question, f"{before[-1]} {question}"), strict=True):
             hits = in_evidence(row, [sentence.unit.text for sentence in quoter.select(text, passages)])
             scores[way].append((float(any(hits)), float(bool(hits) and hits[0])))
@@ -97,7 +97,7 @@ def _score(row: Row, hits: list[str]) -> Mapping[str, float]:
 
 
 def _search(app: MeasuredApp, library: str, question: str, before: Sequence[str] = ()) -> list[str]:
-    result = app.search(question, library=library, before=before, k=10)
+    result = app.search(question, library=library, earlier_questions=before, k=10)
     return [passage.text for passage in result.passages]
 
 

@@ -25,7 +25,7 @@ from benchmarks.ours import MeasuredApp, import_set, measured_app
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import character_recall
-from rag.retrieval.retriever import EnsembleRetriever, LibraryGroup, Worth, by_likelihood
+from rag.retrieval.retriever import EnsembleRetriever, LibraryGroup, ScoreAcrossLibraries, by_likelihood
 from rag.types import Passage, Retrieval
 
 PAIRS: Final = ("dragon-law-en+dragon-finance-en", "xquad-en+chroma")
@@ -41,7 +41,7 @@ def by_score(_: Retrieval, __: int, passage: Passage) -> float:
     return passage.score
 
 
-WAYS: Final[Mapping[str, Worth]] = {"ranks": by_rank, "scores": by_score, "likelihood": by_likelihood}
+WAYS: Final[Mapping[str, ScoreAcrossLibraries]] = {"ranks": by_rank, "scores": by_score, "likelihood": by_likelihood}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ def pair_rows(app: MeasuredApp, pair: Sequence[Dataset], limit: int | None) -> I
         searched = {name: SearchedLibrary(app.search(row["question"], library=name, k=_K)) for name in libraries}
         group = LibraryGroup([app.library(name) for name in libraries])
         for way, worth in WAYS.items():
-            hits = EnsembleRetriever(searched, group.idf, app.models.sparse, worth=worth).search(row["question"], k=_K)
+            hits = EnsembleRetriever(searched, group.idf, app.models.sparse, score_passage=worth).search(
+                row["question"], k=_K
+            )
             fused[way].append(character_recall(quotes, [passage.text for passage in hits.passages], _BUDGET))
     shared = {"pair": both.name, "questions": len(questions)}
     yield {**shared, "way": "one library", "recall@4000": intervals.format_mean(reference), "difference": ""}

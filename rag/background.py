@@ -32,7 +32,7 @@ def throttle(rows: Iterable[T], every: int) -> Iterator[T]:
             began = time.monotonic()
 
 
-class Pace:
+class StreamPacer:
     """The pause between pieces of streamed texts, zero while few texts stream. For use in a single event loop."""
 
     def __init__(self) -> None:
@@ -78,4 +78,4 @@ class Background:
 
 
 BACKGROUND: Final = Background()
-PACE: Final = Pace()
+STREAM_PACER: Final = StreamPacer()

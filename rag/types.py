@@ -331,7 +331,7 @@ class Exchange:
     pages: tuple[str, ...] = ()
 
     @property
-    def meant(self) -> str:
+    def effective_question(self) -> str:
         return self.standalone or self.question
 
 

@@ -17,7 +17,7 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.locales import say
 from rag.prompts.texts import SHIPPED
-from rag.retrieval.answerable import DOUBT
+from rag.retrieval.answerable import CAVEAT_THRESHOLD
 from rag.retrieval.retriever import Retriever
 from rag.store.values import Filters
 from rag.tracing import Span
@@ -108,7 +108,7 @@ def test_a_question_in_chinese_finds_the_english_page_without_a_translation(app:
     found = ask(app, "Business 套餐每人每月多少钱？", model, mode=mode)
     assert "translation" not in model.kinds
     first = found.searches[0]
-    assert any("pricing" in passage.url for passage in first.passages[:4]) and first.answerable >= DOUBT
+    assert any("pricing" in passage.url for passage in first.passages[:4]) and first.answerable >= CAVEAT_THRESHOLD
 
 
 def test_search_only_asks_no_model_unless_the_strategy_writes(app: App) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from rag.app import App
 from rag.app.chat_models import ChatModels, ChatOptions, ConnectionStore, Holder
-from rag.app.imports import Imports, Deletions
+from rag.app.imports import Deletions, Imports
 from rag.app.libraries import Libraries
 from rag.app.models import Models, Reranking
 from rag.app.moves import Moves
@@ -98,7 +98,7 @@ BEGINS = "begins something of the caller's own"
 SHARED: Mapping[str, Mapping[str, str]] = {
     "app": {
         **dict.fromkeys(("start", "close", "tidy", "count_running"), PROGRAM),
-        **dict.fromkeys(("library", "reading", "page", "summary", "search", "retriever", "as_retriever"), PAGES),
+        **dict.fromkeys(("library", "library_view", "page", "summary", "search", "retriever", "as_retriever"), PAGES),
         "compare_reranker": PAGES,
         **dict.fromkeys(("vector_store", "quoter", "remove_library", "remove_pages"), PAGES),
         **dict.fromkeys(("clear_library", "leave_out"), PAGES),

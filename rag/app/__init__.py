@@ -20,7 +20,7 @@ from rag.access import Person
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.dispatch import AnswerLimit, Dispatcher, record_route
 from rag.app.evaluating import MAX_QUESTIONS, EvaluationApp, compare_reranker, find_reranking_questions
-from rag.app.imports import Imports, Deletions
+from rag.app.imports import Deletions, Imports
 from rag.app.libraries import Libraries, Maintenance
 from rag.app.models import Models
 from rag.app.moves import Moves
@@ -55,7 +55,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.retrieval.answerable import estimate_answerable
 from rag.retrieval.engine import Tuning
 from rag.retrieval.page_reader import PageReader
-from rag.retrieval.retriever import EnsembleRetriever, K, LibraryGroup, Reading, Retriever
+from rag.retrieval.retriever import EnsembleRetriever, K, LibraryGroup, LibraryView, Retriever
 from rag.retrieval.scoped_search import Ledger, ScopedSearch
 from rag.retrieval.strategies import EXPANDED
 from rag.routing.classifier import Routed
@@ -186,7 +186,7 @@ class App:
         """Return the library for reading, with its embedding model, regardless of the settings."""
         return self.libraries.get(name)
 
-    def reading(self, names: str | Sequence[str]) -> Reading:
+    def library_view(self, names: str | Sequence[str]) -> LibraryView:
         """Return one library, or several as one, for reading. Raises StoreError if one does not exist."""
         libraries = [self.library(name) for name in dict.fromkeys([names] if isinstance(names, str) else names)]
         return libraries[0] if len(libraries) == 1 else LibraryGroup(libraries)
@@ -364,10 +364,10 @@ class App:
         chat: ChatOptions | None = None,
         strategy: str = "",
         filters: Filters | None = None,
-        before: Sequence[str] = (),
+        earlier_questions: Sequence[str] = (),
         **options: Any,
     ) -> Retrieval:
-        """Search without answering, in `others` too; `before` and `options` are those of `Retriever.search`.
+        """Search without answering, in `others` too; `earlier_questions` and `options` are those of `Retriever.search`.
 
         No chat model is called unless the strategy searches with generated texts.
         """
@@ -375,7 +375,7 @@ class App:
         libraries, run_options = (library, *others), RunOptions(strategy=strategy, weights=weights)
         reasoner = self.reasoner(libraries, chat) if strategy in EXPANDED else self.quoter(libraries)
         query = Question(question, libraries, scope=filters or Filters(), options=run_options)
-        result = self._search_for(query, reasoner, **options).search(question, before)
+        result = self._search_for(query, reasoner, **options).search(question, earlier_questions)
         assert isinstance(result, Retrieval), "only a conversation has a ledger"
         return result
 
@@ -475,7 +475,7 @@ class App:
         self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str, person: str
     ) -> TurnRequest:
         """Build the request for answering a question; the model gets the notes of `person`."""
-        sampling, library = question.options.sampling, self.reading(question.libraries)
+        sampling, library = question.options.sampling, self.library_view(question.libraries)
         reasoner = self.reasoner(question.libraries, chat, sampling, self.memory.notes_for_model(person))
         scored = self.settings.evaluate_answers != "off"
         return TurnRequest(
@@ -494,7 +494,7 @@ class App:
         """Return the reasoner that quotes the libraries' pages without a chat model."""
         return ExtractiveReasoner(
             self.models.sparse,
-            lambda terms: self.reading(libraries).idf(terms),
+            lambda terms: self.library_view(libraries).idf(terms),
             meaning=self.models.sentences,
             reader=self.models.reader,
         )
@@ -502,7 +502,7 @@ class App:
     def _ledger(self, question: Question, conversation_id: str, owner: str) -> Ledger | None:
         """Return the sources of an earlier report, for follow-ups without filters; None if there are none."""
         rows = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
-        library = self.reading(question.libraries)
+        library = self.library_view(question.libraries)
         return Ledger(lambda: ledger_passages(rows, library), self.models.sparse, library.idf) if rows else None
 
     def _web(self, question: Question) -> WebPassages | None:
@@ -529,11 +529,11 @@ class App:
         numbers = {name: number for name, number in (("k", run_options.k), ("fetch_k", run_options.fetch_k)) if number}
         return ScopedSearch(
             lambda: self._retriever_for(question, reasoner),
-            self.reading(question.libraries).pages,
+            self.library_view(question.libraries).pages,
             question.text,
             filters=question.scope,
             web=self._web(question),
-            first=run_options.first,
+            priority_pages=run_options.first,
             reader=PageReader(libraries, question.scope, self._database.summaries),
             strategy=run_options.strategy,
             **{**numbers, **options},

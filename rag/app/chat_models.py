@@ -277,7 +277,10 @@ class ConnectionStore:
         self._connections: OrderedDict[str, tuple[float, str, ChatOptions]] = OrderedDict()  # oldest first
 
     def add(self, browser: str, owner: str, options: ChatOptions) -> None:
-        """Store options for CONNECTION_SECONDS in place of the browser's earlier ones; evict the oldest beyond MAX_CONNECTIONS."""
+        """Store options for CONNECTION_SECONDS in place of the browser's earlier ones.
+
+        The oldest beyond MAX_CONNECTIONS are evicted.
+        """
         options = replace(options, holder=Holder(browser, owner))
         with self._lock:
             self._connections.pop(browser, None)

@@ -18,7 +18,7 @@ from rag.conversations.conversations import TurnHandle
 from rag.dates import find_period
 from rag.errors import RagError
 from rag.reasoning.chat import ChatReasoner
-from rag.retrieval.answerable import SURE
+from rag.retrieval.answerable import SURE_THRESHOLD
 from rag.retrieval.page_names import asks_for_all, find_addresses, find_named_pages, find_nearest, topic_of
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import CachedEvidence, ScopedSearch
@@ -176,7 +176,7 @@ class Dispatcher:
         is_ask = bool(run.history) and routed.confidence < _MIN_CONFIDENCE
         if not is_ask and routed.route == "unknown":  # maybe a name from the pages that the classifier never saw
             found = await asyncio.to_thread(self._searcher(question, run).search, question.text)
-            is_ask = isinstance(found, CachedEvidence) or found.answerable >= SURE
+            is_ask = isinstance(found, CachedEvidence) or found.answerable >= SURE_THRESHOLD
         return replace(routed, route="ask") if is_ask else routed
 
     def _leave_unusable(self, routed: Routed, text: str, attached: bool) -> Routed:

@@ -15,7 +15,7 @@ from rag.ingest.chunking import Chunker
 from rag.ingest.loader import Reader
 from rag.ingest.sources import web_source
 from rag.retrieval.context import select_best
-from rag.retrieval.retriever import Reading
+from rag.retrieval.retriever import LibraryView
 from rag.runs.serialization import from_json
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
@@ -75,7 +75,7 @@ class WebPassages:
             )
 
 
-def ledger_passages(rows: Sequence[Mapping[str, Any]], library: Reading) -> list[Passage]:
+def ledger_passages(rows: Sequence[Mapping[str, Any]], library: LibraryView) -> list[Passage]:
     """Return the passages of a report's ledger: web passages as stored, the others from the library.
 
     Library passages that were deleted or changed are skipped.

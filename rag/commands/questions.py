@@ -50,7 +50,9 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
         for row in _questions(options):
             before = questions_before([Exchange(*exchange) for exchange in row.history])
             libraries: dict[str, Any] = {"library": settings.rag_library, "others": tuple(_weights(options))[1:]}
-            result = app.search(row.question, **libraries, weights=_weights(options), before=before, **search_options)
+            result = app.search(
+                row.question, **libraries, weights=_weights(options), earlier_questions=before, **search_options
+            )
             hits = [_hit(rank, passage) for rank, passage in enumerate(result.passages, 1)]
             fields = {"id": row.id, "question": row.question}
             hit_row: dict[str, Any] = {**fields, "answerable": result.answerable, "hits": hits}

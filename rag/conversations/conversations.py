@@ -66,8 +66,8 @@ class TurnRequest:
 
     `settings` is stored with the turn (mode, strategy, model, scope …; JSON values). `stamps` returns the current
     versions of pages by url_hash, `likely` the likelihood that passages answer a question. With `suggest`, follow-ups
-    are proposed after the answer. `on_saved` is called with the turn's id and the saved answer. `dispatch` routes a run,
-    and yields reports about it (JSON values).
+    are proposed after the answer. `on_saved` is called with the turn's id and the saved answer. `dispatch` routes a
+    run, and yields reports about it (JSON values).
     """
 
     question: Question

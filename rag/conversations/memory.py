@@ -1,7 +1,7 @@
 """Notes that users ask to remember in all conversations, stored per user in LangGraph's store.
 
-Without sign-in, a user is identified by the browser session. Such notes expire after TTL_MINUTES without being read, since
-the browser's next session has another id.
+Without sign-in, a user is identified by the browser session. Such notes expire after TTL_MINUTES without being read,
+since the browser's next session has another id.
 """
 
 from __future__ import annotations

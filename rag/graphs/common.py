@@ -14,7 +14,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from rag.background import PACE
+from rag.background import STREAM_PACER
 from rag.checking.citations import Check
 from rag.errors import ModelError
 from rag.models.usage import BUDGET_CODES, CallBudget, Spent
@@ -147,7 +147,7 @@ async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: lis
     While many runs are streaming, several pieces are sent as one.
     """
     buffer, sent_at = "", 0.0
-    with PACE.text():
+    with STREAM_PACER.text():
         try:
             async for piece in source:
                 if piece == RESET:
@@ -156,7 +156,7 @@ async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: lis
                 elif piece:
                     pieces.append(piece)
                     buffer += piece
-                if buffer and time.monotonic() - sent_at >= PACE.pause:
+                if buffer and time.monotonic() - sent_at >= STREAM_PACER.pause:
                     runtime.stream_writer({"token": buffer})
                     buffer, sent_at = "", time.monotonic()
         finally:

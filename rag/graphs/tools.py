@@ -47,7 +47,7 @@ from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.questions import asks, is_thanks
-from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
 from rag.runs.options import RunOptions
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import NoticeRecord, notice_of, passage_of, record, step_note
@@ -297,7 +297,7 @@ async def write(state: ToolState, runtime: Running) -> Result:
     pieces: list[str] = []
     if state["drafted"]:
         stream_piece(state["drafted"], runtime, pieces)
-    elif passages and context.answerable() < REFUSE:
+    elif passages and context.answerable() < REFUSAL_THRESHOLD:
         pass  # the passages are unlikely to answer, so nothing is quoted
     elif passages:
         await collect(context.rules.answer(question_of(state), passages), runtime, pieces)
@@ -305,7 +305,7 @@ async def write(state: ToolState, runtime: Running) -> Result:
         stream_piece("\n\n".join(use["result"] for use in succeeded), runtime, pieces)
     update = await _check("".join(pieces), passages, state, context)
     outcome, notice = _outcome(update["text"], bool(update["citations"]), passages, state)
-    if outcome == "answered" and passages and not state["drafted"] and context.answerable() < DOUBT:
+    if outcome == "answered" and passages and not state["drafted"] and context.answerable() < CAVEAT_THRESHOLD:
         outcome, notice = "caveat", record(Notice("in_doubt"))
     update |= {"outcome": outcome, "notice": notice or problem, "messages": [AIMessage(update["text"])]}
     if problem and outcome == "answered":

@@ -323,7 +323,9 @@ def _format_exchanges(exchanges: Sequence[Exchange], chinese: bool, limit: int) 
     person, reply, missing = (
         ("用户", "回答", "（没有得到回答）") if chinese else ("Person", "Answer", "(none was given)")
     )
-    return "\n".join(f"{person}: {turn.meant}\n{reply}: {turn.answer.strip()[:limit] or missing}" for turn in exchanges)
+    return "\n".join(
+        f"{person}: {turn.effective_question}\n{reply}: {turn.answer.strip()[:limit] or missing}" for turn in exchanges
+    )
 
 
 def _block(numbered: Sequence[Numbered]) -> tuple[str, str]:

@@ -42,7 +42,7 @@ class ChatExpander:
     Calls count towards the calling run, whose context is passed to the loop.
     """
 
-    writes = True
+    uses_model = True
 
     def __init__(self, writer: ChatReasoner, *, seconds: float = SECONDS) -> None:
         self.name = writer.name
@@ -82,7 +82,7 @@ class FeedbackExpander:
     """An expander without a model, which uses the question and its first results (pseudo-relevance feedback)."""
 
     name = "feedback"
-    writes = False
+    uses_model = False
 
     def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._quoter = quoter

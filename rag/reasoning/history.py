@@ -177,7 +177,7 @@ def count_overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKEN
     """Return how many of the oldest exchanges no longer fit; the last two always count as fitting."""
     room = tokens
     for place in range(len(exchanges) - 1, -1, -1):
-        room -= estimate_tokens(exchanges[place].meant) + estimate_tokens(exchanges[place].answer)
+        room -= estimate_tokens(exchanges[place].effective_question) + estimate_tokens(exchanges[place].answer)
         if room < 0 and len(exchanges) - place > _MIN_VERBATIM:
             return place + 1
     return 0
@@ -185,7 +185,10 @@ def count_overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKEN
 
 def summary_by_rules(before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
     """Return each question with the first sentence of its answer, without the oldest lines if there are too many."""
-    lines = [*before.splitlines(), *(f"{exchange.meant} — {first_sentence(exchange.answer)}" for exchange in exchanges)]
+    lines = [
+        *before.splitlines(),
+        *(f"{exchange.effective_question} — {first_sentence(exchange.answer)}" for exchange in exchanges),
+    ]
     while len(lines) > 1 and sum(map(estimate_tokens, lines)) > tokens:
         del lines[0]
     return "\n".join(lines)
@@ -230,7 +233,7 @@ def is_valid_standalone(standalone: str, question: str, history: Sequence[Exchan
     if is_chinese(standalone) != is_chinese(question) or (asks(question) and not asks(standalone)):
         return False
     before, after = _content_terms(question), _content_terms(standalone)
-    seen = before.union(*(_content_terms(f"{exchange.meant} {exchange.answer}") for exchange in history))
+    seen = before.union(*(_content_terms(f"{exchange.effective_question} {exchange.answer}") for exchange in history))
     new = after - seen
     return (not before or bool(before & after)) and len(new) <= max(_MAX_NEW_WORDS, len(after) // 2)
 
@@ -243,7 +246,11 @@ def questions_before(history: Sequence[Exchange]) -> list[str]:
     """Return the last questions to include in a search, in standalone form, oldest first, without asides."""
     from rag.retrieval.engine import MAX_TURNS  # loads the encoders
 
-    questions = [turn.meant for turn in history if not turn.aside and not is_about_conversation(turn.meant)]
+    questions = [
+        turn.effective_question
+        for turn in history
+        if not turn.aside and not is_about_conversation(turn.effective_question)
+    ]
     return [question[:MAX_STANDALONE] for question in questions][-MAX_TURNS:]
 
 

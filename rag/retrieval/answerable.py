@@ -20,11 +20,11 @@ from rag.retrieval.page_names import Terms, select_named
 from rag.text import detect_language, question_language
 from rag.types import Passage
 
-REFUSE: Final = 0.25
+REFUSAL_THRESHOLD: Final = 0.25
 """Below this, the library counts as having no answer: calibrated to affect few answerable questions."""
-DOUBT: Final = 0.4
+CAVEAT_THRESHOLD: Final = 0.4
 """Below this, an answer gets a caveat."""
-SURE: Final = 0.9
+SURE_THRESHOLD: Final = 0.9
 """From this value, the search overrules a small model that finds no answer, and passages are not graded."""
 UNDECIDED: Final = 0.5
 MIN_ANSWERED: Final = 0.31
@@ -35,7 +35,7 @@ IMPROBABLE: Final = 0.1
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")
-Page = tuple[Terms, list[Terms]]
+PageTerms = tuple[Terms, list[Terms]]
 """The question's terms in a page's title, and in each pair of neighbouring sentences with their headings."""
 
 
@@ -93,21 +93,21 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
     return {"asked": sum(shares) / len(shares), "covered": 1.0 - weigh(uncovered), "dense": dense}
 
 
-def _select_named(pages: Sequence[Page], weigh: Callable[[Terms], float]) -> list[Page]:
+def _select_named(pages: Sequence[PageTerms], weigh: Callable[[Terms], float]) -> list[PageTerms]:
     """Return the pages whose titles together cover most title terms; if there are none, that of the best window."""
-    worth = [max(map(weigh, windows)) for _, windows in pages]
-    places = select_named([title for title, _ in pages], weigh, worth)
-    return [pages[place] for place in places or [worth.index(max(worth))]]
+    scores = [max(map(weigh, windows)) for _, windows in pages]
+    places = select_named([title for title, _ in pages], weigh, scores)
+    return [pages[place] for place in places or [scores.index(max(scores))]]
 
 
-def _pages(asked: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> list[Page]:
+def _pages(query_terms: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> list[PageTerms]:
     by_page: dict[str, list[Passage]] = {}
     for passage in passages:
         by_page.setdefault(passage.url_hash, []).append(passage)
     pages = []
     for group in by_page.values():
-        windows = [window & asked for passage in group for window in _windows(passage, sparse)]
-        pages.append((sparse.terms(group[0].title) & asked, windows))
+        windows = [window & query_terms for passage in group for window in _windows(passage, sparse)]
+        pages.append((sparse.terms(group[0].title) & query_terms, windows))
     return pages
 
 

@@ -72,13 +72,13 @@ class Context:
 
 def assemble(
     chosen: Sequence[Passage],
-    asked: Mapping[int, float],
+    query_weights: Mapping[int, float],
     sparse: SparseEncoder,
     k: int,
     budget: int = BUDGET,
     stored: Mapping[str, str] = MappingProxyType({}),
 ) -> Context:
-    """Assemble the context from passages in order of selection, for the weighted terms `asked`.
+    """Assemble the context from passages in order of selection, for the question's terms, `query_weights`.
 
     Returns up to k passages, which fill `budget` characters if there is enough text: see `choose_spans`.
     """
@@ -89,7 +89,7 @@ def assemble(
         fates[chosen[later].id], into[chosen[later].id] = "same_text", chosen[first].id
     distinct = [passage for number, passage in enumerate(chosen) if number not in duplicates]
     selected: list[Passage] = []
-    for number, bounds in choose_spans(distinct, asked, sparse, k, budget, stored):
+    for number, bounds in choose_spans(distinct, query_weights, sparse, k, budget, stored):
         span = _slice(distinct[number], bounds)
         place = next((i for i, other in enumerate(selected) if is_touching(span, other)), None)
         if place is None:
@@ -200,7 +200,7 @@ class _Pool:
 
 def choose_spans(
     passages: Sequence[Passage],
-    asked: Mapping[int, float],
+    query_weights: Mapping[int, float],
     sparse: SparseEncoder,
     k: int,
     budget: int = BUDGET,
@@ -208,16 +208,17 @@ def choose_spans(
 ) -> list[tuple[int, _Bounds]]:
     """Return up to k runs of sentences of `passages` (sorted by score), in order of selection.
 
-    asked: the question's terms with their weights. Each run is the index of a passage and the bounds in its text. Runs
-    that touch in the page count once. `stored` are the packed sentence indexes of passages, by id; others are computed.
+    query_weights: the question's terms with their weights. Each run is the index of a passage and the bounds in its
+    text. Runs that touch in the page count once. `stored` are the packed sentence indexes of passages, by id; others
+    are computed.
     """
     if not passages:
         return []
-    pool = _pool(passages, asked, sparse, stored)
+    pool = _pool(passages, query_weights, sparse, stored)
     if not len(pool.of):
         return []
-    weights = np.array(list(asked.values())) / (sum(asked.values()) or 1.0)
-    trust = _trust_passages(passages, find_named(passages, asked, sparse))[pool.of]
+    weights = np.array(list(query_weights.values())) / (sum(query_weights.values()) or 1.0)
+    trust = _trust_passages(passages, find_named(passages, query_weights, sparse))[pool.of]
     term_counts = np.zeros(len(weights))
     order: dict[int, _Bounds] = {}
     runs, length = 0, 0
@@ -284,7 +285,7 @@ def _take(pool: _Pool, order: dict[int, _Bounds], of: int, low: int, high: int) 
 
 
 def _pool(
-    passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder, stored: Mapping[str, str]
+    passages: Sequence[Passage], query_weights: Mapping[int, float], sparse: SparseEncoder, stored: Mapping[str, str]
 ) -> _Pool:
     indexes = [
         unpack_sentences(stored.get(passage.id, ""), passage.text) or _index(passage.text, sparse)
@@ -298,7 +299,7 @@ def _pool(
     first = base[of] + np.where(short, 0, first)
     last = np.where(short, (base + sizes - 1)[of], np.arange(len(of)))
     before, after = _find_neighbours(passages, of, start + offsets)
-    terms = _weights(passages, indexes, of, base, list(asked), sparse)
+    terms = _weights(passages, indexes, of, base, list(query_weights), sparse)
     return _Pool(of, start + offsets, end + offsets, terms, first, last, before, after)
 
 
@@ -314,21 +315,21 @@ def _weights(
     indexes: Sequence[SentenceIndex],
     of: NDArray[np.int64],
     base: NDArray[np.int64],
-    asked: Sequence[int],
+    query_terms: Sequence[int],
     sparse: SparseEncoder,
 ) -> NDArray[np.float64]:
     """Return the weight of each term in each unit, (n, m): from the unit itself, a neighbour, or the headings.
 
     of: the passage of each unit, (n,); base: the first unit of each passage.
     """
-    direct = np.zeros((len(of), len(asked)))
-    above = np.zeros((len(passages), len(asked)), dtype=bool)
+    direct = np.zeros((len(of), len(query_terms)))
+    above = np.zeros((len(passages), len(query_terms)), dtype=bool)
     for number, passage in enumerate(passages):
         heading = sparse.terms(" ".join((passage.title, *passage.section)))
-        above[number] = [term in heading for term in asked]
+        above[number] = [term in heading for term in query_terms]
     units = np.concatenate([index.of + at for index, at in zip(indexes, base, strict=True)])
     terms = np.concatenate([index.terms for index in indexes])
-    for column, term in enumerate(asked):
+    for column, term in enumerate(query_terms):
         direct[units[terms == term], column] = 1.0
     beside = np.zeros_like(direct)
     same = (of[1:] == of[:-1])[:, None]
@@ -370,7 +371,7 @@ def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
     return sum(weight for term, weight in weights.items() if term in terms) / (sum(weights.values()) or 1.0)
 
 
-def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
+def expand_hits(hits: Sequence[Hit], library: Library) -> list[Hit]:
     """Replace each hit with its parent, once per parent, with the best child's place, score, ranks and vector.
 
     The text comes from the page; start, end and id are the parent's. A hit without a parent stays unchanged.
@@ -382,7 +383,7 @@ def with_parents(hits: Sequence[Hit], library: Library) -> list[Hit]:
     ]
 
 
-def widen(passages: Sequence[Passage], library: Library) -> list[Passage]:
+def expand_to_parents(passages: Sequence[Passage], library: Library) -> list[Passage]:
     """Replace each passage with its parent, once per parent."""
     return [passage for _, passage in _to_parents(passages, library)]
 

@@ -64,7 +64,7 @@ class Tuning:
 class SearchRequest:
     """A request for `k` passages selected from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR.
 
-    `before` are the questions before this one, oldest first.
+    `earlier_questions` are the questions before this one, oldest first.
     """
 
     question: str
@@ -72,25 +72,25 @@ class SearchRequest:
     fetch_k: int = 40
     lambda_mult: float = 0.7
     filters: Filters = field(default_factory=Filters)
-    before: tuple[str, ...] = ()
+    earlier_questions: tuple[str, ...] = ()
     tuning: Tuning = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Candidates, best first, with comparable scores, and details of the search.
 
     `legs` are those that took part; `notes` is plain data for the panel that explains a search, such as the queries or
-    the reason for a strategy. With `diversify`, MMR selects from the candidates; `whole` uses them in this order, each
-    in full. `asked` is the question in other languages, which the passages may also answer.
+    the reason for a strategy. With `diversify`, MMR selects from the candidates; with `use_full_text`, they are used in
+    this order, each in full. `translations` are the question in other languages, which the passages may also answer.
     """
 
     hits: Sequence[Hit]
     legs: tuple[str, ...]
     notes: dict[str, Any] = field(default_factory=dict)
     diversify: bool = False
-    whole: bool = False
-    asked: tuple[str, ...] = ()
+    use_full_text: bool = False
+    translations: tuple[str, ...] = ()
 
 
 class Expander(Protocol):
@@ -105,7 +105,7 @@ class Expander(Protocol):
         ...
 
     @property
-    def writes(self) -> bool:
+    def uses_model(self) -> bool:
         """True if a model writes the texts. Otherwise there are no translations, and a call takes milliseconds."""
         ...
 
@@ -172,7 +172,7 @@ class Engine:
         the same round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
         """
         limit = limit or max(request.fetch_k, request.k)
-        dense, sparse = self.query(text or request.question, legs, request.before)
+        dense, sparse = self.query(text or request.question, legs, request.earlier_questions)
         if vector is not None:
             dense = vector
         voters = tuple(leg for leg, query in (("dense", dense), ("sparse", sparse)) if query is not None)
@@ -180,7 +180,7 @@ class Engine:
             hits = self.library.search(
                 dense=dense,
                 sparse=sparse,
-                more=[self.query(other, legs, request.before) for other in others],
+                more=[self.query(other, legs, request.earlier_questions) for other in others],
                 limit=limit,
                 prefetch=max(PREFETCH, limit),
                 with_vectors=True,
@@ -190,21 +190,21 @@ class Engine:
             step.attributes["hits"] = len(hits)
         return hits, voters
 
-    def query(self, text: str, legs: frozenset[str], before: Sequence[str]) -> Query:
+    def query(self, text: str, legs: frozenset[str], earlier_questions: Sequence[str]) -> Query:
         dense = None
         if "dense" in legs and self.problem is None and self.model.can_read(text):
             try:
-                dense = dense_query(text, before, self.model, self.sparse)
+                dense = dense_query(text, earlier_questions, self.model, self.sparse)
             except ModelError as error:
                 self.problem = error
-        return dense, self._sparse_query(text, before) if "sparse" in legs or dense is None else None
+        return dense, self._sparse_query(text, earlier_questions) if "sparse" in legs or dense is None else None
 
-    def _sparse_query(self, text: str, before: Sequence[str]) -> SparseVector:
+    def _sparse_query(self, text: str, earlier_questions: Sequence[str]) -> SparseVector:
         """Return learned terms if the library's model has them and can read the text, else words."""
         head = lexical_of(self.model)
         if head is None or not self.model.can_read(text):
-            return sparse_query(text, before, self.sparse)
-        return learned_query(text, before, head, self.sparse, self.library.idf)
+            return sparse_query(text, earlier_questions, self.sparse)
+        return learned_query(text, earlier_questions, head, self.sparse, self.library.idf)
 
 
 HALF_WEIGHT_TERMS: Final = 4.0
@@ -214,32 +214,32 @@ _TURN_DECAY: Final = 0.5
 MAX_TURNS: Final = 4
 
 
-def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
-    """Return weights of the question's terms (1) and of earlier ones (`before`, oldest first); the largest counts."""
+def term_weights(question: str, earlier_questions: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
+    """Return weights of the question's terms (1) and of earlier questions, oldest first; the largest counts."""
     weights = dict.fromkeys(encoder.encode_query(question).indices, 1.0)
-    for earlier, weight in _weights_of(before, len(weights)):
+    for earlier, weight in _weights_of(earlier_questions, len(weights)):
         for term in encoder.encode_query(earlier).indices:
             weights.setdefault(term, weight)
     return weights
 
 
-def sparse_query(question: str, before: Sequence[str], encoder: SparseEncoder) -> SparseVector:
-    weights = term_weights(question, before, encoder)
+def sparse_query(question: str, earlier_questions: Sequence[str], encoder: SparseEncoder) -> SparseVector:
+    weights = term_weights(question, earlier_questions, encoder)
     return SparseVector(list(weights), list(weights.values()))
 
 
 def learned_query(
     question: str,
-    before: Sequence[str],
+    earlier_questions: Sequence[str],
     head: LexicalHead,
     encoder: SparseEncoder,
     idf: Callable[[Sequence[int]], Mapping[int, float]],
 ) -> SparseVector:
-    """Return the learned terms of the question and of those `before` it; a term's largest weight counts.
+    """Return the learned terms of the question and of earlier ones; a term's largest weight counts.
 
     Weights are divided by `idf`, since the engine multiplies by it, and learned weights already include rarity.
     """
-    earlier = _weights_of(before, len(encoder.encode_query(question).indices))
+    earlier = _weights_of(earlier_questions, len(encoder.encode_query(question).indices))
     texts = [(question, 1.0), *earlier]
     weights: dict[int, float] = {}
     for vector, (_, share) in zip(head.encode([text for text, _ in texts]), texts, strict=True):
@@ -250,21 +250,22 @@ def learned_query(
 
 
 def dense_query(
-    question: str, before: Sequence[str], model: EmbeddingModel, encoder: SparseEncoder
+    question: str, earlier_questions: Sequence[str], model: EmbeddingModel, encoder: SparseEncoder
 ) -> NDArray[np.float32]:
     """Return the normalised weighted sum of the questions' vectors, (d,), except those that the model cannot read."""
     vector = model.encode_query(question)
-    for earlier, weight in _weights_of(before, len(encoder.encode_query(question).indices)):
+    for earlier, weight in _weights_of(earlier_questions, len(encoder.encode_query(question).indices)):
         if model.can_read(earlier):
             vector = vector + np.float32(weight) * model.encode_query(earlier)
     unit: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-12)
     return unit
 
 
-def _weights_of(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
+def _weights_of(earlier_questions: Sequence[str], terms: int) -> list[tuple[str, float]]:
     """Return the last questions, latest first, with their weights relative to a question with `terms` terms."""
     latest = HALF_WEIGHT_TERMS / (HALF_WEIGHT_TERMS + terms)
-    return [(earlier, latest * _TURN_DECAY**turn) for turn, earlier in enumerate(reversed(before[-MAX_TURNS:]))]
+    last_questions = reversed(earlier_questions[-MAX_TURNS:])
+    return [(earlier, latest * _TURN_DECAY**turn) for turn, earlier in enumerate(last_questions)]
 
 
 def fuse_by_score(legs: Legs, dense_weight: float = 0.5, sparse_weight: float = 0.5) -> dict[str, float]:

@@ -18,7 +18,7 @@ _WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LegRank:
     """A candidate's rank (from 1) and score in one leg; `query` is the number of the query, from 1."""
 
     rank: int
@@ -28,15 +28,15 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A candidate: its `place` in the context or None, its standing by leg, and the outcome as a message.
+    """A candidate: its `place` in the context or None, its rank by leg, and the outcome as a message.
 
     `similarity` (0 to 1) is to the most similar passage that MMR picked before it.
     """
 
     passage: Passage
     place: int | None
-    standings: Mapping[str, Standing]
-    became: Notice
+    leg_ranks: Mapping[str, LegRank]
+    outcome: Notice
     similarity: float = 0.0
 
 
@@ -49,7 +49,7 @@ def rows_of(result: Retrieval) -> list[Row]:
         Row(
             candidate.passage,
             candidate.place,
-            standings_of(candidate.passage),
+            read_leg_ranks(candidate.passage),
             _outcome(candidate, places, merged[candidate.passage.id], candidate.passage.score >= cutoff),
             round(candidate.similarity, 4),
         )
@@ -63,20 +63,20 @@ def legs_of(rows: Sequence[Row]) -> list[str]:
 
     With a single leg and no reranker, the fusion only repeats the leg and is omitted.
     """
-    legs_found = {leg for row in rows for leg in row.standings}
+    legs_found = {leg for row in rows for leg in row.leg_ranks}
     others = sorted(legs_found.difference(_FIRST_LEGS, _LAST_LEGS))
     legs = [leg for leg in (*_FIRST_LEGS, *others, *_LAST_LEGS) if leg in legs_found]
     return [leg for leg in legs if leg != FUSED] if len(legs) == 2 else legs
 
 
-def standings_of(passage: Passage) -> dict[str, Standing]:
-    """Return a passage's standing by leg, the best one if a leg had several queries (`dense`, `dense.2`, …)."""
-    best: dict[str, Standing] = {}
+def read_leg_ranks(passage: Passage) -> dict[str, LegRank]:
+    """Return a passage's rank by leg, the best one if a leg had several queries (`dense`, `dense.2`, …)."""
+    best: dict[str, LegRank] = {}
     for name, rank in passage.ranks.items():
         leg, _, query = name.partition(".")
-        standing = Standing(rank, passage.scores.get(name, 0.0), int(query) if query.isdecimal() else 1)
-        if leg not in best or standing.rank < best[leg].rank:
-            best[leg] = standing
+        leg_rank = LegRank(rank, passage.scores.get(name, 0.0), int(query) if query.isdecimal() else 1)
+        if leg not in best or leg_rank.rank < best[leg].rank:
+            best[leg] = leg_rank
     return best
 
 
@@ -145,7 +145,7 @@ def _paragraph(row: Row) -> str:
     title = " › ".join(filter(None, (passage.title, *passage.section[-1:])))
     flat = " ".join(passage.text.split())
     text = flat if len(flat) <= _WIDTH else f"{flat[:_WIDTH]}…"
-    return f"{row.place or '-':>3}  {title}  {passage.url}\n     {ranks}\n     {say(row.became, 'en')}\n     {text}"
+    return f"{row.place or '-':>3}  {title}  {passage.url}\n     {ranks}\n     {say(row.outcome, 'en')}\n     {text}"
 
 
 def _note(note: object) -> str:
@@ -168,7 +168,7 @@ def record_of(row: Row) -> dict[str, Any]:
         "score": round(passage.score, 6),
         "ranks": dict(passage.ranks),
         "scores": {leg: round(score, 6) for leg, score in passage.scores.items()},
-        "fate": row.became.code.removeprefix("candidate_"),
-        "other": row.became.params.get("place"),
+        "fate": row.outcome.code.removeprefix("candidate_"),
+        "other": row.outcome.params.get("place"),
         "similarity": row.similarity,
     }

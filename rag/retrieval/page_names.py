@@ -29,16 +29,16 @@ MIN_TITLE_SHARE: Final = 0.7
 Terms = frozenset[int]
 
 
-def select_named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Sequence[float]) -> list[int]:
+def select_named(titles: Sequence[Terms], weigh: Callable[[Terms], float], scores: Sequence[float]) -> list[int]:
     """Return the indexes of the pages whose titles cover most of the terms in any title, selected greedily.
 
     titles: the question's terms in each page's title; `weigh` returns the share of the question that terms make up.
-    Ties go to the page of higher `worth`.
+    Ties go to the page with the higher score.
     """
     all_terms = Terms().union(*titles)
     remaining, places = all_terms, list[int]()
     while remaining and weigh(all_terms) > MIN_SHARE:
-        best = max(range(len(titles)), key=lambda place: (weigh(titles[place] & remaining), worth[place]))
+        best = max(range(len(titles)), key=lambda place: (weigh(titles[place] & remaining), scores[place]))
         if weigh(titles[best] & remaining) < MIN_SHARE * weigh(all_terms):
             break
         places.append(best)
@@ -46,21 +46,21 @@ def select_named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth
     return places
 
 
-def find_named(passages: Sequence[Passage], asked: Mapping[int, float], encoder: SparseEncoder) -> set[str]:
+def find_named(passages: Sequence[Passage], query_weights: Mapping[int, float], encoder: SparseEncoder) -> set[str]:
     """Return the `url_hash` of each page whose title is in the question."""
     best: dict[str, Passage] = {}
     for passage in passages:
         current = best.setdefault(passage.url_hash, passage)
         best[passage.url_hash] = max(current, passage, key=lambda item: item.score)
-    mass = sum(asked.values()) or 1.0
+    mass = sum(query_weights.values()) or 1.0
     titles = [encoder.terms(passage.title) for passage in best.values()]
     places = select_named(
-        [title & asked.keys() for title in titles],
-        lambda terms: sum(asked[term] for term in terms) / mass,
+        [title & query_weights.keys() for title in titles],
+        lambda terms: sum(query_weights[term] for term in terms) / mass,
         [passage.score for passage in best.values()],
     )
     hashes = list(best)
-    return {hashes[i] for i in places if len(titles[i] & asked.keys()) >= MIN_TITLE_SHARE * len(titles[i])}
+    return {hashes[i] for i in places if len(titles[i] & query_weights.keys()) >= MIN_TITLE_SHARE * len(titles[i])}
 
 
 MAX_PAGES = 3

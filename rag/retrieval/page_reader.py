@@ -37,35 +37,35 @@ class PageReader:
 
     def read(self, url_hash: str) -> Page | None:
         """Return the page with its text. Raises StoreError("page_damaged") if the text does not match its hash."""
-        page = self._home(url_hash).page(url_hash)
+        page = self._library_of(url_hash).page(url_hash)
         if page and page.text_hash != text_hash(page.text):
             raise StoreError("page_damaged", title=page.title or page.url)
         return page
 
     def passages(self, url_hash: str) -> Sequence[Passage]:
         """Return the page's passages, with the name of their library if there are several."""
-        home = self._home(url_hash)
-        return [replace(one, library=self._library_name(home)) for one in home.chunks(url_hash)]
+        library = self._library_of(url_hash)
+        return [replace(one, library=self._library_name(library)) for one in library.chunks(url_hash)]
 
     def versions(self, url_hash: str) -> Sequence[PageVersion]:
-        return self._home(url_hash).versions(url_hash)
+        return self._library_of(url_hash).versions(url_hash)
 
     def find_summary(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
         """Return the newest summary of the page's text by this author, or by any, with its time as `made`."""
-        home = self._home(page.url_hash)
-        row = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
+        library = self._library_of(page.url_hash)
+        row = self._summaries.find(library.name, page.url_hash, page.text_hash, language, by)
         if row is None:
             return None
-        data, of = row["data"], {"library": self._library_name(home)}
+        data, of = row["data"], {"library": self._library_name(library)}
         data |= {name: [{**one, **of} for one in data.get(name, ())] for name in ("citations", "passages")}
         return {**data, "made": row["created_at"], "by": row["author"]}
 
     def save_summary(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> object:
-        home = self._home(page.url_hash).name
-        return self._summaries.save(home, page.url_hash, page.text_hash, language, by, summary)
+        library = self._library_of(page.url_hash).name
+        return self._summaries.save(library, page.url_hash, page.text_hash, language, by, summary)
 
-    def _library_name(self, home: Library) -> str:
-        return home.name if len(self._libraries) > 1 else ""
+    def _library_name(self, library: Library) -> str:
+        return library.name if len(self._libraries) > 1 else ""
 
-    def _home(self, url_hash: str) -> Library:
+    def _library_of(self, url_hash: str) -> Library:
         return next((one for one in self._libraries if one.stored_pages([url_hash])), self._libraries[0])

@@ -21,7 +21,7 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, is_across, probability
-from rag.retrieval.context import BUDGET, Context, assemble, widen, with_parents
+from rag.retrieval.context import BUDGET, Context, assemble, expand_hits, expand_to_parents
 from rag.retrieval.engine import Engine, Expander, SearchRequest, Tuning, term_weights
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 from rag.store.values import Filters, Hit
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 K, LAMBDA = 10, 0.7
 DEFAULTS = Tuning()
-POOL = 0.75
+MMR_SHARE = 0.75
 """The share of the candidates that MMR selects, and sentence selection then reads."""
 
-Worth = Callable[[Retrieval, int, Passage], float]
+ScoreAcrossLibraries = Callable[[Retrieval, int, Passage], float]
 """The score of a passage across libraries, given its library's results and its rank there, from 1."""
 
 
@@ -72,28 +72,30 @@ class Retriever:
         lambda_mult: float = LAMBDA,
         strategy: str = DEFAULT_STRATEGY,
         filters: Filters | None = None,
-        before: Sequence[str] = (),
+        earlier_questions: Sequence[str] = (),
     ) -> Retrieval:
         """Return up to k passages of fetch_k candidates (default: the larger of the configured number and 2 k).
 
-        `before` are the questions before this one, oldest first.
+        `earlier_questions` are the questions before this one, oldest first.
         """
         fetch_k = fetch_k or max(0 if strategy == "classic" else self._tuning.fetch_k, 2 * k)
         engine = copy(self._engine)  # a copy, since it records failures of this search
-        request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
+        request = SearchRequest(
+            question, k, fetch_k, lambda_mult, filters or Filters(), tuple(earlier_questions), self._tuning
+        )
         start = time.perf_counter()
         result = STRATEGIES[strategy].find(request, engine)
         damaged = [hit.passage for hit in result.hits if not hit.passage.text]
-        hits = with_parents([hit for hit in result.hits if hit.passage.text], self._engine.library)
+        hits = expand_hits([hit for hit in result.hits if hit.passage.text], self._engine.library)
         search_end = time.perf_counter()
-        pool = max(k, round(POOL * len(hits)))
+        pool = max(k, round(MMR_SHARE * len(hits)))
         candidates = _select_diverse(hits, pool, lambda_mult) if result.diversify else _select_first(hits, pool)
         selected = [candidate.passage for candidate in candidates if candidate.place is not None]
-        questions = (question, *result.asked)
-        terms = [self._idf(one, before) for one in questions]
+        questions = (question, *result.translations)
+        terms = [self._idf(one, earlier_questions) for one in questions]
         weights = {term: idf for each in terms for term, idf in each.items()}
         stored = {hit.passage.id: hit.sentences for hit in hits}
-        context = self._context(selected, weights, k, stored, whole=result.whole)
+        context = self._context(selected, weights, k, stored, use_full_text=result.use_full_text)
         choose_end = time.perf_counter()
         likely = self._max_probability(zip(questions, terms, strict=True), context.passages, result.legs)
         judge_end = time.perf_counter()
@@ -110,9 +112,15 @@ class Retriever:
         )
 
     def _context(
-        self, selected: Sequence[Passage], idf: dict[int, float], k: int, stored: Mapping[str, str], *, whole: bool
+        self,
+        selected: Sequence[Passage],
+        idf: dict[int, float],
+        k: int,
+        stored: Mapping[str, str],
+        *,
+        use_full_text: bool,
     ) -> Context:
-        if whole:
+        if use_full_text:
             return Context(tuple(selected[:k]))
         return assemble(selected, idf, self._engine.sparse, k, self._tuning.characters, stored)
 
@@ -133,9 +141,9 @@ class Retriever:
         result = self.search(question)
         return Evidence(features_of(self._idf(question), result.passages, self._engine.sparse), result.legs)
 
-    def _idf(self, question: str, before: Sequence[str] = ()) -> dict[int, float]:
+    def _idf(self, question: str, earlier_questions: Sequence[str] = ()) -> dict[int, float]:
         """Return the IDF of the question's terms, and the weighted IDF of those of earlier questions."""
-        weights = term_weights(question, before, self._engine.sparse)
+        weights = term_weights(question, earlier_questions, self._engine.sparse)
         return {term: weights[term] * idf for term, idf in self._engine.library.idf(sorted(weights)).items()}
 
     def vector(self, question: str) -> NDArray[np.float32]:
@@ -144,7 +152,7 @@ class Retriever:
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Reload passages by id; skip those that no longer exist."""
-        return widen(self._engine.library.passages(ids), self._engine.library)
+        return expand_to_parents(self._engine.library.passages(ids), self._engine.library)
 
 
 def _failure_note(problem: ModelError | None) -> dict[str, Any]:
@@ -265,16 +273,19 @@ class EnsembleRetriever:
     sparse: SparseEncoder
     weights: Mapping[str, float] = field(default_factory=dict)
     characters: int = BUDGET
-    worth: Worth = by_likelihood
+    score_passage: ScoreAcrossLibraries = by_likelihood
 
-    def search(self, question: str, *, k: int = K, before: Sequence[str] = (), **how: Any) -> Retrieval:
+    def search(self, question: str, *, k: int = K, earlier_questions: Sequence[str] = (), **options: Any) -> Retrieval:
         """Search like `Retriever.search`, for up to k passages and `characters` in total."""
-        results = {name: one.search(question, k=k, before=before, **how) for name, one in self.retrievers.items()}
+        results = {
+            name: one.search(question, k=k, earlier_questions=earlier_questions, **options)
+            for name, one in self.retrievers.items()
+        }
         ranked = _keep_best_library([one for name, result in results.items() for one in self._score(name, result)])
         chosen = [one.passage for one in ranked if one.place is not None or one.fate]
-        weights = term_weights(question, before, self.sparse)
-        asked = {term: weights[term] * idf for term, idf in self.idf(sorted(weights)).items()}
-        context = assemble(chosen, asked, self.sparse, k, self.characters)
+        weights = term_weights(question, earlier_questions, self.sparse)
+        query_weights = {term: weights[term] * idf for term, idf in self.idf(sorted(weights)).items()}
+        context = assemble(chosen, query_weights, self.sparse, k, self.characters)
         best = max(results.values(), key=lambda result: result.answerable)
         return replace(
             best,
@@ -290,7 +301,7 @@ class EnsembleRetriever:
         """Yield the candidates of one library with their scores among all libraries."""
         weight = self.weights.get(name, 1.0)
         for place, one in enumerate(sorted(result.candidates, key=lambda one: -one.passage.score), 1):
-            score = weight * self.worth(result, place, one.passage)
+            score = weight * self.score_passage(result, place, one.passage)
             scores = {**one.passage.scores, "fused": score}
             yield replace(one, passage=replace(one.passage, library=name, score=score, scores=scores))
 
@@ -334,7 +345,7 @@ class LibraryGroup:
         return {term: min(one[term] for one in idfs) for term in terms}
 
 
-Reading: TypeAlias = "Library | LibraryGroup"
+LibraryView: TypeAlias = "Library | LibraryGroup"
 """One library, or several, for reading."""
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
 from rag.patterns import lazy_regex
-from rag.retrieval.answerable import REFUSE, features_of
+from rag.retrieval.answerable import REFUSAL_THRESHOLD, features_of
 from rag.retrieval.context import select_best
 from rag.retrieval.page_names import MAX_PAGES, find_on_site, is_full_name, slug, words
 from rag.retrieval.page_reader import PageReader
@@ -26,7 +26,7 @@ from rag.store.values import Filters
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 
-LEG: Final = "ledger"
+LEDGER_LEG: Final = "ledger"
 """Key in the `ranks` of a passage found among the sources of an earlier report."""
 MIN_COVERAGE: Final = 0.7
 """Minimum share of the question, without title terms, in one place of the sources that makes a search unnecessary. The
@@ -100,7 +100,7 @@ class Ledger:
         idf = self.idf(sorted(self.sparse.encode_query(question).indices))
         if features_of(idf, best, self.sparse)["asked"] < MIN_COVERAGE:
             return None
-        return CachedEvidence([replace(passage, ranks={LEG: place}) for place, passage in enumerate(best, 1)])
+        return CachedEvidence([replace(passage, ranks={LEDGER_LEG: place}) for place, passage in enumerate(best, 1)])
 
     @cached_property
     def passages(self) -> Sequence[Passage]:
@@ -110,61 +110,61 @@ class Ledger:
 class ScopedSearch:
     """A search over one or several libraries, for one question and the queries derived from it.
 
-    `make` creates the retriever for each search, so that a run can begin before the models are loaded; `pages` lists
-    the library's pages, and is called only for questions that may name some.
+    `make_retriever` creates the retriever for each search, so that a run can begin before the models are loaded;
+    `pages` lists the library's pages, and is called only for questions that may name some.
     """
 
     def __init__(
         self,
-        make: Callable[[], Retriever | EnsembleRetriever],
+        make_retriever: Callable[[], Retriever | EnsembleRetriever],
         pages: Callable[[], Sequence[Page]],
         question: str,
         *,
         filters: Filters | None = None,
         web: Callable[[str], Sequence[Passage]] | None = None,
         ledger: Ledger | None = None,
-        first: Sequence[str] = (),
+        priority_pages: Sequence[str] = (),
         reader: PageReader | None = None,
         **options: Any,
     ) -> None:
         """`web` searches the web, if it is configured and the user allows it. The sources in `ledger` are searched
-        first, then the pages in `first`, then the others. `reader` reads whole pages."""
-        self._first = Filters(pages=tuple(first))
+        first, then the pages in `priority_pages`, then the others. `reader` reads whole pages."""
+        self._priority_pages = Filters(pages=tuple(priority_pages))
         self.web = web
         self.reader = reader
         self._ledger = ledger
-        self._make = make
+        self._make_retriever = make_retriever
         self._pages = pages
         self._question = question
         self._filters = filters or Filters()
         self._options = options
 
     def search(
-        self, question: str, before: Sequence[str] = (), *, sections: Sequence[str] = (), **how: Any
+        self, question: str, earlier_questions: Sequence[str] = (), *, sections: Sequence[str] = (), **options: Any
     ) -> Retrieval | CachedEvidence:
         """Search for the question, or for a query derived from it, without the words that name the scope.
 
-        `before` are the questions before it. `sections` (headings to search under) and `how` (options of
+        `earlier_questions` are the questions before it. `sections` (headings to search under) and `options` (those of
         `Retriever.search`) apply only to this search.
 
         If the named scope has no results, everything is searched, and the notes say so. If the ledger has the answer,
         nothing is searched.
         """
-        if cached := self.find_cached(question, how.get("k", K)):
+        if cached := self.find_cached(question, options.get("k", K)):
             return cached
         scope = self._scope(question)
         filters = replace(self._filters, sections=tuple(sections)) if sections else self._filters
-        if self._first.pages and not scope.names:
-            result = self._find(question, filters.intersect(self._first), before, how)
-            if result.passages and result.answerable >= REFUSE:
+        if self._priority_pages.pages and not scope.names:
+            result = self._search(question, filters.intersect(self._priority_pages), earlier_questions, options)
+            if result.passages and result.answerable >= REFUSAL_THRESHOLD:
                 return _add_note(result, "scope_saved", "")
-        result = self._find(scope.question, filters.intersect(scope.filters), before, how)
+        result = self._search(scope.question, filters.intersect(scope.filters), earlier_questions, options)
         if not scope.names:
             return result
         names = ", ".join(scope.names)
         if result.passages:
             return _add_note(result, "scope_named", names)
-        return _add_note(self._find(question, filters, before, how), "scope_empty", names)
+        return _add_note(self._search(question, filters, earlier_questions, options), "scope_empty", names)
 
     def find_cached(self, question: str, k: int = K) -> CachedEvidence | None:
         """Return the ledger's passages if they are likely to answer the question."""
@@ -177,16 +177,20 @@ class ScopedSearch:
 
     def vector(self, question: str) -> NDArray[np.float32]:
         """Return the unit vector (d,) of a question."""
-        return self._make().vector(question)
+        return self._make_retriever().vector(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Reload passages by id, those of the ledger from the ledger, since their pages may be in no library."""
         cached = {one.id: one for one in self._ledger.passages if one.id in ids} if self._ledger else {}
-        others = {one.id: one for one in self._make().passages([key for key in ids if key not in cached])}
+        others = {one.id: one for one in self._make_retriever().passages([key for key in ids if key not in cached])}
         return [(cached | others)[key] for key in ids if key in cached or key in others]
 
-    def _find(self, question: str, filters: Filters, before: Sequence[str], how: Mapping[str, Any]) -> Retrieval:
-        return self._make().search(question, filters=filters, before=before, **{**self._options, **how})
+    def _search(
+        self, question: str, filters: Filters, earlier_questions: Sequence[str], options: Mapping[str, Any]
+    ) -> Retrieval:
+        return self._make_retriever().search(
+            question, filters=filters, earlier_questions=earlier_questions, **{**self._options, **options}
+        )
 
     def _scope(self, question: str) -> Scope:
         """Return the scope that the query names, or that of the original question if rewriting dropped it."""

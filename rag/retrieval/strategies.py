@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.reranker import Reranker
 from rag.patterns import lazy_regex
-from rag.retrieval.engine import BOTH, Engine, Found, Need, SearchRequest, fallback_note, fuse_by_score
+from rag.retrieval.engine import BOTH, Engine, Need, SearchRequest, SearchResult, fallback_note, fuse_by_score
 from rag.store.values import Fusion, Hit, Legs
 from rag.text import question_language
 from rag.tracing import span
@@ -32,7 +32,7 @@ class Strategy(Protocol):
         """The key of the strategy in settings."""
         ...
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found: ...
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class LegSearch:
     by_rank: bool = False
     diversify: bool = False
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
         fuse = request.tuning.fuse_by_rank if self.by_rank else request.tuning.fuse_by_score
         hits, legs = engine.hits(request, legs=self.legs, fuse=fuse)
-        return Found(hits, legs, diversify=self.diversify)
+        return SearchResult(hits, legs, diversify=self.diversify)
 
 
 _MIN_COVERAGE = 0.5
@@ -70,9 +70,9 @@ class AcrossLanguages:
     def name(self) -> str:
         return self.inner.name
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
         result = self.inner.find(request, engine)
-        if engine.expander is None or not engine.expander.writes:
+        if engine.expander is None or not engine.expander.uses_model:
             return result
         share = coverage(request.question, result.hits, engine)
         if share >= _MIN_COVERAGE or not (language := _target_language(request, engine)):
@@ -113,15 +113,17 @@ def _text(hit: Hit) -> str:
 
 
 def _add_translation(
-    query: str, language: str, share: float, result: Found, request: SearchRequest, engine: Engine
-) -> Found:
+    query: str, language: str, share: float, result: SearchResult, request: SearchRequest, engine: Engine
+) -> SearchResult:
     """Merge the hits of both searches, each weighted by how much of its question it covers."""
     hits, legs = engine.hits(request, text=query)
     merged = merge_searches([(result.hits, share), (hits, coverage(query, hits, engine))])
     params = {"query": query, "language": language}
     notes: dict[str, Any] = {**result.notes, "translation": {"code": f"translated_{language}", "params": params}}
     voters = tuple(dict.fromkeys((*result.legs, *legs)))
-    return Found(merged[: max(request.fetch_k, request.k)], voters, notes, result.diversify, asked=(query,))
+    return SearchResult(
+        merged[: max(request.fetch_k, request.k)], voters, notes, result.diversify, translations=(query,)
+    )
 
 
 def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
@@ -146,10 +148,10 @@ class Classic:
 
     name: str = "classic"
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
-        dense, _ = engine.query(request.question, frozenset({"dense"}), request.before)
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
+        dense, _ = engine.query(request.question, frozenset({"dense"}), request.earlier_questions)
         if dense is None:
-            return Found(*engine.hits(request, limit=request.k), whole=True)
+            return SearchResult(*engine.hits(request, limit=request.k), use_full_text=True)
         hits = engine.library.search_diverse(
             dense,
             limit=request.k,
@@ -157,7 +159,7 @@ class Classic:
             lambda_mult=request.lambda_mult,
             scope=request.filters,
         )
-        return Found(hits, ("dense",), whole=True)
+        return SearchResult(hits, ("dense",), use_full_text=True)
 
 
 MAX_PHRASINGS = 3
@@ -174,22 +176,22 @@ class Hyde:
 
     name: str = "hyde"
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
         hits, legs = engine.hits(request)
         if engine.expander is None:
-            return Found(hits, legs, diversify=True)
+            return SearchResult(hits, legs, diversify=True)
         try:
             passage = engine.expander.passage(request.question, [hit.passage for hit in hits])
         except ModelError as error:
-            return Found(hits, legs, fallback_note(engine.expander, error), diversify=True)
+            return SearchResult(hits, legs, fallback_note(engine.expander, error), diversify=True)
         notes = {"expander": engine.expander.name, "passage": passage}
         if not passage or not engine.model.can_read(passage):
-            return Found(hits, legs, notes, diversify=True)
+            return SearchResult(hits, legs, notes, diversify=True)
         try:
             hits, legs = engine.hits(request, vector=_mean_vector(request.question, passage, engine))
         except ModelError as error:
             engine.problem = error
-        return Found(hits, legs, notes, diversify=True)
+        return SearchResult(hits, legs, notes, diversify=True)
 
 
 def _mean_vector(question: str, passage: str, engine: Engine) -> NDArray[np.float32]:
@@ -207,22 +209,22 @@ class MultiQuery:
 
     name: str = "multi_query"
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
         if engine.expander is None:
             return _search_phrasings(request, engine, [])
         near, legs = engine.hits(request)
         try:
             phrasings = engine.expander.phrasings(request.question, [hit.passage for hit in near])
         except ModelError as error:
-            return Found(near, legs, fallback_note(engine.expander, error), diversify=True)
+            return SearchResult(near, legs, fallback_note(engine.expander, error), diversify=True)
         return _search_phrasings(request, engine, remove_duplicates(request.question, phrasings), engine.expander.name)
 
 
-def _search_phrasings(request: SearchRequest, engine: Engine, others: Sequence[str], name: str = "") -> Found:
+def _search_phrasings(request: SearchRequest, engine: Engine, others: Sequence[str], name: str = "") -> SearchResult:
     fuse = partial(fuse_phrasings, weigh=request.tuning.fuse_by_score)
     hits, legs = engine.hits(request, others=others, fuse=fuse)
     notes = {"queries": [request.question, *others], **({"expander": name} if name else {})}
-    return Found(hits, legs, notes, diversify=True)
+    return SearchResult(hits, legs, notes, diversify=True)
 
 
 def remove_duplicates(question: str, phrasings: Sequence[str]) -> list[str]:
@@ -270,21 +272,21 @@ class Rerank:
 
     name: str = "rerank"
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
         tuning = request.tuning
         by_rank = engine.reranker is not None and tuning.pre_ranker == "rrf"
         hits, legs = engine.hits(request, fuse=tuning.fuse_by_rank if by_rank else tuning.fuse_by_score)
         notes: dict[str, Any] = {"reranker": {"code": "rerank_without_weights", "params": {}}}
         if engine.reranker is None:
-            return Found(hits, legs, notes, diversify=True)
+            return SearchResult(hits, legs, notes, diversify=True)
         candidates = hits[: tuning.pre_top_k or len(hits)]
         try:
             ranked, reached = _score_again(request.question, candidates, engine.reranker)
         except ModelError as error:
             notes["fell_back"] = {"code": error.code, "params": dict(error.notice.params)}
-            return Found(hits, legs, notes, diversify=True)
+            return SearchResult(hits, legs, notes, diversify=True)
         params = {"model": engine.reranker.name, "reached": reached, "of": len(candidates)}
-        return Found(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
+        return SearchResult(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
 
 
 def _score_again(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
@@ -352,7 +354,7 @@ class Auto:
 
     name: str = "auto"
 
-    def find(self, request: SearchRequest, engine: Engine) -> Found:
+    def find(self, request: SearchRequest, engine: Engine) -> SearchResult:
         need, reason = decide_by_rules(request.question)
         notes: dict[str, Any] = {}
         if not need and engine.expander is not None:
@@ -391,7 +393,7 @@ def _find_exact(question: str) -> str:
     return ""
 
 
-def _find_by_need(need: Need, request: SearchRequest, engine: Engine) -> Found:
+def _find_by_need(need: Need, request: SearchRequest, engine: Engine) -> SearchResult:
     if need == "facets":
         return MultiQuery().find(request, engine)
     tuning = request.tuning

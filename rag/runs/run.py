@@ -24,7 +24,7 @@ from rag.prompts.requests import mark_run
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.retrieval.answerable import SURE
+from rag.retrieval.answerable import SURE_THRESHOLD
 from rag.retrieval.context import merge_passages
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.options import Question, RunOptions
@@ -94,7 +94,7 @@ class PassageCache:
 
     def is_sure(self) -> bool:
         """Return whether a search surely found the answer."""
-        return any(search.answerable >= SURE for search in self.searches)
+        return any(search.answerable >= SURE_THRESHOLD for search in self.searches)
 
     def passages_of(self, ids: Sequence[str]) -> list[Passage]:
         if missing := [id_ for id_ in ids if id_ not in self._passages]:

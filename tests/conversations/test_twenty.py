@@ -46,7 +46,7 @@ class Found:
         self.last: tuple[Passage, ...] = ()
 
     def search(self, question: str, before: Sequence[str] = ()) -> Retrieval:
-        found = self._retriever.search(question, strategy="keyword", before=before)
+        found = self._retriever.search(question, strategy="keyword", earlier_questions=before)
         self.queries.append(question)
         self.last = found.passages
         return found

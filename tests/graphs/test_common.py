@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag.background import PACE
+from rag.background import STREAM_PACER
 from rag.graphs.common import collect
 from rag.reasoning import RESET
 from rag.reasoning.history import MemoryKind
@@ -94,7 +94,7 @@ async def _collected(pieces: list[str], others: int) -> tuple[list[str], list[di
     runtime: Any = SimpleNamespace(stream_writer=told.append)
     with ExitStack() as stack:
         for _ in range(others):
-            stack.enter_context(PACE.text())
+            stack.enter_context(STREAM_PACER.text())
         await collect(source(), runtime, kept)
-    assert PACE.pause == 0.0
+    assert STREAM_PACER.pause == 0.0
     return kept, told

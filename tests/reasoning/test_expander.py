@@ -111,7 +111,7 @@ def test_without_a_model_phrasings_are_parts_or_keywords() -> None:
     assert feedback.phrasings(QUESTION, [passage(1)])[0] == "Mount Aso erupt"
     assert feedback.translation(QUESTION, "zh") == ""
     assert feedback.need(QUESTION) == ""
-    assert not feedback.writes
+    assert not feedback.uses_model
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import pytest
 
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import (
-    DOUBT,
+    CAVEAT_THRESHOLD,
     FEATURES,
     IMPROBABLE,
-    REFUSE,
+    REFUSAL_THRESHOLD,
     UNDECIDED,
     combine_odds,
     estimate_answerable,
@@ -44,7 +44,7 @@ def likely(question: str) -> float:
 
 
 def test_a_question_that_a_sentence_answers_is_likelier_than_one_that_none_does() -> None:
-    assert likely("How often was the lamp wound?") > DOUBT
+    assert likely("How often was the lamp wound?") > CAVEAT_THRESHOLD
     assert likely("Which zeppelin crossed the Atlantic first?") < likely("How often was the lamp wound?")
 
 
@@ -87,14 +87,14 @@ def test_a_page_without_sentences_says_its_headings() -> None:
 
 def test_nothing_found_is_no_evidence() -> None:
     assert features("lamp wound", []) == dict.fromkeys(FEATURES, 0.0)
-    assert probability(features("lamp", []), "builtin", dense_voted=True) < REFUSE
-    assert probability(features("lamp", []), "builtin", dense_voted=False) < REFUSE
+    assert probability(features("lamp", []), "builtin", dense_voted=True) < REFUSAL_THRESHOLD
+    assert probability(features("lamp", []), "builtin", dense_voted=False) < REFUSAL_THRESHOLD
 
 
 def test_a_model_that_was_not_calibrated_never_leads_to_a_refusal() -> None:
     unrelated = features("月球基地的茶叶价格")
     assert probability(unrelated, "BAAI/bge-m3", dense_voted=True) >= UNDECIDED
-    assert probability(unrelated, "builtin", dense_voted=False) < REFUSE
+    assert probability(unrelated, "builtin", dense_voted=False) < REFUSAL_THRESHOLD
 
 
 def _held(question: str, *texts: str) -> float:
@@ -107,7 +107,7 @@ def test_passages_found_for_another_question_are_judged_by_what_they_say() -> No
     assert _held("Which zeppelin crossed the Atlantic first?", BELL, LAMP) < 0.5
     found = _held("How often rang the bell in fog?", LAMP, BELL)
     assert found == _held("How often rang the bell in fog?", BELL, LAMP)
-    assert _held("How often was the lamp wound?") < REFUSE
+    assert _held("How often was the lamp wound?") < REFUSAL_THRESHOLD
 
 
 def test_passages_in_another_language_tell_nothing_by_their_words() -> None:

@@ -8,7 +8,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder, unpack_sentences
 from rag.retrieval import context as context_module
-from rag.retrieval.context import Context, assemble, widen, with_parents
+from rag.retrieval.context import Context, assemble, expand_hits, expand_to_parents
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
 from rag.store.qdrant.library import Library
@@ -135,7 +135,7 @@ def test_a_parent_ranks_as_its_best_child(retriever: Retriever, small_library: L
         dense=model.encode_query(question), sparse=SparseEncoder().encode_query(question), limit=20, prefetch=60
     )
     assert len(hits) > len({hit.passage.parent for hit in hits}) > 1
-    passages = widen([hit.passage for hit in hits], small_library)
+    passages = expand_to_parents([hit.passage for hit in hits], small_library)
     assert [p.score for p in passages] == sorted((p.score for p in passages), reverse=True)
     assert passages[0].score == hits[0].passage.score
     assert passages[0].ranks == hits[0].passage.ranks
@@ -147,7 +147,7 @@ def test_a_chunk_comes_with_its_sentences_and_a_parent_without(small_library: Li
         take_in(ingestor, chunker)
         hits = small_library.search(dense=None, sparse=encoder.encode_query("whale oil"), limit=9, prefetch=9)
         assert all(unpack_sentences(hit.sentences, hit.passage.text) for hit in hits)
-        wide = with_parents(hits, small_library)
+        wide = expand_hits(hits, small_library)
         assert all(bool(hit.sentences) == bool(at) for hit in wide)
 
 
@@ -162,11 +162,11 @@ def test_a_parent_is_known_by_one_id_and_read_again_by_it(retriever: Retriever) 
 def test_a_page_that_changed_in_between_shows_the_chunk_alone(retriever: Retriever, small_library: Library) -> None:
     (child, *_) = small_library.chunks(small_library.pages()[0].url_hash)
     stale = replace(child, text="What stood here before.")
-    assert widen([stale], small_library) == [stale]
+    assert expand_to_parents([stale], small_library) == [stale]
 
 
 def test_other_chunkers_are_left_alone(small_library: Library, ingestor: Ingestor) -> None:
     url_hash = take_in(ingestor, "recursive")
     chunks = small_library.chunks(url_hash)
     assert all(chunk.parent is None for chunk in chunks)
-    assert widen(chunks, small_library) == chunks
+    assert expand_to_parents(chunks, small_library) == chunks

@@ -1,6 +1,6 @@
 import pytest
 
-from rag.retrieval.explain import Standing, legs_of, record_of, rows_of, standings_of
+from rag.retrieval.explain import LegRank, legs_of, read_leg_ranks, record_of, rows_of
 from rag.types import Candidate, Passage, Retrieval
 
 
@@ -16,7 +16,7 @@ def search(*candidates: Candidate) -> Retrieval:
 
 def became(found: Retrieval) -> dict[str, tuple[str, dict[str, object]]]:
     """Return the outcome of each candidate, by its name."""
-    return {row.passage.id: (row.became.code, dict(row.became.params)) for row in rows_of(found)}
+    return {row.passage.id: (row.outcome.code, dict(row.outcome.params)) for row in rows_of(found)}
 
 
 def test_the_context_comes_first_in_its_order_then_the_others_by_score() -> None:
@@ -78,8 +78,8 @@ def test_a_circle_ends() -> None:
 
 def test_of_several_texts_the_one_that_ranked_best_counts() -> None:
     found = passage("a", 0.5, **{"dense": 7, "dense.2": 3, "sparse": 1})
-    assert standings_of(found)["dense"] == Standing(3, 0.5, 2)
-    assert standings_of(found)["sparse"] == Standing(1, 0.5, 1)
+    assert read_leg_ranks(found)["dense"] == LegRank(3, 0.5, 2)
+    assert read_leg_ranks(found)["sparse"] == LegRank(1, 0.5, 1)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_every_fate_is_a_sentence_in_both_languages() -> None:
         Candidate(passage("next", 0.8), None, fate="merged", into="a"),
     )
     for row in rows_of(found):
-        assert say(row.became, "en")
-        assert say(row.became, "zh") != say(row.became, "en")
+        assert say(row.outcome, "en")
+        assert say(row.outcome, "zh") != say(row.outcome, "en")
 
 
 def test_a_record_is_plain_data() -> None:

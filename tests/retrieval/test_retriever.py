@@ -7,7 +7,7 @@ import pytest
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.answerable import DOUBT
+from rag.retrieval.answerable import CAVEAT_THRESHOLD
 from rag.retrieval.langchain import ModelEmbeddings
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
@@ -62,9 +62,9 @@ def test_the_right_page_comes_first(retriever: Retriever, strategy: str, questio
 def test_a_follow_up_is_found_with_the_question_before_it(
     retriever: Retriever, strategy: str, question: str, before: str, title: str
 ) -> None:
-    found = retriever.search(question, k=2, strategy=strategy, before=["Where is Aso?", before])
+    found = retriever.search(question, k=2, strategy=strategy, earlier_questions=["Where is Aso?", before])
     assert found.passages[0].title == title and found.question == question
-    assert found.answerable > DOUBT
+    assert found.answerable > CAVEAT_THRESHOLD
 
 
 def test_a_leg_that_cannot_read_the_question_does_not_vote(retriever: Retriever) -> None:

@@ -42,7 +42,7 @@ def test_a_query_that_lost_the_scope_keeps_the_questions() -> None:
     scoped = search(retriever, "In the release notes, what is new?", strategy="rerank")
     assert scoped.search("news of skiff", ["What is tea?"]).notes["scope"]["params"] == {"names": "Skiff release notes"}
     assert retriever.asked == [
-        ("news of skiff", Filters(pages=("notes",)), {"strategy": "rerank", "before": ["What is tea?"]})
+        ("news of skiff", Filters(pages=("notes",)), {"strategy": "rerank", "earlier_questions": ["What is tea?"]})
     ]
 
 

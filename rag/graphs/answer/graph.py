@@ -48,7 +48,7 @@ from rag.models.usage import BUDGET_CODES
 from rag.patterns import lazy_regex
 from rag.reasoning.history import RETRIEVE, exchanges_of, human_message, make_call, questions_before
 from rag.reasoning.questions import has_subject, is_about_conversation, is_third_language
-from rag.retrieval.scoped_search import LEG
+from rag.retrieval.scoped_search import LEDGER_LEG
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import record, step_note
 from rag.text import join_surrogates
@@ -184,7 +184,7 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         "found": [*state["found"], *new],
         "tried": [*state["tried"], *(query for query in queries if query not in state["tried"])],
     }
-    decision = "found_in_ledger" if passages and all(LEG in passage.ranks for passage in passages) else "found"
+    decision = "found_in_ledger" if passages and all(LEDGER_LEG in passage.ranks for passage in passages) else "found"
     return update, step_note(decision, queries=queries, passages=len(refs), new=len(new))
 
 

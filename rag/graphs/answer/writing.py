@@ -33,7 +33,14 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, choose_plan, fitting_share
 from rag.reasoning.history import exchanges_of
 from rag.reasoning.questions import is_third_language
-from rag.retrieval.answerable import DOUBT, IMPROBABLE, MIN_ANSWERED, REFUSE, SURE, combine_odds
+from rag.retrieval.answerable import (
+    CAVEAT_THRESHOLD,
+    IMPROBABLE,
+    MIN_ANSWERED,
+    REFUSAL_THRESHOLD,
+    SURE_THRESHOLD,
+    combine_odds,
+)
 from rag.runs.serialization import notice_of, record, step_note
 from rag.text import strip_citations, terms
 from rag.types import Citation, Notice, Passage, because
@@ -55,11 +62,11 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         return {**update, **_missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     likely, is_ungraded = context.answerable(), _is_ungraded(state)
     broken = notice_of(state["broken"])
-    if likely < REFUSE and broken:
+    if likely < REFUSAL_THRESHOLD and broken:
         return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
     may_decline = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says if there is no answer
     quote_odds = await _score_quotes(state, passages, context)
-    is_missing = likely < REFUSE and not may_decline and (is_ungraded or not state["relevant"])
+    is_missing = likely < REFUSAL_THRESHOLD and not may_decline and (is_ungraded or not state["relevant"])
     if is_missing or combine_odds(quote_odds, likely) < IMPROBABLE:
         return {**update, **_missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
@@ -96,7 +103,7 @@ def _skip_quoted(passages: list[Passage], state: LoopState, context: LoopContext
     A chat model always gets all of them.
     """
     again = state["standalone"] if context.reasoner.kind != "chat" else ""
-    answers = [one.answer for one in exchanges_of(state["messages"]) if again and one.meant == again]
+    answers = [one.answer for one in exchanges_of(state["messages"]) if again and one.effective_question == again]
     quotes = ["".join(terms(quote)) for answer in answers for quote in strip_citations(answer).split("\n\n")]
     texts = {passage.id: "".join(terms(passage.text)) for passage in passages} if quotes else {}
     return [one for one in passages if not any(quote and quote in texts[one.id] for quote in quotes)] or passages
@@ -202,8 +209,8 @@ def _doubt_notice(checked: CheckedText, passages: Sequence[Passage], likely: flo
     if checked.citations and not _has_only_names(checked.text, passages):
         return None
     if not checked.text.strip() or declines(checked.text):
-        return Notice("quoted_not_found") if likely >= SURE else None
-    return Notice("quoted_unsupported") if likely >= DOUBT else None
+        return Notice("quoted_not_found") if likely >= SURE_THRESHOLD else None
+    return Notice("quoted_unsupported") if likely >= CAVEAT_THRESHOLD else None
 
 
 def _has_only_names(text: str, passages: Sequence[Passage]) -> bool:
@@ -239,7 +246,7 @@ def end_state(
     """Return the outcome, with a notice that explains it where necessary."""
     if error and not (error.code == _TOO_LONG and text):
         return failure_state(error.notice)
-    if not text.strip() or (not citations and (likely < DOUBT or declines(text))):
+    if not text.strip() or (not citations and (likely < CAVEAT_THRESHOLD or declines(text))):
         return _missing_state(state, Notice("not_in_pages"))
     if error:
         return _caveat_state(error.notice)
@@ -249,7 +256,7 @@ def end_state(
         return _caveat_state(Notice("budget_best", {"searches": len(state["tried"])}))
     if is_unsure:
         return _caveat_state(Notice("best_found", {"searches": len(state["tried"])}))
-    if likely < DOUBT:
+    if likely < CAVEAT_THRESHOLD:
         return _caveat_state(Notice("in_doubt"))
     notice = Notice("question_language") if is_third_language(state["question"]) else None
     return {"outcome": "answered", "notice": record(notice) if notice else None}

@@ -60,7 +60,7 @@ from rag.graphs.judge.tree import (
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.judge import ChatJudge, Judgement, RuleJudge
-from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
 from rag.retrieval.context import is_touching
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import end_update, passage_of, record, step_note
@@ -263,7 +263,7 @@ async def write(state: TreeState, runtime: Running) -> Result:
     if not passages:
         return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     judged = _scores(state)
-    is_off_topic = not any(judged) if context.model else likely < REFUSE and 2 not in judged
+    is_off_topic = not any(judged) if context.model else likely < REFUSAL_THRESHOLD and 2 not in judged
     if is_off_topic:
         return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
@@ -316,7 +316,7 @@ def _end_state(
         return {"outcome": "caveat", "notice": stop}
     elif "n1" not in find_answers(state["nodes"]) and (context.model is not None or not any(_scores(state))):
         notice = Notice("judge_incomplete")
-    elif context.model is None and context.answerable() < DOUBT:
+    elif context.model is None and context.answerable() < CAVEAT_THRESHOLD:
         notice = Notice("in_doubt")
     else:
         notice = rules_notice(state["notes"])

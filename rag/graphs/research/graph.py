@@ -36,9 +36,9 @@ from rag.graphs.research.state import ResearchContext, ResearchState, StepInput,
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import interleave, select_fitting
 from rag.reasoning.research import ChatResearcher, Part, RuleResearcher
-from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
 from rag.retrieval.context import BUDGET, is_touching
-from rag.retrieval.scoped_search import LEG
+from rag.retrieval.scoped_search import LEDGER_LEG
 from rag.runs.run import PreparedGraph, Run
 from rag.runs.serialization import end_update, passage_of, record, step_note
 from rag.types import Notice, Passage
@@ -132,7 +132,7 @@ def _passages_of_steps(state: ResearchState, context: ResearchContext) -> list[P
     """
     searches = [passages for step in state["plan"] if (passages := step_passages(state, step["id"]))]
     web_searches = [passages for passages in searches if passages[0].fetched_at]
-    if web_searches and context.model is None and context.answerable() < REFUSE:
+    if web_searches and context.model is None and context.answerable() < REFUSAL_THRESHOLD:
         searches = web_searches
     limit = context.limits.characters
     if context.model is not None:
@@ -149,8 +149,8 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     likely = context.answerable()
     if not passages:
         return {**update, **end_update("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
-    has_web = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
-    if likely < REFUSE and not (state["met"] or has_web):
+    has_web = any(one["source"] == "web" or LEDGER_LEG in one["passage"]["ranks"] for one in state["ledger"].values())
+    if likely < REFUSAL_THRESHOLD and not (state["met"] or has_web):
         return {**update, **end_update("not_in_pages", Notice("not_in_pages"))}, step_note(
             "not_in_pages", answerable=likely
         )
@@ -252,7 +252,7 @@ def _end_state(
         notice = Notice("not_named", {"names": " · ".join(names)})
     elif struck:
         notice = Notice("research_struck", {"count": len(struck)})
-    elif context.answerable() < DOUBT and not all(passage.fetched_at for passage in passages):
+    elif context.answerable() < CAVEAT_THRESHOLD and not all(passage.fetched_at for passage in passages):
         notice = Notice("in_doubt")
     elif context.model is not None and (fallback := rules_notice(state["notes"])):
         notice = fallback

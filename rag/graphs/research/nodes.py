@@ -47,8 +47,8 @@ from rag.graphs.research.state import (
 from rag.locales import say
 from rag.reasoning.history import MAX_STANDALONE
 from rag.reasoning.research import Aspect, NextAction, Progress, Query, Reading, SubQuestion, Task, Tool
-from rag.retrieval.answerable import DOUBT
-from rag.retrieval.scoped_search import LEG
+from rag.retrieval.answerable import CAVEAT_THRESHOLD
+from rag.retrieval.scoped_search import LEDGER_LEG
 from rag.runs.serialization import NoticeRecord, record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import question_language, unique_terms
@@ -191,7 +191,7 @@ async def _search_and_read(state: StepInput, context: ResearchContext) -> Result
     query, notes = await model_or_rules(time_left(context), by_model, partial(rules.write_query, task))
     passages, source, web_notes = await _find(current["tool"], query, context, on_web=state["web"])
     selected = passages[: limits.keep]
-    from_ledger = bool(passages) and LEG in passages[0].ranks
+    from_ledger = bool(passages) and LEDGER_LEG in passages[0].ranks
     reading, reading_notes = Reading(), list[NoticeRecord]()
     if selected:
         reads = partial(model.read, task, selected) if model else None
@@ -331,7 +331,7 @@ def _should_search_web(state: ResearchState, context: ResearchContext) -> bool:
     """Return whether to search the web, once and if allowed, because the library seems to lack the answer."""
     searched = any(step["tool"] == "web" for step in state["plan"])
     refused = context.options.web == "ask" and state["web"] == "no"
-    return context.web is not None and not (searched or refused) and context.answerable() < DOUBT
+    return context.web is not None and not (searched or refused) and context.answerable() < CAVEAT_THRESHOLD
 
 
 async def _decide(state: ResearchState, context: ResearchContext) -> tuple[NextAction, str, list[NoticeRecord]]:
@@ -352,7 +352,9 @@ async def _decide(state: ResearchState, context: ResearchContext) -> tuple[NextA
 def _has_searched_web(state: ResearchState, context: ResearchContext) -> bool:
     """Return whether the web was searched for what the library lacks; rules then follow no more names."""
     web_steps = [step for step in state["plan"] if step["tool"] == "web" and step["status"] == "done"]
-    return any(step["by"] == "revision" for step in web_steps) or bool(web_steps and context.answerable() < DOUBT)
+    return any(step["by"] == "revision" for step in web_steps) or bool(
+        web_steps and context.answerable() < CAVEAT_THRESHOLD
+    )
 
 
 def _build_progress(state: ResearchState) -> Progress:

@@ -15,7 +15,7 @@ import streamlit as st
 
 from rag.graphs.modes import removal_notice, saving_notice
 from rag.locales import LANGUAGES, Language, label, say
-from rag.retrieval.scoped_search import LEG
+from rag.retrieval.scoped_search import LEDGER_LEG
 from rag.tools import describe_use
 from rag.types import Answer, CheckedBy, Outcome, Passage, Statement
 from rag.ui.chat.asking import ask, ask_in_callback
@@ -147,7 +147,7 @@ def _draw_notices(turn: TurnView, answer: Answer, text: str, language: Language)
             lines.append(f":material/{icon}: {escape_line(line)}")
     if answer.notice and not _is_notice(answer):
         lines.append(escape_line(say(answer.notice, language)))
-    if answer.passages and all(LEG in passage.ranks for passage in answer.passages):
+    if answer.passages and all(LEDGER_LEG in passage.ranks for passage in answer.passages):
         lines.append(f":material/inventory_2: {label('research_in_hand', language)}")
     if lines:
         st.caption("  \n".join(lines))

@@ -61,7 +61,7 @@ def draw_filters(app: App, library: str, language: Language) -> None:
 
 def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> None:
     _draw_libraries(app, library, scope, language)
-    pages = none_if_unavailable(lambda: app.reading((library, *_existing_libraries(app, scope))).pages())
+    pages = none_if_unavailable(lambda: app.library_view((library, *_existing_libraries(app, scope))).pages())
     if pages is None:
         return
     titles = {page.url_hash: page.title or page.url for page in pages}
@@ -246,7 +246,7 @@ def _set_scope(scope: Scope) -> None:
 def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
     """Return the titles of the pages and libraries in the scope."""
     libraries = (library, *_existing_libraries(app, scope))
-    pages = none_if_unavailable(lambda: app.reading(libraries).stored_pages(scope.pages)) if scope.pages else {}
+    pages = none_if_unavailable(lambda: app.library_view(libraries).stored_pages(scope.pages)) if scope.pages else {}
     titles = {url_hash: page.title or page.url for url_hash, page in (pages or {}).items()}
     return titles | {name: app.libraries.title(name) for name in scope.libraries}
 

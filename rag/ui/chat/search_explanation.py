@@ -14,7 +14,7 @@ import streamlit as st
 
 from rag.locales import Language, label, say, sentences
 from rag.patterns import lazy_regex
-from rag.retrieval.explain import Row, Standing, legs_of, rows_of
+from rag.retrieval.explain import LegRank, Row, legs_of, rows_of
 from rag.text import is_chinese
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
 from rag.ui.kit.markdown import escape_line, shorten
@@ -60,7 +60,7 @@ def candidates_markdown(
     lines = [_line(head), "|" + " --- |" * len(head)]
     for row in rows:
         cells = [f":green-badge[{row.place}]" if row.place else ":gray[–]", _describe(row, marks, language)]
-        cells += [_cell(leg, row.standings.get(leg), best if leg == legs[-1] else 0.0, language) for leg in legs]
+        cells += [_cell(leg, row.leg_ranks.get(leg), best if leg == legs[-1] else 0.0, language) for leg in legs]
         lines.append(_line(cells))
     return "\n".join(lines)
 
@@ -80,20 +80,20 @@ def _describe(row: Row, marks: Marks, language: Language) -> str:
     if (relevant := marks.relevant.get(row.passage.id)) is not None:
         color, key = ("green", "relevant") if relevant else ("orange", "irrelevant")
         parts.append(f":{color}-badge[{label(f'candidate_{key}', language)}]")
-    if row.became.code != "candidate_kept":
-        parts.append(f":gray[{escape_line(say(row.became, language))}]")
+    if row.outcome.code != "candidate_kept":
+        parts.append(f":gray[{escape_line(say(row.outcome, language))}]")
     return " ".join(parts)
 
 
-def _cell(leg: str, standing: Standing | None, best: float, language: Language) -> str:
+def _cell(leg: str, leg_rank: LegRank | None, best: float, language: Language) -> str:
     name = f"*{leg_name(leg, language)}*"
-    if standing is None:
+    if leg_rank is None:
         return f"{name} :gray[–]"
-    parts = [name, f"**{standing.rank}**", f":gray[{format_score(standing.score)}]"]
-    if standing.query > 1:
-        parts.append(f":gray[{label('candidate_query', language, number=standing.query)}]")
+    parts = [name, f"**{leg_rank.rank}**", f":gray[{format_score(leg_rank.score)}]"]
+    if leg_rank.query > 1:
+        parts.append(f":gray[{label('candidate_query', language, number=leg_rank.query)}]")
     if best > 0.0:
-        parts.append(_bar(standing.score / best))
+        parts.append(_bar(leg_rank.score / best))
     return " ".join(parts)
 
 
@@ -103,7 +103,7 @@ def _bar(share: float) -> str:
 
 def best_score(rows: Sequence[Row], legs: Sequence[str]) -> float:
     """Return the best score in the last leg, or 0."""
-    return max((row.standings[legs[-1]].score for row in rows if legs and legs[-1] in row.standings), default=0.0)
+    return max((row.leg_ranks[legs[-1]].score for row in rows if legs and legs[-1] in row.leg_ranks), default=0.0)
 
 
 def leg_name(leg: str, language: Language) -> str:

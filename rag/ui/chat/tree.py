@@ -105,7 +105,7 @@ def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, languag
     row = node.row
     if node.completes:
         st.caption(label("tree_completes", language, title=escape_line(node.completes)))
-    texts = app.reading(libraries_of(app, library, turn)).texts([verdict["url_hash"] for verdict in node.judged])
+    texts = app.library_view(libraries_of(app, library, turn)).texts([verdict["url_hash"] for verdict in node.judged])
     for place, verdict in enumerate(node.judged):
         key, text = f"{turn.id}-{node.number}-{place}", texts.get(verdict["url_hash"], "")
         with st.container(key=f"verdict-{key}", gap=None):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.retrieval.answerable import CAVEAT_THRESHOLD, REFUSAL_THRESHOLD
 from rag.runs.runs import Runs
 from rag.types import Answer, Retrieval, RunMode
 from tests.support.answering import FakeRetriever, ScriptedReasoner, ask
 
-UNLIKELY, DOUBTFUL, LIKELY = REFUSE / 2, (REFUSE + DOUBT) / 2, 0.9
+UNLIKELY, DOUBTFUL, LIKELY = REFUSAL_THRESHOLD / 2, (REFUSAL_THRESHOLD + CAVEAT_THRESHOLD) / 2, 0.9
 
 
 @dataclass

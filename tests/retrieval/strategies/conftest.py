@@ -35,7 +35,7 @@ class ScriptedExpander:
     translated: str = ""
     needed: Need = ""
     error: ModelError | None = None
-    writes: bool = True
+    uses_model: bool = True
     name: str = "scripted"
     asked: list[tuple[str, str]] = field(default_factory=list)
     near: list[str] = field(default_factory=list)

@@ -45,7 +45,7 @@ def test_a_question_that_finds_something_is_not_translated(engine: Any) -> None:
 
 
 def test_without_a_model_nothing_is_translated(engine: Any) -> None:
-    expander = ScriptedExpander(translated="harbour", writes=False)
+    expander = ScriptedExpander(translated="harbour", uses_model=False)
     STRATEGIES["mmr"].find(SearchRequest(QUESTION), engine(expander=expander))
     STRATEGIES["mmr"].find(SearchRequest(QUESTION), engine())
     assert expander.asked == []

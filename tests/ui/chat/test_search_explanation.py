@@ -138,4 +138,4 @@ def test_scores_are_readable() -> None:
 
 def test_what_became_of_it_is_said_in_the_readers_language() -> None:
     rows = rows_of(make_search("q", PAGES["zh"]))
-    assert say(rows[1].became, "zh").rstrip("。") in table(make_search("q", PAGES["zh"]), "zh")
+    assert say(rows[1].outcome, "zh").rstrip("。") in table(make_search("q", PAGES["zh"]), "zh")
