@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag.config import Settings, load_settings
 from rag.errors import ConfigError, RagError
-from rag.process import begin_logging
+from rag.process import configure_logging
 from rag.ui.kit.browser import BrowserCookie
 from rag.ui.serving.first_load import FirstLoad, manifest
 from rag.ui.serving.protection import AllowedHosts, HideInternals, SecurityHeaders, check_cookie_secret
@@ -47,7 +47,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # and the first visitor sees a page without its frame.
     PagesManager.uses_pages_directory = False
     patch_script_runner()
-    begin_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     options = settings()
     try:
         check_cookie_secret(options)

@@ -34,7 +34,7 @@ PAGE = report.ROOT / "docs" / "quality.md"
 
 def measure(app: App, writer: str) -> Iterator[Row]:
     """Yield a row per mode over the same library; only research can and may search the web."""
-    judging = EvaluationApp(app, app._in_flight, app._database.evaluations).judges("main", None, judge=False)
+    judging = EvaluationApp(app, app._answer_limit, app._database.evaluations).judges("main", None, judge=False)
     for way in WAYS:
         question = way.question(case(), "main")
         options = replace(question.options, web="allowed")

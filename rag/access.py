@@ -20,14 +20,14 @@ class Person:
     """A signed-in user. `owner` identifies their conversations; `name` and `address` are for display.
 
     `subjects` are the names by which grants refer to the user: `ann@example.com`, `@example.com`, `group:editors`.
-    A user who `administers` may do everything.
+    An admin (`is_admin`) may do everything.
     """
 
     owner: str
     name: str
     address: str
     subjects: frozenset[str] = frozenset()
-    administers: bool = False
+    is_admin: bool = False
 
 
 def build_person(
@@ -51,8 +51,8 @@ def build_person(
     subjects = {f"group:{group}".lower() for group in ([groups] if isinstance(groups, str) else groups)}
     if address and not find_refusal(claims, [address], verified_issuers):
         subjects |= {address, f"@{address.partition('@')[2]}"}
-    administers = bool(admins) and not find_refusal(claims, admins, verified_issuers)
-    return Person(owner, name, address, frozenset(subjects), administers)
+    is_admin = bool(admins) and not find_refusal(claims, admins, verified_issuers)
+    return Person(owner, name, address, frozenset(subjects), is_admin)
 
 
 def parse_subject(text: str) -> str:

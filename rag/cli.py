@@ -20,7 +20,7 @@ from typing import Any, Final, TextIO, get_args
 from rag import __version__
 from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
 from rag.errors import ConfigError, RagError
-from rag.process import begin_logging
+from rag.process import configure_logging
 from rag.text import replace_surrogates, strip_controls
 from rag.types import RunMode
 
@@ -79,7 +79,7 @@ def _print_error(error: RagError, status: int) -> int:
 
 
 def _log_to_stderr(verbose: bool) -> None:
-    begin_logging(
+    configure_logging(
         stream=sys.stderr,
         level=logging.INFO if verbose else logging.ERROR,
         format="%(levelname)s %(name)s: %(message)s",

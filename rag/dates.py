@@ -40,14 +40,14 @@ class Moment:
     start: int
     end: int
     kind: str
-    said: str
+    phrase: str
 
     @property
     def is_weak(self) -> bool:
         """True if it may not be a date: a bare number, a recurring weekday, or lower-case "may" or "march"."""
         if self.kind in ("dmy", "mdy"):
-            return self.said.islower() and not re.search(r"\d{4}", self.said)
-        return self.kind == "year" or (self.kind in ("my", "turn") and " " not in self.said)
+            return self.phrase.islower() and not re.search(r"\d{4}", self.phrase)
+        return self.kind == "year" or (self.kind in ("my", "turn") and " " not in self.phrase)
 
 
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -127,7 +127,7 @@ def _build_period(text: str, moment: Moment, second: Moment | None) -> Period | 
     if second and joiner and (side in ("since", "range", "within") or joiner[0].strip().lower() not in ("and", "和")):
         first = moment.first
         if first > second.last:  # "1 May and 3 June 2025": the last 1 May before 3 June
-            first = _READERS[moment.kind](moment.said.lower(), second.last, False)[0]
+            first = _READERS[moment.kind](moment.phrase.lower(), second.last, False)[0]
         return Period(first, second.last, start, second.end)
     if moment.is_weak and not before:
         return None

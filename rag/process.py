@@ -18,7 +18,7 @@ from uuid import uuid4
 
 log = logging.getLogger(__name__)
 
-SILENCE: Final = 20.0
+HEARTBEAT_TIMEOUT: Final = 20.0
 """Seconds without a heartbeat after which a process counts as dead; a run sends one every second."""
 
 
@@ -30,7 +30,7 @@ class Process:
 
     def may_be_alive(self, name: str, seen_at: float) -> bool:
         """Return whether another process, last seen at `seen_at` (seconds since 1970), may still be running."""
-        if not name or time.time() - seen_at > SILENCE:
+        if not name or time.time() - seen_at > HEARTBEAT_TIMEOUT:
             return False
         host, _, pid = name.rpartition(":")[0].rpartition(":")
         own_host = self.name.split(":")[0]
@@ -93,7 +93,7 @@ class PlainRecord(logging.LogRecord):
         return _escape_controls(super().getMessage())
 
 
-def begin_logging(**options: Any) -> None:
+def configure_logging(**options: Any) -> None:
     """Call `logging.basicConfig`, and use `PlainRecord` for all loggers, including those of libraries."""
     logging.setLogRecordFactory(PlainRecord)
     logging.basicConfig(**options)

@@ -31,29 +31,29 @@ def running() -> Running:
 
 
 @pytest.fixture
-def in_flight(running: Running) -> AnswerLimit:
-    return AnswerLimit(running.ids.__contains__, most=4)
+def answer_limit(running: Running) -> AnswerLimit:
+    return AnswerLimit(running.ids.__contains__, limit=4)
 
 
 def test_a_person_has_so_many_answers_at_a_time_and_another_has_theirs(
-    in_flight: AnswerLimit, running: Running
+    answer_limit: AnswerLimit, running: Running
 ) -> None:
-    first, *_ = [in_flight.begin("ann", running.start) for _ in range(4)]
+    first, *_ = [answer_limit.begin("ann", running.start) for _ in range(4)]
     with pytest.raises(RagError) as refused:
-        in_flight.begin("ann", running.start)
+        answer_limit.begin("ann", running.start)
     assert refused.value.notice.code == "too_many_answers"
     assert len(running.ids) == 4
-    in_flight.begin("bob", running.start)
+    answer_limit.begin("bob", running.start)
     running.ids.discard(first.run_id)
-    in_flight.begin("ann", running.start)
+    answer_limit.begin("ann", running.start)
     with pytest.raises(RagError):
-        in_flight.begin("ann", running.start)
+        answer_limit.begin("ann", running.start)
 
 
-def test_many_clicks_at_once_count_each(in_flight: AnswerLimit, running: Running) -> None:
+def test_many_clicks_at_once_count_each(answer_limit: AnswerLimit, running: Running) -> None:
     def click(_: int) -> bool:
         try:
-            in_flight.begin("ann", running.start)
+            answer_limit.begin("ann", running.start)
         except RagError:
             return False
         return True
@@ -63,16 +63,16 @@ def test_many_clicks_at_once_count_each(in_flight: AnswerLimit, running: Running
     assert len(running.ids) == 4
 
 
-def test_a_question_that_could_not_begin_counts_for_nothing(in_flight: AnswerLimit, running: Running) -> None:
+def test_a_question_that_could_not_begin_counts_for_nothing(answer_limit: AnswerLimit, running: Running) -> None:
     def fail() -> TurnHandle:
         raise RagError("turn_running")
 
     for _ in range(9):
         with pytest.raises(RagError):
-            in_flight.begin("ann", fail)
-    in_flight.begin("ann", running.start)
+            answer_limit.begin("ann", fail)
+    answer_limit.begin("ann", running.start)
 
 
-def test_programs_have_no_limit(in_flight: AnswerLimit, running: Running) -> None:
+def test_programs_have_no_limit(answer_limit: AnswerLimit, running: Running) -> None:
     for _ in range(9):
-        in_flight.begin("", running.start)
+        answer_limit.begin("", running.start)

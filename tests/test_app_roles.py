@@ -74,7 +74,7 @@ def test_roles_add_up(given: dict[str, Role], person: Person | None, role: Role)
 def test_an_address_that_nobody_verified_means_nobody() -> None:
     claims = {"iss": ISSUER, "sub": "7", "email": "ann@example.com", "email_verified": False, "groups": "staff"}
     person = build_person(claims, admins=("ann@example.com",))
-    assert person.subjects == {"group:staff"} and not person.administers
+    assert person.subjects == {"group:staff"} and not person.is_admin
 
 
 @pytest.mark.parametrize(

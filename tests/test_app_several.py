@@ -92,7 +92,7 @@ def test_a_stored_answer_finds_its_texts_where_they_are(app: App) -> None:
     (cited,) = {one.url_hash for one in answer.citations if one.library == "boats"}
     assert [one.id for one in app.conversations.find_citing_turns("boats", cited)] == [asked.turn_id]
     assert app.conversations.find_citing_turns("main", cited) == []
-    app.feedback.give(asked.turn_id, 1)
+    app.feedback.rate(asked.turn_id, 1)
     assert {"Ferry"} <= {page["title"] for page in app.feedback.pages("main", app.page)}
 
 

@@ -56,7 +56,7 @@ def test_a_run_is_a_tree_of_spans_and_a_thumb_belongs_to_it(tmp_path: Path) -> N
         with app_of(tmp_path, trace_url=collector.url, trace_headers=headers, **served) as app:
             asked = app.converse(Question(QUESTION, ("main",), "deep"), owner="ann")
             answer = app.wait(asked.run_id, timeout=60)
-            app.feedback.give(asked.turn_id, 1, owner="ann")
+            app.feedback.rate(asked.turn_id, 1, owner="ann")
         assert collector.headers[0]["authorization"] == "Basic cGs6c2s="
         assert collector.headers[0]["x-langfuse-ingestion-version"] == "4"
         assert collector.headers[0]["content-type"] == "application/x-protobuf"

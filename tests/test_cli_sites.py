@@ -57,7 +57,7 @@ def test_what_people_thought_of_answers_becomes_test_cases(run: Any, tmp_path: P
     for owner in ("ann", "bob"):
         asked = app.converse(Question("What colour is the lamp?", ("main",)), owner=owner)
         app.wait(asked.run_id, 60)
-        app.feedback.give(asked.turn_id, -1, owner=owner, correction="red")
+        app.feedback.rate(asked.turn_id, -1, owner=owner, correction="red")
     app.close()
     status, (row,) = run("feedback", "set")
     assert (status, row["questions"]) == (0, 2)

@@ -147,7 +147,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         ),
         **dict.fromkeys(("move", "switch"), PAGES),
         **dict.fromkeys(("current_model", "target_model"), OPERATOR),
-        **dict.fromkeys(("remove", "restore", "get", "working", "export", "import_file"), PAGES),
+        **dict.fromkeys(("remove", "restore", "get", "load", "export", "import_file"), PAGES),
         **dict.fromkeys(("list_expired", "purge", "drop_unused"), PROGRAM),
     },
     "moves": {
@@ -207,7 +207,7 @@ class World:
         self.ids["waits"] = table.begin_turn("waiting", "main", "ann", SECRET, extra=extra)
         table.suspend_turn(self.ids["waits"], {"asks": [{"id": "w", "asks": {"ask": SECRET}}], "spent": {}})
         app.conversations.branch("hers", turn, "ann")
-        app.feedback.give(turn, 1, owner="ann", comment=SECRET, correction=SECRET)
+        app.feedback.rate(turn, 1, owner="ann", comment=SECRET, correction=SECRET)
         self.ids["note"] = app.memory.add("ann", SECRET, permanent=True)
         app.overrule("main", f"Show me the {SECRET}", "statistics", "ann")
         self.ids["live"] = app.ask(Question(f"What of the {SECRET}?", ("main",)), owner="ann")
@@ -434,7 +434,7 @@ def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World])
     changing = (
         "overrule",
         "label",
-        "give",
+        "rate",
         "mark_read",
         "rename",
         "put",

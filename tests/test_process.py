@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from rag.process import SILENCE, Process
+from rag.process import HEARTBEAT_TIMEOUT, Process
 
 
 def test_a_silent_process_is_dead() -> None:
     one, other = Process(), Process()
-    assert not one.may_be_alive(other.name.replace(str(os.getpid()), "1"), time.time() - SILENCE - 1)
+    assert not one.may_be_alive(other.name.replace(str(os.getpid()), "1"), time.time() - HEARTBEAT_TIMEOUT - 1)
     assert not one.may_be_alive("", time.time())
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from rag.process import begin_logging
+from rag.process import configure_logging
 from tests.e2e.conftest import serve
 
 FORGED = "x\n2026-01-01 INFO rag: nothing happened\r\x1b[2J\x1b]0;title\x07\x9b31m\u202egnp\u2028\u0085\x00 é 灯"
@@ -34,7 +34,7 @@ def told() -> Iterator[io.StringIO]:
     handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
     logger = logging.getLogger("a.library")
     logger.addHandler(handler)
-    begin_logging()
+    configure_logging()
     yield stream
     logger.removeHandler(handler)
     logging.setLogRecordFactory(before)

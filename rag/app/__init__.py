@@ -122,8 +122,8 @@ class App:
         self.conversations = Conversations(self._database, self._runs, self._checkpoints)
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
         self.memory = NoteStore(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")
-        self._in_flight = AnswerLimit(self._runs.is_running, settings.answers_per_person)
-        evaluation_app = EvaluationApp(self, self._in_flight, self._database.evaluations)
+        self._answer_limit = AnswerLimit(self._runs.is_running, settings.answers_per_person)
+        evaluation_app = EvaluationApp(self, self._answer_limit, self._database.evaluations)
         self.evaluation = Evaluation(self._database, evaluation_app, self.feedback, settings.evaluate_answers)
         self.moves = Moves(self.libraries, self.models, self._database.conversations)
         self.roles = Roles(self._database.grants, None)
@@ -290,7 +290,7 @@ class App:
             settings={**request.settings, **(settings or {})},
             dispatch=self._dispatcher(owner, person, conversation_id).dispatch,
         )
-        return self._in_flight.begin(person, lambda: self.conversations.ask(request))
+        return self._answer_limit.begin(person, lambda: self.conversations.ask(request))
 
     def save_note(self, turn_id: str, *, library: str, owner: str = "", language: str = "en") -> Page:
         """Save a turn's answer, with its quotes and their sources, as a page of kind note, replacing an earlier one.
@@ -384,7 +384,7 @@ class App:
 
         Loads the embedding model; raises ModelMismatchError.
         """
-        working = self.libraries.working(library)
+        working = self.libraries.load(library)
         return self._retriever(working, self.models.of_library(working.embedding_model), reasoner)
 
     def _retriever(self, library: Library, model: EmbeddingModel, reasoner: Reasoner | None) -> Retriever:
@@ -413,7 +413,7 @@ class App:
 
         A remote reranker can be turned on only after this. Takes as long as two searches per question.
         """
-        working = self.libraries.working(library)
+        working = self.libraries.load(library)
         model, tuning = self.models.of_library(working.embedding_model), tuning_of(self.settings)
         past = self._database.conversations.answers_with_citations(library, MAX_QUESTIONS)
         return compare_reranker(
@@ -435,7 +435,7 @@ class App:
         """
         from rag.retrieval.langchain import Bm25Embeddings, ModelEmbeddings
 
-        working = self.libraries.working(library)
+        working = self.libraries.load(library)
         dense = ModelEmbeddings(self.models.of_library(working.embedding_model))
         return working.vector_store(dense, Bm25Embeddings(self.models.sparse))
 
@@ -486,7 +486,9 @@ class App:
             quoter=self.quoter(question.libraries),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.stored_pages(hashes).items()},
-            likely=lambda text, passages: estimate_answerable(passages, text, self.models.sparse, library.idf),
+            estimate_likelihood=lambda text, passages: estimate_answerable(
+                passages, text, self.models.sparse, library.idf
+            ),
             on_saved=partial(self.evaluation.score_displayed, question.library) if scored else None,
         )
 

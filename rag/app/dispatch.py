@@ -53,12 +53,12 @@ _MAX_ROWS: Final = 50  # sources listed with a turn
 
 
 class AnswerLimit:
-    """A limit of `most` running answers per user. Thread-safe."""
+    """A limit on the running answers of each user. Thread-safe."""
 
-    def __init__(self, is_running: Callable[[str], bool], most: int) -> None:
+    def __init__(self, is_running: Callable[[str], bool], limit: int) -> None:
         """`is_running` returns whether the run with this id is still running."""
         self._is_running = is_running
-        self._most = most
+        self._limit = limit
         self._lock = threading.Lock()
         self._runs: dict[str, set[str]] = {}
 
@@ -70,8 +70,8 @@ class AnswerLimit:
             self._runs = {
                 key: live for key, runs in self._runs.items() if (live := set(filter(self._is_running, runs)))
             }
-            if len(self._runs.get(person, ())) >= self._most:
-                raise RagError("too_many_answers", most=self._most)
+            if len(self._runs.get(person, ())) >= self._limit:
+                raise RagError("too_many_answers", most=self._limit)
             turn = start()
             self._runs.setdefault(person, set()).add(turn.run_id)
             return turn
@@ -113,26 +113,26 @@ class Dispatcher:
         without = question.options.without
         removes = routed.route == "remove"
         if removes:  # pages outside the filters can be removed too
-            wishes, question = InlineOptions(text), replace(question, scope=Filters())
+            inline_options, question = InlineOptions(text), replace(question, scope=Filters())
         else:
-            wishes = await asyncio.to_thread(read_options, text, date.today(), saves=saves, without=without)
-        question = self._apply_wishes(question, routed, wishes)
-        if routed.route == "ask" and not wishes.found:
+            inline_options = await asyncio.to_thread(read_options, text, date.today(), saves=saves, without=without)
+        question = self._apply_options(question, routed, inline_options)
+        if routed.route == "ask" and not inline_options.found:
             run.question = question
             return
         run.switch_to(question, self._searcher(question, run))
-        decision = _turn_data(routed, wishes, question)
+        decision = _turn_data(routed, inline_options, question)
         yield decision
         if removes:
             pages = await asyncio.to_thread(_pages_to_remove, run)
             run.state |= pages
             yield {**decision, **pages}
         if saves:
-            async for update in self._save(run, question, routed, wishes, body):
+            async for update in self._save(run, question, routed, inline_options, body):
                 yield {**decision, **update}
 
     async def _save(
-        self, run: Run, question: Question, routed: Routed, wishes: InlineOptions, body: str
+        self, run: Run, question: Question, routed: Routed, inline_options: InlineOptions, body: str
     ) -> AsyncIterator[dict[str, Any]]:
         """Import the message's links and files, then answer its question from these first, or report the import."""
         report = replace(question, mode="save")
@@ -140,7 +140,7 @@ class Dispatcher:
             run.switch_to(report, self._searcher(report, run))
             yield {"confirm": len(routed.addresses)}
             return
-        job = await asyncio.to_thread(self._start_job, question, routed, wishes, body)
+        job = await asyncio.to_thread(self._start_job, question, routed, inline_options, body)
         yield {"job": job}
         items = await self._wait_for(job, run)
         rows = [_row(item) for item in items]
@@ -170,7 +170,7 @@ class Dispatcher:
         else:
             routed = await self._router.ask(question.text, model, attached=attached)
         if routed.by == "classifier" and routed.route in _READERS:
-            routed = await asyncio.to_thread(self._leave_unusable, routed, question.text, attached)
+            routed = await asyncio.to_thread(self._skip_unusable, routed, question.text, attached)
         if routed.by != "classifier" or routed.route not in ("unknown", "small_talk"):
             return routed
         is_ask = bool(run.history) and routed.confidence < _MIN_CONFIDENCE
@@ -179,14 +179,14 @@ class Dispatcher:
             is_ask = isinstance(found, CachedEvidence) or found.answerable >= SURE_THRESHOLD
         return replace(routed, route="ask") if is_ask else routed
 
-    def _leave_unusable(self, routed: Routed, text: str, attached: bool) -> Routed:
+    def _skip_unusable(self, routed: Routed, text: str, attached: bool) -> Routed:
         """Return the next likely route if the tool of this one can't read the text."""
         unusable = [route for route, can_read in _READERS.items() if not can_read(text)]
         return self._router.route(text, attached=attached, without=unusable) if routed.route in unusable else routed
 
-    def _apply_wishes(self, question: Question, routed: Routed, wishes: InlineOptions) -> Question:
+    def _apply_options(self, question: Question, routed: Routed, inline_options: InlineOptions) -> Question:
         """Return the question with its route and the options found in the message."""
-        values, scope = wishes.found, question.scope
+        values, scope = inline_options.found, question.scope
         since, until = values.get("days", (None, None))
         if routed.route == "what_changed" and (period := find_period(question.text, date.today())):
             since, until = period.since, period.until
@@ -204,13 +204,15 @@ class Dispatcher:
         )
         asks = routed.route in ("ask", "save_then_ask")
         mode = values.get("mode", question.mode) if asks else _MODE_OF[routed.route]
-        return replace(question, text=wishes.rest, mode=mode, scope=scope, options=options)
+        return replace(question, text=inline_options.rest, mode=mode, scope=scope, options=options)
 
-    def _start_job(self, question: Question, routed: Routed, wishes: InlineOptions, body: str) -> str:
+    def _start_job(self, question: Question, routed: Routed, inline_options: InlineOptions, body: str) -> str:
         """Start a job that imports the links or pasted text; return its id. Attached files already have one."""
         if question.options.saving:
             return question.options.saving
-        extra: dict[str, Any] = {name: wishes.found[name] for name in ("chunker", "chunk_size") if name in wishes.found}
+        extra: dict[str, Any] = {
+            name: inline_options.found[name] for name in ("chunker", "chunk_size") if name in inline_options.found
+        }
         extra |= {"library": question.library, "owner": self._person}
         if body:
             name = re.sub(r"[^\w -]+", " ", body.partition("\n")[0])[:60].strip() or "text"
@@ -247,13 +249,13 @@ def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:
     return {"url_hash": page.url_hash, "title": page.title or page.url, "library": library}
 
 
-def _turn_data(routed: Routed, wishes: InlineOptions, question: Question) -> dict[str, Any]:
+def _turn_data(routed: Routed, inline_options: InlineOptions, question: Question) -> dict[str, Any]:
     return {
         "route": routed.route,
         "by": routed.by,
         "reason": asdict(routed.reason),
         "addresses": list(routed.addresses),
-        "wishes": dict(wishes.words),
+        "wishes": dict(inline_options.words),
         "without": list(question.options.without),
     }
 

@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 
 MAX_QUESTIONS: Final = 100
 """Max. questions for comparing a reranker."""
-_Place = tuple[str, int, int]
+_EvidenceSpan = tuple[str, int, int]
 """A page's url_hash, and the start and end of evidence in its text."""
 
 
 class EvaluationApp:
     """An adapter of the app to `rag.evaluation.runs.App`."""
 
-    def __init__(self, app: App, in_flight: AnswerLimit, usage: RunTable) -> None:
+    def __init__(self, app: App, answer_limit: AnswerLimit, usage: RunTable) -> None:
         self._app = app
-        self._in_flight = in_flight
+        self._answer_limit = answer_limit
         self._usage = usage
 
     def source_of(self, chat: ChatOptions) -> Holder | ChatOptions:
@@ -82,7 +82,7 @@ class EvaluationApp:
                 self._spend(library, options, person, answers)
             return TurnHandle("", "", app.ask(question, history=history, reasoner=reasoner))
 
-        return self._in_flight.begin(person, begin).run_id
+        return self._answer_limit.begin(person, begin).run_id
 
     def _spend(self, library: str, chat: ChatOptions | None, person: str, answers: int) -> None:
         """Charge answers by the operator's service to a user's quota. Raises RagError("evaluation_share_spent")."""
@@ -148,7 +148,9 @@ class EvaluationApp:
 
 
 def compare_reranker(
-    reranking: Reranking, retriever: Callable[[Reranker | None], Retriever], cases: Iterable[tuple[str, list[_Place]]]
+    reranking: Reranking,
+    retriever: Callable[[Reranker | None], Retriever],
+    cases: Iterable[tuple[str, list[_EvidenceSpan]]],
 ) -> Difference:
     """Search for `cases`, questions with evidence, with and without the reranker, and store the comparison.
 
@@ -175,7 +177,7 @@ def compare_reranker(
 
 def find_reranking_questions(
     library: Library, sets: Sets, past: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, list[_Place]]]:
+) -> Iterator[tuple[str, list[_EvidenceSpan]]]:
     """Yield questions with their evidence: the library's approved cases, and `past` ones with their citations."""
     quoted = {
         one.get("standalone") or one["question"]: [(c["url_hash"], c["quote"]) for c in one["citations"]]
@@ -191,7 +193,7 @@ def find_reranking_questions(
             yield question, places
 
 
-def _reciprocal_rank(result: Retrieval, evidence: list[_Place]) -> float:
+def _reciprocal_rank(result: Retrieval, evidence: list[_EvidenceSpan]) -> float:
     """Return the reciprocal rank of the first candidate that overlaps evidence; 0 without one."""
     passages = [candidate.passage for candidate in result.candidates]
     relevant = [

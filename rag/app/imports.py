@@ -116,7 +116,7 @@ class Imports:
     def ingestor(self, library: str) -> Ingestor:
         """Return the library's ingestor. Loads the embedding model; raises ModelMismatchError."""
         models, chunker = self._models, get_chunker(self._settings.chunker, self._settings.chunk_size)
-        working = self._libraries.working(library)
+        working = self._libraries.load(library)
         model = models.of_library(working.embedding_model)
         ingestor = Ingestor(working, model, models.sparse, self._fetcher, self._parser, chunker)
         ingestor.warm()

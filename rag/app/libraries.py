@@ -172,7 +172,7 @@ class Libraries:
             return name_in_library(builtin_model()), _SHIPPED_DIMENSION  # known without loading it
         return self._models.embedding.name, self._models.embedding.dimension
 
-    def working(self, name: str) -> Library:
+    def load(self, name: str) -> Library:
         """Return the library for searching and importing, and load its embedding model: a shipped one, or else the
         configured one. Raises ModelError, ModelMismatchError."""
         identity = self._identity(name)
@@ -181,7 +181,7 @@ class Libraries:
         expected = (model.name, _dimension(model, identity))
         with self._lock_of(name):
             if self._identity(name) != identity:
-                return self.working(name)  # it was moved to another model meanwhile
+                return self.load(name)  # it was moved to another model meanwhile
             library = self._open.get(name)
             if library is None or (library.embedding_model, library.dimension) != expected:
                 library = self._open_library(name, *expected)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag.app.models import Models
-from rag.conversations.followups import COUNT, questions_about
+from rag.conversations.followups import MAX_SUGGESTIONS, questions_about
 from rag.errors import RagError
 from rag.graphs.summary.gathering import opening_sentence
 from rag.locales import Language, say
@@ -81,10 +81,10 @@ class Overviews:
         order: list[Language] = ["en", "zh"] if language == "en" else ["zh", "en"]
         for current in order:
             candidates = [(page, sentence) for page, sentence in rows if (page.language == "zh") == (current == "zh")]
-            if candidates and len(questions) < COUNT:
+            if candidates and len(questions) < MAX_SUGGESTIONS:
                 questions += self._questions(library, candidates, reasoner, current)
         self.prepare(name, url_hashes, reasoner)
-        return Overview(tuple(rows), tuple(questions[:COUNT]))
+        return Overview(tuple(rows), tuple(questions[:MAX_SUGGESTIONS]))
 
     def _prepare(self, name: str, url_hashes: Sequence[str], reasoner: ExtractiveReasoner) -> None:
         with suppress(RagError):  # the question will report it
@@ -98,10 +98,12 @@ class Overviews:
         about = say(Notice("overview_question"), language)
         text = "\n".join(f"{page.title}: {sentence}" for page, sentence in rows)
 
-        def likely(question: str, evidence: Sequence[Passage]) -> float:
+        def estimate_likelihood(question: str, evidence: Sequence[Passage]) -> float:
             return estimate_answerable(evidence, question, self._models.sparse, library.idf)
 
-        return questions_about(Answer(about, "fast", "answered", text, passages=tuple(passages)), reasoner, likely)
+        return questions_about(
+            Answer(about, "fast", "answered", text, passages=tuple(passages)), reasoner, estimate_likelihood
+        )
 
 
 class PageMaps:

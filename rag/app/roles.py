@@ -27,7 +27,7 @@ _SECONDS: Final = 10.0
 
 def role_of(grants: Iterable[Grant], person: Person | None) -> Role:
     """Return a user's highest role by a library's grants. Without a grant to everyone, everyone is an editor."""
-    if person is None or person.administers:
+    if person is None or person.is_admin:
         return "owner"
     roles: dict[str, Role] = {EVERYONE: "editor", **{grant.subject: grant.role for grant in grants}}
     subjects = person.subjects | {EVERYONE, _own_subject(person)}
@@ -96,7 +96,7 @@ class Roles:
     def _check_others(self, library: str, subject: str) -> None:
         """Raise RagError("last_owner") if `subject` is the only owner, except for administrators."""
         owners = {grant.subject for grant in self._table.grants(library) if grant.role == "owner"}
-        if owners == {subject} and self._person is not None and not self._person.administers:
+        if owners == {subject} and self._person is not None and not self._person.is_admin:
             raise RagError("last_owner")
 
     def entries(self, library: str) -> list[AuditEntry]:
@@ -182,7 +182,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "overrule": _reads(),
     },
     "Libraries": {
-        **{name: _reads("name") for name in ("get", "working", "check", "info")},
+        **{name: _reads("name") for name in ("get", "load", "check", "info")},
         **{name: _edits("name") for name in ("rename", "remove", "move")},
         "restore": _edits("name", logs="restore_library"),
         "export": _edits("name", logs="export"),

@@ -128,7 +128,7 @@ def _check_service(app: App, model: ServiceEncoder) -> Finding:
     params = {"name": model.name, "dimension": model.dimension, "host": model.host}
     for info in app.libraries.infos():
         if info.embedding_model == model.name:
-            app.libraries.working(info.name)
+            app.libraries.load(info.name)
     return Finding("embedding model", True, False, say(Notice("doctor_embedding_service", params), "en"))
 
 

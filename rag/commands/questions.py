@@ -109,7 +109,7 @@ def _search_options(options: argparse.Namespace, app: App) -> dict[str, Any]:
     sites: tuple[str, ...] = ()
     pages = tuple(url_hash(url) for url in options.page)
     for name in options.site:
-        on_site = site_filters(name, app.reading(list(_weights(options)) or app.settings.rag_library).pages())
+        on_site = site_filters(name, app.library_view(list(_weights(options)) or app.settings.rag_library).pages())
         sites, pages = (*sites, *on_site.sites), (*pages, *on_site.pages)
     since, until = options.since or "", options.until or ""
     filters = Filters(pages, sites, tuple(options.language), tuple(options.heading), since, until)

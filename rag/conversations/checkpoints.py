@@ -48,10 +48,12 @@ class Checkpoints:
         with self._lock:
             if self._saver is None and self._database:
                 self._postgres = pg = PostgresCheckpoints(self._database)
-                self._saver = ConversationSaver(pg.open_saver, pg.prune, partial(pg.bound, oldest=self._oldest))
+                self._saver = ConversationSaver(
+                    pg.open_saver, pg.prune, partial(pg.enforce_limits, oldest=self._oldest)
+                )
             elif self._saver is None:
-                bounds = partial(_bound, oldest=self._oldest, megabytes=self._megabytes)
-                self._saver = ConversationSaver(self._sqlite, _prune, bounds)
+                enforce_limits = partial(_enforce_limits, oldest=self._oldest, megabytes=self._megabytes)
+                self._saver = ConversationSaver(self._sqlite, _prune, enforce_limits)
             return self._saver
 
     def _oldest(self) -> str:
@@ -96,7 +98,7 @@ async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, 
         await saver.conn.commit()
 
 
-async def _bound(saver: AsyncSqliteSaver, oldest: Callable[[], str], megabytes: float) -> None:
+async def _enforce_limits(saver: AsyncSqliteSaver, oldest: Callable[[], str], megabytes: float) -> None:
     """Delete checkpoints with ids below `oldest`, and the oldest beyond `megabytes`; each namespace keeps its newest.
 
     A step's writes may precede their checkpoint, so writes newer than all checkpoints are kept.
@@ -172,7 +174,7 @@ class PostgresCheckpoints:
             for statement in _POSTGRES_UNUSED:
                 await connection.execute(statement, parameters)
 
-    async def bound(self, _: AsyncPostgresSaver, oldest: Callable[[], str]) -> None:
+    async def enforce_limits(self, _: AsyncPostgresSaver, oldest: Callable[[], str]) -> None:
         """Delete checkpoints with ids below `oldest`, except each namespace's newest."""
         async with self._pool.connection() as connection, connection.transaction():
             rows = await (await connection.execute(_POSTGRES_TOO_OLD, {"oldest": oldest()})).fetchall()

@@ -27,14 +27,14 @@ class Feedback:
     """Users' ratings of answers. Thread-safe."""
 
     def __init__(
-        self, database: Database, conversations: Conversations, rated: Callable[[str, int], object] | None = None
+        self, database: Database, conversations: Conversations, on_rated: Callable[[str, int], object] | None = None
     ) -> None:
-        """`rated` gets the id of a run whose answer was rated, and the rating."""
+        """`on_rated` gets the id of a run whose answer was rated, and the rating."""
         self._database = database
-        self._rated = rated
+        self._on_rated = on_rated
         self._conversations = conversations
 
-    def give(
+    def rate(
         self,
         turn_id: str,
         rating: Literal[-1, 1],
@@ -60,8 +60,8 @@ class Feedback:
             **_pack_answer(turn.answer),
         }
         self._database.feedback.save(turn_id, library, owner, rating=rating, data=data)
-        if self._rated is not None and turn.run_id:
-            self._rated(turn.run_id, rating)
+        if self._on_rated is not None and turn.run_id:
+            self._on_rated(turn.run_id, rating)
 
     def details(self, turn_id: str, owner: str = "") -> dict[str, str]:
         """Return the owner's `reason`, `comment` and `correction`, empty if there are none."""

@@ -23,8 +23,8 @@ from rag.types import Answer, Citation, Notice, Passage
 
 log = logging.getLogger(__name__)
 
-COUNT: Final = 3
-LIKELY: Final = 0.5
+MAX_SUGGESTIONS: Final = 3
+MIN_LIKELIHOOD: Final = 0.5
 """Minimum likelihood that the passages answer a proposed question."""
 _MAX_QUESTION: Final = 120  # characters of a question
 _MAX_HEADING: Final = 80
@@ -36,26 +36,33 @@ _QUESTION: Final = lazy_regex(r"[^?？.!。！]{4,}+[?？]")
 # Chinese questions need no question mark; English ones do: "Where data lies" is not a question.
 _ASKS: Final = lazy_regex(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
-Likely = Callable[[str, Sequence[Passage]], float]
-Keep = Callable[[Mapping[str, Any]], object]
+EstimateLikelihood = Callable[[str, Sequence[Passage]], float]
+Save = Callable[[Mapping[str, Any]], object]
 _SECONDS: Final = 60.0
 
 
-async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
-    """Propose up to three follow-ups; `likely` estimates whether the passages answer a question, and may block."""
-    question, answered = _meaning(answer), _questions_above_quotes(answer)
+async def suggest_questions(
+    answer: Answer, reasoner: object, estimate_likelihood: EstimateLikelihood | None = None
+) -> list[str]:
+    """Propose up to three follow-ups.
+
+    `estimate_likelihood` returns the likelihood that the passages answer a question, and may block.
+    """
+    question, answered = _effective_question(answer), _questions_above_quotes(answer)
     related = [one for one in from_headings(question, _find_related(answer)) if one not in answered]
-    return await _choose(answer, related, reasoner, likely)
+    return await _choose(answer, related, reasoner, estimate_likelihood)
 
 
-async def _choose(answer: Answer, headings: Sequence[str], reasoner: object, likely: Likely | None) -> list[str]:
+async def _choose(
+    answer: Answer, headings: Sequence[str], reasoner: object, estimate_likelihood: EstimateLikelihood | None
+) -> list[str]:
     """Return the first questions that pass the checks, from a model if there is one, then from `headings`."""
     if answer.notice and answer.notice.code == "wish_unknown":
         language = "zh" if is_chinese(answer.question) else "en"
         return [say(Notice(f"wish_{place}"), language) for place in ("first", "second", "third")]
     if answer.outcome in ("failed", "conversation") or not answer.passages:
         return []
-    question = _meaning(answer)
+    question = _effective_question(answer)
     candidates: list[str] = []
     if isinstance(reasoner, ChatReasoner):
         try:
@@ -63,10 +70,10 @@ async def _choose(answer: Answer, headings: Sequence[str], reasoner: object, lik
         except ModelError as error:
             log.info("the model proposed no questions to ask next (%s)", error.code)
     candidates = [*candidates, *headings]
-    return await asyncio.to_thread(_select, question, candidates, answer.passages, likely)
+    return await asyncio.to_thread(_select, question, candidates, answer.passages, estimate_likelihood)
 
 
-def _meaning(answer: Answer) -> str:
+def _effective_question(answer: Answer) -> str:
     return answer.standalone or answer.question
 
 
@@ -122,7 +129,12 @@ def _find_questions(passage: Passage) -> list[str]:
     return [line for line in bare if _QUESTION.fullmatch(line)]
 
 
-def _select(question: str, candidates: Sequence[str], passages: Sequence[Passage], likely: Likely | None) -> list[str]:
+def _select(
+    question: str,
+    candidates: Sequence[str],
+    passages: Sequence[Passage],
+    estimate_likelihood: EstimateLikelihood | None,
+) -> list[str]:
     """Return the first three that are new, short, in the right language, and likely to be answered."""
     questions: list[str] = []
     language, seen = question_language(question), {_normalise(question)}
@@ -131,16 +143,16 @@ def _select(question: str, candidates: Sequence[str], passages: Sequence[Passage
         if not text or len(text) > _MAX_QUESTION or _normalise(text) in seen or question_language(text) != language:
             continue
         seen.add(_normalise(text))
-        if likely is None or _is_likely(likely, text, passages):
+        if estimate_likelihood is None or _is_likely(estimate_likelihood, text, passages):
             questions.append(text)
-        if len(questions) == COUNT:
+        if len(questions) == MAX_SUGGESTIONS:
             break
     return questions
 
 
-def _is_likely(likely: Likely, question: str, passages: Sequence[Passage]) -> bool:
+def _is_likely(estimate_likelihood: EstimateLikelihood, question: str, passages: Sequence[Passage]) -> bool:
     try:
-        return likely(question, passages) >= LIKELY
+        return estimate_likelihood(question, passages) >= MIN_LIKELIHOOD
     except RagError as error:
         log.info("a question to ask next could not be tried (%s)", error.code)
         return False
@@ -150,13 +162,15 @@ def _normalise(text: str) -> str:
     return re.sub(r"\W+", "", text).casefold()
 
 
-def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[str]:
+def questions_about(answer: Answer, reasoner: object, estimate_likelihood: EstimateLikelihood) -> list[str]:
     """Return up to three questions that the passages of `answer` can answer, from a model if any, then from the pages.
 
     Blocks as long as the model takes.
     """
     budget = CallBudget(1, meter=Meter(Prices()))
-    choice = partial(_choose, answer, from_headings(_meaning(answer), answer.passages), reasoner, likely)
+    choice = partial(
+        _choose, answer, from_headings(_effective_question(answer), answer.passages), reasoner, estimate_likelihood
+    )
     work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
     try:
         return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()
@@ -165,22 +179,31 @@ def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[st
 
 
 def propose(
-    answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, *, prices: Prices | None = None
+    answer: Answer,
+    reasoner: object,
+    estimate_likelihood: EstimateLikelihood | None,
+    save: Save,
+    *,
+    prices: Prices | None = None,
 ) -> Future[None]:
-    """Start generating follow-ups; `keep` is called with them and their cost, in a worker thread."""
+    """Start generating follow-ups; `save` is called with them and their cost, in a worker thread."""
     budget = CallBudget(1, meter=Meter(prices or Prices()))
-    return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likely, keep, budget), BACKGROUND.loop())
+    return asyncio.run_coroutine_threadsafe(
+        _propose(answer, reasoner, estimate_likelihood, save, budget), BACKGROUND.loop()
+    )
 
 
-async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, budget: CallBudget) -> None:
-    choice = partial(suggestions, answer, reasoner, likely)
+async def _propose(
+    answer: Answer, reasoner: object, estimate_likelihood: EstimateLikelihood | None, save: Save, budget: CallBudget
+) -> None:
+    choice = partial(suggest_questions, answer, reasoner, estimate_likelihood)
     work = asyncio.wait_for(_suggest_within(choice, reasoner, budget), _SECONDS)
     (questions,) = await asyncio.gather(work, return_exceptions=True)
     if isinstance(questions, BaseException):
         log_problem("no questions to ask next were found", questions)
         return
     extra = {"suggestions": questions, "suggestion_usage": asdict(budget.meter.usage()) if budget.used else None}
-    (problem,) = await asyncio.gather(asyncio.to_thread(keep, extra), return_exceptions=True)
+    (problem,) = await asyncio.gather(asyncio.to_thread(save, extra), return_exceptions=True)
     if isinstance(problem, BaseException):
         log_problem("questions to ask next could not be kept", problem)
 

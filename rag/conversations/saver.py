@@ -22,27 +22,29 @@ from langgraph.checkpoint.base import (
 
 from rag.runs.run import KEEPS_HISTORY_KEY
 
-Opens = Callable[[], AbstractAsyncContextManager[BaseCheckpointSaver[Any]]]
-Prunes = Callable[[Any, str, str, str], Awaitable[None]]
-Bounds = Callable[[Any], Awaitable[None]]
+OpenSaver = Callable[[], AbstractAsyncContextManager[BaseCheckpointSaver[Any]]]
+Prune = Callable[[Any, str, str, str], Awaitable[None]]
+EnforceLimits = Callable[[Any], Awaitable[None]]
 
 
 class ConversationSaver(BaseCheckpointSaver[str]):
-    """A checkpointer that passes each call to a saver from `opens`.
+    """A checkpointer that passes each call to a saver from `open_saver`.
 
-    `prunes` (saver, thread, namespace, newest checkpoint) deletes the namespace's earlier checkpoints, unless the run
-    keeps its history: the newest has the complete state. `bounds` (saver) deletes histories that are too old or too
-    large, whenever a run begins one.
+    `prune` (saver, thread, namespace, newest checkpoint) deletes the namespace's earlier checkpoints, unless the run
+    keeps its history: the newest has the complete state. `enforce_limits` (saver) deletes histories that are too old or
+    too large, whenever a run begins one.
     """
 
-    def __init__(self, opens: Opens, prunes: Prunes | None = None, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, open_saver: OpenSaver, prune: Prune | None = None, enforce_limits: EnforceLimits | None = None
+    ) -> None:
         super().__init__()
-        self._opens = opens
-        self._prunes = prunes
-        self._bounds = bounds
+        self._open_saver = open_saver
+        self._prune = prune
+        self._enforce_limits = enforce_limits
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        async with self._opens() as saver:
+        async with self._open_saver() as saver:
             return await saver.aget_tuple(config)
 
     async def alist(
@@ -53,7 +55,7 @@ class ConversationSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        async with self._opens() as saver:
+        async with self._open_saver() as saver:
             async for item in saver.alist(config, filter=filter, before=before, limit=limit):
                 yield item
 
@@ -64,24 +66,24 @@ class ConversationSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        async with self._opens() as saver:
+        async with self._open_saver() as saver:
             new_config = await saver.aput(config, checkpoint, metadata, new_versions)
             options = config["configurable"]
-            if self._prunes is not None and not options.get(KEEPS_HISTORY_KEY):
+            if self._prune is not None and not options.get(KEEPS_HISTORY_KEY):
                 namespace = str(options.get("checkpoint_ns", ""))
-                await self._prunes(saver, str(options["thread_id"]), namespace, checkpoint["id"])
-            elif self._bounds is not None and metadata.get("source") == "input":
-                await self._bounds(saver)
+                await self._prune(saver, str(options["thread_id"]), namespace, checkpoint["id"])
+            elif self._enforce_limits is not None and metadata.get("source") == "input":
+                await self._enforce_limits(saver)
             return new_config
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        async with self._opens() as saver:
+        async with self._open_saver() as saver:
             await saver.aput_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        async with self._opens() as saver:
+        async with self._open_saver() as saver:
             await saver.adelete_thread(thread_id)
 
     def get_next_version(self, current: str | None, channel: None) -> str:

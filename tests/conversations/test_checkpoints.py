@@ -81,7 +81,7 @@ def failures(kept: Checkpoints, *, pruned: bool) -> list[str]:
     async def made() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
         saver = kept.saver()
         assert isinstance(saver, ConversationSaver)
-        yield saver if pruned else ConversationSaver(saver._opens)
+        yield saver if pruned else ConversationSaver(saver._open_saver)
 
     report = BACKGROUND.wait(validate(made))
     return [failure for result in report.results.values() for failure in result.failures]

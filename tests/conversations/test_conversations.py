@@ -92,9 +92,11 @@ def test_a_follow_up_stays_as_it_is_and_is_searched_for_with_the_question_before
 def test_the_newest_turn_is_its_owners_alone(talk: Talk) -> None:
     first, _ = talk.ask(FIRST, owner="ada")
     second, turn = talk.ask(SECOND, conversation_id=first.conversation_id, owner="ada")
-    assert talk.kept.newest(first.conversation_id, "ada") == replace(turn, answer=None)  # which `newest` does not load
+    assert talk.kept.last_turn(first.conversation_id, "ada") == replace(
+        turn, answer=None
+    )  # which `newest` does not load
     assert turn.id == second.turn_id
-    assert talk.kept.newest(first.conversation_id, "bob") is None
+    assert talk.kept.last_turn(first.conversation_id, "bob") is None
 
 
 def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def _page(library: str, url_hash: str) -> Page | None:
 def test_a_good_answer_is_a_case_with_its_quotes(talk: Talk) -> None:
     asked, _ = talk.ask(FIRST, settings={"strategy": "mmr"})
     feedback = Feedback(talk.database, talk.kept)
-    feedback.give(asked.turn_id, 1)
+    feedback.rate(asked.turn_id, 1)
     (row,) = feedback.questions("main")
     assert (row["question"], row["lang"], row["rating"]) == (FIRST, "en", 1)
     assert row["evidence"] == [{"url": "https://example.org/1", "quote": "Mount Aso erupted in 1953."}]
@@ -45,7 +45,7 @@ def test_a_correction_is_the_answer_and_its_sentence_the_evidence(talk: Talk) ->
     first, _ = talk.ask(FIRST)
     asked, _ = talk.ask(SECOND, ScriptedReasoner(answers=[["In 1953 [1]."]]), conversation_id=first.conversation_id)
     feedback = Feedback(talk.database, talk.kept)
-    feedback.give(asked.turn_id, -1, reason="wrong", correction="24 kilometres")
+    feedback.rate(asked.turn_id, -1, reason="wrong", correction="24 kilometres")
     said = {"reason": "wrong", "comment": "", "correction": "24 kilometres"}
     assert feedback.details(asked.turn_id) == said
     assert feedback.details(asked.turn_id, "bob") == dict.fromkeys(said, "")
@@ -58,7 +58,7 @@ def test_a_correction_is_the_answer_and_its_sentence_the_evidence(talk: Talk) ->
 def test_a_bad_answer_without_a_correction_has_no_gold(talk: Talk) -> None:
     asked, _ = talk.ask(FIRST)
     feedback = Feedback(talk.database, talk.kept)
-    feedback.give(asked.turn_id, -1, reason="invented by a script")
+    feedback.rate(asked.turn_id, -1, reason="invented by a script")
     (row,) = feedback.questions("main", _page)
     assert (row["answers"], row["evidence"], row["reason"]) == ([], [], "")
 
@@ -67,7 +67,7 @@ def test_what_one_person_said_is_not_shown_to_another(talk: Talk) -> None:
     feedback = Feedback(talk.database, talk.kept)
     for owner, rating in (("ann", 1), ("bob", -1)):
         asked, _ = talk.ask(FIRST, owner=owner)
-        feedback.give(asked.turn_id, rating, owner=owner)  # type: ignore[arg-type]
+        feedback.rate(asked.turn_id, rating, owner=owner)  # type: ignore[arg-type]
     assert [row["rating"] for row in feedback.questions("main", owner="ann")] == [1]
     assert feedback.questions("main", owner="") == []
     assert list(feedback.pages("main", _page, "")) == []
@@ -77,11 +77,11 @@ def test_what_one_person_said_is_not_shown_to_another(talk: Talk) -> None:
 def test_one_opinion_a_person_and_answer_and_it_can_be_taken_back(talk: Talk) -> None:
     asked, _ = talk.ask(FIRST, ScriptedReasoner(answers=[WIDE]))
     feedback = Feedback(talk.database, talk.kept)
-    feedback.give(asked.turn_id, 1)
-    feedback.give(asked.turn_id, -1)
+    feedback.rate(asked.turn_id, 1)
+    feedback.rate(asked.turn_id, -1)
     assert [row["rating"] for row in feedback.questions("main")] == [-1]
     assert talk.kept.turn(asked.turn_id).rating == -1
     feedback.withdraw(asked.turn_id)
     assert feedback.questions("main") == [] and talk.kept.turn(asked.turn_id).rating == 0
     with pytest.raises(RagError):
-        feedback.give(asked.turn_id, 1, owner="bob")
+        feedback.rate(asked.turn_id, 1, owner="bob")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rag.conversations.followups import from_headings, suggestions
+from rag.conversations.followups import from_headings, suggest_questions
 from rag.reasoning.chat import ChatReasoner
 from rag.types import Answer, Citation, Passage
 from tests.conversations.test_conversations import FIRST, Talk
@@ -65,9 +65,9 @@ def test_headings_of_the_cited_pages_come_nearest_first_and_those_just_answered_
     start = 500 + faq.index("In 1932.")
     cited = Citation(1, "u", "h", "t", "In 1932.", start, start + 8, ("Why was it built?",))
     answer = Answer("When was the bridge opened?", "fast", "answered", "In 1932. [1]", (cited,), passages)
-    found = asyncio.run(suggestions(answer, ScriptedReasoner()))
+    found = asyncio.run(suggest_questions(answer, ScriptedReasoner()))
     assert found == ["Is it open to trucks?", "Who may walk on it?", "What does it carry?"]
-    assert asyncio.run(suggestions(replace(answer, citations=()), ScriptedReasoner())) == []
+    assert asyncio.run(suggest_questions(replace(answer, citations=()), ScriptedReasoner())) == []
 
 
 def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None:
@@ -78,7 +78,7 @@ def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None
     model = QueueModel(replies=[said])
     answer = _answer("When was the bridge opened?", _under(1, "History"), _under(2, "Tolls"))
     likely = lambda question, passages: 0.1 if "painted" in question else 0.9  # noqa: E731
-    found = asyncio.run(suggestions(answer, ChatReasoner(model), likely))
+    found = asyncio.run(suggest_questions(answer, ChatReasoner(model), likely))
     assert found == ["How many lanes are there?", "What does it carry?"]
     assert len(model.requests) == 1
 
@@ -86,7 +86,7 @@ def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None
 def test_without_an_answer_nothing_is_proposed() -> None:
     for outcome in ("failed", "conversation"):
         answer = _answer("When?", _under(1, "History"), outcome=outcome)
-        assert asyncio.run(suggestions(answer, ScriptedReasoner())) == []
+        assert asyncio.run(suggest_questions(answer, ScriptedReasoner())) == []
 
 
 def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
@@ -98,7 +98,7 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
 
     replies: list[Any] = [["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"]
     model = Slow(replies=replies)
-    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likely=lambda _, passages: 1.0)
+    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, estimate_likelihood=lambda _, passages: 1.0)
     assert turn.answer is not None and turn.suggestions == ()
     assert turn.answer.usage.calls == 1
     deadline = time.monotonic() + 60
@@ -121,7 +121,7 @@ def test_an_app_that_closes_meanwhile_gives_them_up_in_silence(
         return 1.0
 
     model = QueueModel(replies=[["Mount Aso erupted in 1953.[1]"], "How wide is the crater?"])
-    closing.ask(FIRST, ChatReasoner(model), suggest=True, likely=likely)
+    closing.ask(FIRST, ChatReasoner(model), suggest=True, estimate_likelihood=likely)
     assert asked.wait(10)
     closing.close()
     closed.set()

@@ -167,7 +167,7 @@ def test_a_page_is_left_aside(app: App) -> None:
 
 
 def chunks_of(app: App) -> set[str]:
-    library = app.libraries.working("main")
+    library = app.libraries.load("main")
     return {one.text for page in library.pages() for one in library.chunks(page.url_hash)}
 
 
@@ -209,8 +209,8 @@ def test_what_people_thought_becomes_cases(app: App) -> None:
         begun = app.converse(Question(text, ("main",)))
         app.wait(begun.run_id, 60)
         turns.append(begun.turn_id)
-    app.feedback.give(turns[0], 1)
-    app.feedback.give(turns[1], -1, reason="wrong")
+    app.feedback.rate(turns[0], 1)
+    app.feedback.rate(turns[1], -1, reason="wrong")
     set_id = app.evaluation.sets.create("main", "feedback")
     assert (app.evaluation.gather_feedback("main", set_id), app.evaluation.gather_feedback("main", set_id)) == (2, 0)
     good, bad = app.evaluation.sets.cases(set_id)

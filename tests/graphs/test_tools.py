@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag.config import load_settings
-from rag.conversations.followups import suggestions
+from rag.conversations.followups import suggest_questions
 from rag.graphs.modes import MODES
 from rag.locales import say
 from rag.models import chat as chat_models
@@ -220,7 +220,7 @@ async def test_an_unknown_wish_gets_three_things_that_can_be_done(runs: Runs) ->
     for question, first in (("...", "Summarise the pages in this library"), ("咕噜", "概括这个资料库里的网页")):
         answer, _ = asked(runs, question, "unknown", [])
         assert (answer.outcome, answer.model_calls, answer.tools) == ("conversation", 0, ())
-        assert (await suggestions(answer, QUOTER))[0] == first
+        assert (await suggest_questions(answer, QUOTER))[0] == first
 
 
 def test_a_follow_up_is_understood(runs: Runs) -> None:

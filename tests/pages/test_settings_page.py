@@ -145,7 +145,7 @@ def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: 
     assert label("feedback_none", language) in words(open_page("settings", language))
     asked = app.converse(Question("How often was the lamp wound?", ("main",)))
     app.answer(asked.run_id)
-    app.feedback.give(asked.turn_id, 1)
+    app.feedback.rate(asked.turn_id, 1)
     page = open_page("settings", language)
     assert label("feedback_count_one", language) in words(page)
     assert not page.get("download_button")

@@ -542,7 +542,7 @@ class FakeApp:
     def library(self, name: str | None = None) -> FakeLibrary:
         return self.stored.setdefault(name or "main", FakeLibrary())
 
-    def reading(self, names: str | Sequence[str]) -> Any:
+    def library_view(self, names: str | Sequence[str]) -> Any:
         return LibraryGroup([self.library(name) for name in ([names] if isinstance(names, str) else names)])  # type: ignore[misc]
 
     def page(self, library: str, url_hash: str) -> Page | None:

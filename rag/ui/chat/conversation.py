@@ -198,7 +198,7 @@ def watch_newest(app: App, seen: TurnView) -> None:
 
 
 def _check_newest(app: App, seen: TurnView) -> None:
-    newest = app.conversations.newest(seen.conversation_id, session().owner)
+    newest = app.conversations.last_turn(seen.conversation_id, session().owner)
     if newest is None or (newest.id, newest.state, newest.suggestions) != (seen.id, seen.state, seen.suggestions):
         session().is_auto_redraw = True
         st.rerun()

@@ -51,7 +51,7 @@ def _rate(app: App, turn: TurnView) -> None:
     if thumb is None:
         attempt(lambda: app.feedback.withdraw(turn.id, owner))
     else:
-        attempt(lambda: app.feedback.give(turn.id, 1 if thumb else -1, owner=owner))
+        attempt(lambda: app.feedback.rate(turn.id, 1 if thumb else -1, owner=owner))
 
 
 def _draw_details(app: App, turn: TurnView, language: Language) -> None:
@@ -82,7 +82,7 @@ def _send(app: App, turn: TurnView) -> None:
     details = {name: str(st.session_state.get(f"{name}-{turn.id}") or "") for name in _DETAILS}
     rating: Literal[-1, 1] = 1 if turn.rating > 0 else -1
     owner, done = session().owner, Notice("feedback_sent")
-    attempt(lambda: app.feedback.give(turn.id, rating, owner=owner, **details), done)
+    attempt(lambda: app.feedback.rate(turn.id, rating, owner=owner, **details), done)
 
 
 def draw_feedback_export(app: App, library: str, language: Language) -> None:
