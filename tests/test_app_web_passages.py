@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from rag.app import App, Question, RunOptions
+from rag.app.web_passages import ledger_passages
 from rag.config import Settings, load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import example_sources
+from rag.retrieval.retriever import LibraryGroup
 from rag.runs.options import WebAccess
-from rag.types import Answer
+from rag.store.qdrant.library import Library
+from rag.types import Answer, Passage
+from tests.support.answering import passage
 from tests.support.page_server import PageServer
 from tests.web.test_search import Service, service
 
@@ -102,6 +108,30 @@ def converse(app: App, text: str, mode: str, *, web: WebAccess) -> Answer:
         Question(text, ("main",), mode, options=RunOptions(web=web)), conversation_id=kept[0].id if kept else ""
     )
     return app.wait(asked.run_id, 120)
+
+
+class Shelf:
+    """A library with one page and one passage of it."""
+
+    def __init__(self, page_text: str, one: Passage) -> None:
+        self.page_text, self.one = page_text, one
+
+    def passages(self, ids: list[str]) -> list[Passage]:
+        return [self.one] if self.one.id in ids else []
+
+    def texts(self, url_hashes: list[str]) -> dict[str, str]:
+        return {self.one.url_hash: self.page_text}
+
+
+def test_a_span_is_read_from_the_version_of_its_passage() -> None:
+    old, new = "Kalvik lies in the north. Its lamp is red.", "Its lamp is green. Kalvik lies in the far north."
+    one = replace(passage(1, "Its lamp is red."), start=26, end=42)
+    rows = [{"id": one.id, "start": 0, "end": 42}]
+    other = replace(passage(2, "Its lamp is green."), start=0, end=18, url_hash=one.url_hash)
+    (alone,) = ledger_passages(rows, cast(Library, Shelf(old, one)))
+    assert alone.text == old
+    group = LibraryGroup(cast(list[Library], [Shelf(new, other), Shelf(old, one)]))
+    assert ledger_passages(rows, group) == [one], "the first library has another version"
 
 
 def test_a_library_that_lacks_the_answer_is_not_quoted_beside_the_web(

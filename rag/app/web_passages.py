@@ -92,7 +92,8 @@ def _from_web(entry: Mapping[str, Any]) -> Passage:
 
 
 def _extend(passage: Passage, entry: Mapping[str, Any], texts: Mapping[str, str]) -> Passage:
-    """Extend the passage to the whole span that the report read."""
+    """Extend the passage to the whole span that the report read, unless another library's version was loaded."""
     start, end = min(passage.start, int(entry["start"])), max(passage.end, int(entry["end"]))
     text = texts.get(passage.url_hash, "")
-    return replace(passage, text=text[start:end], start=start, end=end) if len(text) >= end else passage
+    is_same_text = text[passage.start : passage.end] == passage.text and len(text) >= end
+    return replace(passage, text=text[start:end], start=start, end=end) if is_same_text else passage

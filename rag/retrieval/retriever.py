@@ -337,7 +337,9 @@ class LibraryGroup:
         return {key: text for library in reversed(self.libraries) for key, text in library.texts(url_hashes).items()}
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        return list({passage.id: passage for library in self.libraries for passage in library.passages(ids)}.values())
+        """Return passages in the order of `ids`, each from the first library that has it."""
+        by_id = {passage.id: passage for library in reversed(self.libraries) for passage in library.passages(ids)}
+        return [by_id[key] for key in ids if key in by_id]
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         """Return the lowest IDF of each term: a term that is common in one library says little there."""

@@ -77,6 +77,12 @@ def test_passages_are_read_again_with_their_library() -> None:
     assert several.vector("?").tolist() == [0.4, 0.4]
 
 
+def test_a_group_reads_passages_in_order_each_from_the_first_library() -> None:
+    first, second = passage(1, BRIDGE), replace(passage(1, BRIDGE), text="A later version.")
+    group = LibraryGroup(cast(list[Library], [Given(1.0, first), Given(1.0, second, passage(2, VOLCANO))]))
+    assert group.passages([passage(2, VOLCANO).id, "gone", first.id]) == [passage(2, VOLCANO), first]
+
+
 def test_what_is_common_in_one_library_tells_little() -> None:
     shelves = LibraryGroup(cast(list[Library], [Given(3.0), Given(1.5)]))
     assert shelves.idf([7, 8]) == {7: 1.5, 8: 1.5}
