@@ -195,7 +195,8 @@ def test_each_method_needs_its_role(
         found = getattr(service_of(theirs, service), method)(**arguments(original))
     except RagError as error:
         outcome = error.code
-    assert outcome == (None if may else "library_unknown" if role == "none" else "editor_needed")
+    refusal = "library_unknown" if role == "none" else "editor_needed"
+    assert outcome == (None if may or rule.otherwise else refusal)
     assert bool(calls) is may
     if rule.hides and may:
         assert bool(found) is (ROLES.index(role) >= ROLES.index(rule.hides))
@@ -234,6 +235,19 @@ def test_every_method_about_a_library_has_a_rule() -> None:
 
 
 # Whole ways
+
+
+def test_a_library_without_access_looks_as_if_it_did_not_exist(app: App) -> None:
+    anns = app.for_person(ANN)
+    name = anns.libraries.create("Secret plans")
+    anns.roles.grant(name, EVERYONE, "none")
+    bobs = app.for_person(BOB)
+    for library in (name, "no-such-library"):
+        assert not bobs.libraries.has(library) and bobs.libraries.title(library) == library
+        assert bobs.page(library, "0" * 32) is None
+    anns.roles.grant(name, "bob@team.example", "reader")
+    bobs = app.for_person(BOB)
+    assert bobs.libraries.has(name) and bobs.libraries.title(name) == "Secret plans"
 
 
 def test_readers_open_a_linked_conversation_and_nobody_else_does(app: App) -> None:

@@ -192,7 +192,7 @@ class App:
         return libraries[0] if len(libraries) == 1 else LibraryGroup(libraries)
 
     def page(self, library: str, url_hash: str) -> Page | None:
-        """Return a page; None if it or its library does not exist."""
+        """Return a page; None if it or its library does not exist, or the user may not read it."""
         return self.library(library).page(url_hash) if self.libraries.has(library) else None
 
     def remove_library(self, name: str) -> None:

@@ -131,7 +131,8 @@ class Rule:
     """The role check of a method: the `min_role` in the libraries that an argument names or `find` returns.
 
     `logs` is the action to log afterwards. `created` returns the name of the library that the call created, given the
-    service and the result. `hides` removes libraries in which the user has a lower role from the result.
+    service and the result. `hides` removes libraries in which the user has a lower role from the result. `otherwise`
+    returns the result for a user without the role, instead of an error.
     """
 
     min_role: Role = "none"
@@ -140,6 +141,7 @@ class Rule:
     logs: Action | None = None
     created: Callable[[Any, Any], str] | None = None
     hides: Role | None = None
+    otherwise: Callable[[Mapping[str, Any]], Any] | None = None
 
     def libraries(self, service: Any, arguments: Mapping[str, Any], default: str) -> Sequence[str]:
         """Return the libraries of a call; None stands for `default`."""
@@ -186,6 +188,9 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         **{name: _edits("name") for name in ("rename", "remove", "move")},
         "restore": _edits("name", logs="restore_library"),
         "export": _edits("name", logs="export"),
+        # As for a library that does not exist.
+        "has": Rule("reader", "name", otherwise=lambda arguments: False),
+        "title": Rule("reader", "name", otherwise=lambda arguments: arguments["name"]),
         "infos": Rule(hides="reader"),
         "removed_libraries": Rule(hides="editor"),
         "create": Rule(created=lambda service, name: str(name)),
@@ -254,6 +259,8 @@ def guard(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) ->
         bound.apply_defaults()
         libraries = rule.libraries(service, bound.arguments, default)
         for library in libraries:
+            if rule.otherwise is not None and not roles.has(library, rule.min_role):
+                return rule.otherwise(bound.arguments)
             roles.check(library, rule.min_role)
         result = method(*args, **kwargs)
         if rule.logs:
