@@ -30,6 +30,7 @@ from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
+from rag.retrieval.context import is_overlapping
 from rag.retrieval.retriever import Retriever
 from rag.runs.options import Question
 from rag.store.qdrant.library import Library
@@ -196,8 +197,5 @@ def find_reranking_questions(
 def _reciprocal_rank(result: Retrieval, evidence: list[_EvidenceSpan]) -> float:
     """Return the reciprocal rank of the first candidate that overlaps evidence; 0 without one."""
     passages = [candidate.passage for candidate in result.candidates]
-    relevant = [
-        any(one.url_hash == key and one.start < end and start < one.end for key, start, end in evidence)
-        for one in passages
-    ]
+    relevant = [any(is_overlapping(one, *span) for span in evidence) for one in passages]
     return reciprocal_rank(relevant, len(relevant))

@@ -17,6 +17,7 @@ from rag.errors import RagError, StoreError
 from rag.ingest.chunking import embedding_text
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import lexical_of
+from rag.retrieval.context import is_overlapping
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.moving import Encoded
@@ -141,9 +142,10 @@ class Moves:
                 return
             cited = _valid_citations(answer["citations"], target)
             if cited:
+                places = [(row["url_hash"], int(row["start"]), int(row["end"])) for row in cited]
                 passages = retriever.search(answer.get("standalone") or answer["question"]).passages
                 count += 1
-                hits += any(_overlaps(passage, citation) for passage in passages for citation in cited)
+                hits += any(is_overlapping(passage, *place) for passage in passages for place in places)
                 self._change(target.name, asked=count, found=hits)
 
     def _change(self, library: str, **values: Any) -> None:
@@ -168,9 +170,3 @@ def _valid_citations(citations: Sequence[Mapping[str, Any]], library: Library) -
     own = [row for row in citations if row.get("library", "") in ("", library.name)]
     texts = library.texts([row["url_hash"] for row in own])
     return [row for row in own if texts.get(row["url_hash"], "")[row["start"] : row["end"]] == row["quote"] != ""]
-
-
-def _overlaps(passage: Passage, citation: Mapping[str, Any]) -> bool:
-    """Return whether the passage overlaps the cited sentence."""
-    start, end = int(citation["start"]), int(citation["end"])
-    return passage.url_hash == citation["url_hash"] and passage.start < end and start < passage.end

@@ -151,7 +151,13 @@ def _slice(passage: Passage, bounds: _Bounds) -> Passage:
     return replace(passage, text=text, start=passage.start + start, end=passage.start + end, lead=lead, header=header)
 
 
+def is_overlapping(passage: Passage, url_hash: str, start: int, end: int) -> bool:
+    """True if the passage overlaps characters `start` to `end` of a page."""
+    return passage.url_hash == url_hash and passage.start < end and start < passage.end
+
+
 def is_touching(one: Passage, other: Passage) -> bool:
+    """True if there is at most white space between two passages of a page."""
     if one.url_hash != other.url_hash:
         return False
     first, second = (one, other) if one.start < other.start else (other, one)

@@ -128,8 +128,12 @@ class Expander(Protocol):
 
 def fallback_note(expander: Expander, error: ModelError) -> dict[str, Any]:
     """Return the note that the expander failed, and that the question was searched for unchanged."""
-    notice = {"code": error.code, "params": dict(error.notice.params)}
-    return {"expander": expander.name, "fell_back": notice}
+    return {"expander": expander.name, "fell_back": error_note(error)}
+
+
+def error_note(error: ModelError) -> dict[str, Any]:
+    """Return the notice of an error as plain data."""
+    return {"code": error.code, "params": dict(error.notice.params)}
 
 
 class Engine:

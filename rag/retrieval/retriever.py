@@ -22,7 +22,7 @@ from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, is_across, probability
 from rag.retrieval.context import BUDGET, Context, assemble, expand_hits, expand_to_parents
-from rag.retrieval.engine import Engine, Expander, SearchRequest, Tuning, term_weights
+from rag.retrieval.engine import Engine, Expander, SearchRequest, Tuning, error_note, term_weights
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 from rag.store.values import Filters, Hit
 from rag.types import Candidate, Page, Passage, Retrieval
@@ -157,7 +157,7 @@ class Retriever:
 
 def _failure_note(problem: ModelError | None) -> dict[str, Any]:
     """Return the note that the embedding model failed, if it did."""
-    return {"meaning": {"code": problem.code, "params": dict(problem.notice.params)}} if problem else {}
+    return {"meaning": error_note(problem)} if problem else {}
 
 
 def _select_diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:

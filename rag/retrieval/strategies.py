@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.reranker import Reranker
 from rag.patterns import lazy_regex
-from rag.retrieval.engine import BOTH, Engine, Need, SearchRequest, SearchResult, fallback_note, fuse_by_score
+from rag.retrieval.engine import (
+    BOTH,
+    Engine,
+    Need,
+    SearchRequest,
+    SearchResult,
+    error_note,
+    fallback_note,
+    fuse_by_score,
+)
 from rag.store.values import Fusion, Hit, Legs
 from rag.text import question_language
 from rag.tracing import span
@@ -283,7 +292,7 @@ class Rerank:
         try:
             ranked, reached = _score_again(request.question, candidates, engine.reranker)
         except ModelError as error:
-            notes["fell_back"] = {"code": error.code, "params": dict(error.notice.params)}
+            notes["fell_back"] = error_note(error)
             return SearchResult(hits, legs, notes, diversify=True)
         params = {"model": engine.reranker.name, "reached": reached, "of": len(candidates)}
         return SearchResult(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
