@@ -80,9 +80,8 @@ class Retriever:
         """
         fetch_k = fetch_k or max(0 if strategy == "classic" else self._tuning.fetch_k, 2 * k)
         engine = copy(self._engine)  # a copy, since it records failures of this search
-        request = SearchRequest(
-            question, k, fetch_k, lambda_mult, filters or Filters(), tuple(earlier_questions), self._tuning
-        )
+        scope, earlier = filters or Filters(), tuple(earlier_questions)
+        request = SearchRequest(question, k, fetch_k, lambda_mult, scope, earlier, self._tuning)
         start = time.perf_counter()
         result = STRATEGIES[strategy].find(request, engine)
         damaged = [hit.passage for hit in result.hits if not hit.passage.text]
@@ -94,8 +93,7 @@ class Retriever:
         questions = (question, *result.translations)
         terms = [self._idf(one, earlier_questions) for one in questions]
         weights = {term: idf for each in terms for term, idf in each.items()}
-        stored = {hit.passage.id: hit.sentences for hit in hits}
-        context = self._context(selected, weights, k, stored, use_full_text=result.use_full_text)
+        context = self._context(selected, weights, k, hits, use_full_text=result.use_full_text)
         choose_end = time.perf_counter()
         likely = self._max_probability(zip(questions, terms, strict=True), context.passages, result.legs)
         judge_end = time.perf_counter()
@@ -116,12 +114,13 @@ class Retriever:
         selected: Sequence[Passage],
         idf: dict[int, float],
         k: int,
-        stored: Mapping[str, str],
+        hits: Sequence[Hit],
         *,
         use_full_text: bool,
     ) -> Context:
         if use_full_text:
             return Context(tuple(selected[:k]))
+        stored = {hit.passage.id: hit.sentences for hit in hits}
         return assemble(selected, idf, self._engine.sparse, k, self._tuning.characters, stored)
 
     def _max_probability(

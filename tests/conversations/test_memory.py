@@ -87,7 +87,7 @@ def test_they_are_bounded_and_outlive_the_process(kept: NoteStore) -> None:
     told = kept.notes_for_model("ann")
     assert sum(map(len, told)) <= 2_000 and told[-1].startswith(f"{MAX_NOTES - 1} ")
     kept.close()
-    again = NoteStore(kept._place)
+    again = NoteStore(kept._database)
     assert len(again.notes("ann")) == MAX_NOTES
     again.close()
 
@@ -96,7 +96,7 @@ def test_a_browsers_notes_go_when_nobody_reads_them(kept: NoteStore, monkeypatch
     monkeypatch.setattr(memory, "TTL_MINUTES", -1.0)
     kept.add("browser", BERLIN, permanent=False)
     kept.add("ann", BERLIN, permanent=True)
-    place: Any = kept._place
+    place: Any = kept._database
     with sqlite3.connect(place) if isinstance(place, Path) else psycopg.connect(place._url) as db:
         assert [row[0] for row in db.execute("SELECT prefix FROM store")] == ["remembered.ann"]
 
