@@ -55,7 +55,7 @@ from tests.support.hashed_model import HashedBuiltin
 
 SECRET = "zebrafinch"
 PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon beneath the crooked lantern.\n"
-IDENTITY = frozenset({"owner", "person", "browser", "holder", "asking"})
+IDENTITY = frozenset({"owner", "person", "browser", "holder", "request"})
 """Parameters that identify the caller: a method with one of them returns or changes that user's data."""
 
 CLASSES: Mapping[str, type] = {
@@ -259,13 +259,13 @@ class World:
         holder, question = Holder("ann's browser", who), Question(f"What of the {SECRET}?", ("main",))
         waiting = (service, method) in (("conversations", "change"), ("conversations", "reply"), ("app", "reply"))
         sides = [Side(self.ids["run"]), Side(self.ids["run"], "deep")]
-        asking = TurnRequest(question, self.app.quoter("main"), FakeRetriever(), owner=who, conversation_id="hers")
+        request = TurnRequest(question, self.app.quoter("main"), FakeRetriever(), owner=who, conversation_id="hers")
         return {
             "owner": who,
             "person": who,
             "browser": f"{who}'s browser",
             "holder": holder,
-            "asking": asking,
+            "request": request,
             "options": ChatOptions("m", "http://127.0.0.1:9/v1", holder=holder),
             "library": "main",
             "conversation_id": "hers",
