@@ -127,7 +127,9 @@ class NoteStore:
     @contextmanager
     def _store(self) -> Iterator[SqliteStore | PostgresStore]:
         """Yield the store, opened on first use because its import takes a moment."""
-        with translate_errors(self._database) if isinstance(self._database, Path) else self._database.translate_errors():
+        with (
+            translate_errors(self._database) if isinstance(self._database, Path) else self._database.translate_errors()
+        ):
             with self._lock:
                 if self._client is None:
                     self._client = _open(self._database)

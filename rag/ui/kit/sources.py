@@ -87,7 +87,9 @@ def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     """Return the states of cited pages that have changed since the turn, by url_hash."""
     if not turn.stamps:
         return {}
-    pages = none_if_unavailable(lambda: app.library_view(libraries_of(app, library, turn)).stored_pages(list(turn.stamps)))
+    pages = none_if_unavailable(
+        lambda: app.library_view(libraries_of(app, library, turn)).stored_pages(list(turn.stamps))
+    )
     if pages is None:
         return {}
     states: dict[str, PageNow] = {key: "off_site" for key, page in pages.items() if page.status == "gone"}
