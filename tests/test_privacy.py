@@ -136,7 +136,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "transfers": {**dict.fromkeys(("export", "import_file"), BEGINS), "library_of": PROGRAM},
     "chats": {
         **dict.fromkeys(("of_settings", "own_allowed"), OPERATOR),
-        **dict.fromkeys(("chat", "fast_chat", "test", "list_models", "is_own", "pace"), TYPED),
+        **dict.fromkeys(("chat", "fast_chat", "test", "list_models", "is_own", "capacity"), TYPED),
         "connect": BEGINS,
     },
     "connections": {"add": BEGINS},

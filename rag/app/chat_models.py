@@ -16,7 +16,7 @@ from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, list_models
-from rag.models.servers import Pace, pace_of
+from rag.models.servers import ServerCapacity, capacity_of
 from rag.patterns import lazy_regex
 from rag.prompts.texts import PromptTexts
 from rag.types import Notice
@@ -146,9 +146,9 @@ class ChatModels:
             raise ModelError("connect_no_list", address=_address_of(options))
         return names
 
-    def pace(self, options: ChatOptions) -> Pace:
+    def capacity(self, options: ChatOptions) -> ServerCapacity:
         """Return the model's measured context window and speed; empty before its first call."""
-        return pace_of(self.chat(options))
+        return capacity_of(self.chat(options))
 
     @property
     def own_allowed(self) -> bool:

@@ -18,7 +18,7 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.followups import EstimateLikelihood, propose
 from rag.errors import RagError
 from rag.ingest.paste import locate_urls
-from rag.models.usage import Spent, sum_usages
+from rag.models.usage import UsageSnapshot, sum_usages
 from rag.patterns import lazy_regex
 from rag.process import Process
 from rag.reasoning import Reasoner
@@ -214,7 +214,7 @@ class Conversations:
             self._runs.reply(run_id, reply, request.reasoner, request.retriever)
             return TurnHandle(turn.conversation_id, turn_id, run_id)
         spans = self._spans.for_turn(turn_id, request.owner)
-        resumed = ResumeState(reply, Spent(**row.suspension["spent"]), spans)
+        resumed = ResumeState(reply, UsageSnapshot(**row.suspension["spent"]), spans)
         return self._begin(request, turn.conversation_id, turn_id, before, resumed)
 
     def resume_turn(self, turn_id: str, request: TurnRequest) -> TurnHandle:
@@ -505,7 +505,7 @@ class Conversations:
         return self._process.may_be_alive(turn.process, turn.seen_at)
 
 
-def _pack_waits(waits: Sequence[Wait], spent: Spent) -> dict[str, Any]:
+def _pack_waits(waits: Sequence[Wait], spent: UsageSnapshot) -> dict[str, Any]:
     return {"asks": [asdict(wait) for wait in waits], "spent": asdict(spent)}
 
 

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from rag.background import STREAM_PACER
 from rag.checking.citations import Check
 from rag.errors import ModelError
-from rag.models.usage import BUDGET_CODES, CallBudget, Spent
+from rag.models.usage import BUDGET_CODES, CallBudget, UsageSnapshot
 from rag.reasoning import RESET
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -331,7 +331,7 @@ async def prepare_graph(
         graph, run.thread = graph_of(None), ""
     context = make_context(run)
     if run.is_resumed and state and state.get("question") == run.question.text:
-        run.restore_usage(Spent(**state["spent"]) if state.get("spent") else Spent())
+        run.restore_usage(UsageSnapshot(**state["spent"]) if state.get("spent") else UsageSnapshot())
         return PreparedGraph(graph, None, context)
     extra = await extra_input(graph) if extra_input else {}
     return PreparedGraph(graph, {"question": run.question.text, **extra, **initial_messages(run, state)}, context)

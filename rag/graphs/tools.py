@@ -54,8 +54,7 @@ from rag.runs.serialization import NoticeRecord, notice_of, passage_of, record, 
 from rag.text import is_chinese
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
-from rag.tools.tool import Result as ToolResult
-from rag.tools.tool import Tool, Work
+from rag.tools.tool import Tool, ToolResources, ToolResult
 from rag.tracing import span
 from rag.types import Notice, Passage
 
@@ -95,7 +94,7 @@ class ToolState(ConversationState, total=False):
 class ToolContext:
     """Runtime context of a run; never saved."""
 
-    work: Work
+    resources: ToolResources
     reasoner: Reasoner
     rules: ExtractiveReasoner
     budget: CallBudget
@@ -132,11 +131,11 @@ class ToolCalls:
 
         Raises ModelError.
         """
-        budget, work = self._context.budget, self._context.work
-        prompt = requests.tools(model.texts, self.question, f"{work.now:%A %Y-%m-%d %H:%M}")
+        budget, resources = self._context.budget, self._context.resources
+        prompt = requests.tools(model.texts, self.question, f"{resources.now:%A %Y-%m-%d %H:%M}")
         messages: list[AnyMessage] = [*history, HumanMessage(self.question)]
         while True:
-            with budget.reserve_end():
+            with budget.reserve_final_calls():
                 tools = self._available_tools() if budget.remaining and len(self.uses) < _MAX_CALLS else []
             reply = await model.choose(prompt, messages, [tool.schema for tool in tools])
             calls = [*reply.tool_calls, *reply.invalid_tool_calls] if tools else []
@@ -149,8 +148,8 @@ class ToolCalls:
 
     def _available_tools(self) -> list[Tool]:
         """Return the tools, without the web search and code execution where these are not allowed."""
-        unavailable = {"web_search"} if self._context.work.web is None else set()
-        unavailable |= set() if self._context.work.code else {"python"}
+        unavailable = {"web_search"} if self._context.resources.web is None else set()
+        unavailable |= set() if self._context.resources.code else {"python"}
         return [tool for name, tool in TOOLS.items() if name not in unavailable]
 
     async def _reply_to(self, name: str, argument: str) -> str:
@@ -166,7 +165,7 @@ class ToolCalls:
 
     def _failure_text(self, use: UseRecord) -> str:
         notice = use["failed"] or record(Notice("search_none"))
-        return self._context.work.say(notice["code"], **notice["params"])
+        return self._context.resources.say(notice["code"], **notice["params"])
 
     async def call(self, name: str, argument: str) -> UseRecord:
         """Call a tool and record its result; an unknown or failing tool is recorded with its error."""
@@ -189,7 +188,7 @@ class ToolCalls:
             raise RagError("tool_missing", name=name[:60])
         try:
             async with asyncio.timeout(tool.seconds):
-                return await asyncio.to_thread(tool.run, argument, self._context.work)
+                return await asyncio.to_thread(tool.run, argument, self._context.resources)
         except TimeoutError as error:
             raise RagError("tool_timeout", name=name, seconds=f"{tool.seconds:g}") from error
 
@@ -239,7 +238,7 @@ async def talk(state: ToolState, runtime: Running) -> Result:
     notice: Notice | None = None
     if context.options.route == "unknown":
         notice = Notice("wish_unknown")
-        text = say(notice, context.work.language)
+        text = say(notice, context.resources.language)
     else:
         text = await _answer_small_talk(question, state, context)
     stream_piece(text, runtime, [])
@@ -258,7 +257,7 @@ async def _answer_small_talk(question: str, state: ToolState, context: ToolConte
             log.info("small talk is answered by rules (%s)", error.code)
     text = (await context.rules.decide(question, history, [])).text
     greeting = "small_talk_help" if history or asks(question) else "small_talk"
-    return text or say(Notice("small_talk_thanks" if is_thanks(question) else greeting), context.work.language)
+    return text or say(Notice("small_talk_thanks" if is_thanks(question) else greeting), context.resources.language)
 
 
 async def call(state: ToolState, runtime: Running) -> Result:
@@ -268,7 +267,7 @@ async def call(state: ToolState, runtime: Running) -> Result:
     """
     context, question = runtime.context, question_of(state)
     calls, drafted, problem = ToolCalls(question, context), "", None
-    no_web = context.options.route == "web" and context.work.web is None
+    no_web = context.options.route == "web" and context.resources.web is None
     skip_model = no_web or expression_of(question)
     if isinstance(context.reasoner, ChatReasoner) and not skip_model:
         try:
@@ -290,7 +289,7 @@ async def write(state: ToolState, runtime: Running) -> Result:
     succeeded = [use for use in state["uses"] if not use["failed"]]
     if not succeeded:
         failure = next(use["failed"] for use in state["uses"])
-        sentence = say(notice_of(failure) or Notice("run_failed"), context.work.language)
+        sentence = say(notice_of(failure) or Notice("run_failed"), context.resources.language)
         stream_piece(sentence, runtime, [])
         nothing = {"text": sentence, "outcome": "failed", "notice": failure, "messages": [AIMessage(sentence)]}
         return nothing, step_note("failed", reason=failure["code"] if failure else "")
@@ -362,7 +361,7 @@ async def rescue(run: Run) -> dict[str, Any]:
 
 def _context(run: Run) -> ToolContext:
     return ToolContext(
-        work=_work(run),
+        resources=_tool_resources(run),
         reasoner=run.reasoner,
         rules=require_quoter(run),
         budget=run.budget,
@@ -373,7 +372,7 @@ def _context(run: Run) -> ToolContext:
     )
 
 
-def _work(run: Run) -> Work:
+def _tool_resources(run: Run) -> ToolResources:
     cache, options = run.cache, run.question.options
     reader = cache.retriever.reader
 
@@ -381,7 +380,7 @@ def _work(run: Run) -> Work:
         page = reader.read(url_hash) if reader else None
         return page.text if page else ""
 
-    return Work(
+    return ToolResources(
         language="zh" if is_chinese(run.question.text) else "en",
         now=datetime.now().astimezone(),
         search=cache.search,

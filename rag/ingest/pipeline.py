@@ -98,7 +98,7 @@ class Ingestor:
         self._recipe = recipe_of(chunker)
         pool = ThreadPoolExecutor(1, "lookups")
         self._lookups: CallBatcher[str, Page | None] = CallBatcher(
-            self._resolve_batch, lambda batch: pool.submit(copy_context().run, _run_soon, batch), most=_BATCH
+            self._resolve_batch, lambda batch: pool.submit(copy_context().run, _run_soon, batch), max_items=_BATCH
         )
 
     def with_chunker(self, name: str = "", maximum: float = 0) -> Ingestor:
@@ -121,7 +121,7 @@ class Ingestor:
 
     def resolve(self, url_hash: str) -> Page | None:
         """Return the stored page with this hash or alias, without its text; simultaneous calls share one query."""
-        return self._lookups.ask(url_hash)
+        return self._lookups.process(url_hash)
 
     def _resolve_batch(self, url_hashes: Sequence[str]) -> list[Page | None]:
         pages = self.library.resolve(url_hashes)
@@ -433,7 +433,7 @@ class ChunkEncoder:
         # One batch at a time: two at once would be smaller, and small batches cost more per text.
         self._pool = ThreadPoolExecutor(1, "lots")
         self._together: CallBatcher[Sequence[str], _Vectors] = CallBatcher(
-            self._encode_pages, self._pool.submit, most=_ENCODED_PAGES
+            self._encode_pages, self._pool.submit, max_items=_ENCODED_PAGES
         )
 
     def encode(
@@ -465,7 +465,7 @@ class ChunkEncoder:
         return NewChunks(chunks, dense, readable, sparse, hashes, sentences)
 
     def _encode_dense(self, texts: Sequence[str]) -> _Vectors:
-        return self._model.encode_passages(texts) if len(texts) >= _MANY_CHUNKS else self._together.ask(texts)
+        return self._model.encode_passages(texts) if len(texts) >= _MANY_CHUNKS else self._together.process(texts)
 
     def _encode_pages(self, pages: Sequence[Sequence[str]]) -> list[_Vectors]:
         """Return the vectors of several pages' texts, page by page."""

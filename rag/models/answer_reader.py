@@ -48,8 +48,8 @@ class TokenizedLines:
     """A question and lines of passages as token ids."""
 
     def __init__(self, tokens: Tokens, question: str, lines: Sequence[Line]) -> None:
-        def encode(texts: Sequence[str], most: int) -> list[list[int]]:
-            return [ids[:most] for ids in tokens.encode(texts, special=False)]
+        def encode(texts: Sequence[str], max_tokens: int) -> list[list[int]]:
+            return [ids[:max_tokens] for ids in tokens.encode(texts, special=False)]
 
         self._question = [_BEGIN, *encode([f"query: {question}"], _QUESTION)[0], _END, _END]
         self._headers = [

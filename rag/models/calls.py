@@ -10,7 +10,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableLambda
 
-from rag.models.servers import UNREACHED, model_error
+from rag.models.servers import UNREACHABLE_CODES, model_error
 from rag.models.usage import CallBudget
 from rag.text import estimate_tokens
 from rag.tracing import Span, Status, Trace, end
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.outputs import LLMResult
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 class CallCounter(BaseCallbackHandler):
@@ -71,7 +71,7 @@ class CallCounter(BaseCallbackHandler):
             self._count(run_id, prompt_tokens, estimate_tokens(text + calls), estimated=True)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        self._budget.slow = self._budget.slow or model_error(error).code == "chat_timeout"
+        self._budget.timed_out = self._budget.timed_out or model_error(error).code == "chat_timeout"
         if not self._chunks.get(run_id) and _was_refused(error):
             self._prompt_tokens.pop(run_id, None)
             self._chunks.pop(run_id, None)
@@ -94,13 +94,13 @@ class CallCounter(BaseCallbackHandler):
         end(self._spans.pop(run_id), status, tokens_in=prompt, tokens_out=reply, tokens_estimated=estimated)
 
 
-async def count_calls(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> Told:
+async def count_calls(budget: CallBudget, work: Callable[[], Awaitable[Result]]) -> Result:
     """Run `work` with its model calls charged to the budget, and return its result."""
 
-    async def run(_: Any) -> Told:
+    async def run(_: Any) -> Result:
         return await work()
 
-    result: Told = await RunnableLambda(run).ainvoke(None, {"callbacks": [CallCounter(budget)]})
+    result: Result = await RunnableLambda(run).ainvoke(None, {"callbacks": [CallCounter(budget)]})
     return result
 
 
@@ -116,7 +116,7 @@ def _model_name(serialized: Mapping[str, Any] | None, options: Mapping[str, Any]
 
 
 def _was_refused(error: BaseException) -> bool:
-    return isinstance(getattr(error, "status_code", None), int) or model_error(error).code in UNREACHED
+    return isinstance(getattr(error, "status_code", None), int) or model_error(error).code in UNREACHABLE_CODES
 
 
 def _message(response: LLMResult) -> Any:

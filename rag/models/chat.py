@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from rag.config import Settings
 from rag.errors import ModelError
-from rag.models.servers import UNREACHED, failure_types, model_error
+from rag.models.servers import UNREACHABLE_CODES, failure_types, model_error
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -101,7 +101,7 @@ async def list_models(model: BaseChatModel) -> list[str]:
             names = {str(entry.id) for entry in page.data}
     except failure_types() as error:
         problem = model_error(error)
-        if problem.code in UNREACHED | {"chat_wrong_key", "chat_forbidden", "chat_timeout"}:
+        if problem.code in UNREACHABLE_CODES | {"chat_wrong_key", "chat_forbidden", "chat_timeout"}:
             raise problem from error
         return []
     return sorted(name for name in names if 0 < len(name) <= _LONGEST_NAME)[:_MAX_NAMES]
@@ -118,7 +118,7 @@ def _build_openai_model(
     from openai import OpenAIError
 
     from rag.models.http_clients import environment_clients
-    from rag.models.openai_chat import AnyServerChat
+    from rag.models.openai_chat import CompatibleChat
 
     options: dict[str, Any] = dict(clients or environment_clients()) | (
         {} if key is None else {"api_key": SecretStr(key)}
@@ -127,7 +127,7 @@ def _build_openai_model(
         # Only OpenAI has the Responses API; every compatible server has chat completions.
         options |= {"base_url": server, "use_responses_api": False}
     try:
-        return AnyServerChat(
+        return CompatibleChat(
             model=name,
             temperature=temperature,
             timeout=timeout,

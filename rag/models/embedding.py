@@ -112,7 +112,7 @@ class FlagEncoder:
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
         self._queries_lock = threading.Lock()
         self._query_calls: CallBatcher[str, Vectors] = CallBatcher(
-            self._encode_queries, self._workers.submit, most=_MAX_QUERIES
+            self._encode_queries, self._workers.submit, max_items=_MAX_QUERIES
         )
         sample = self._pad_batch(self._tokens.encode(_SAMPLE))
         engines = Embedders(flag.model, family.pooling, device)
@@ -139,7 +139,7 @@ class FlagEncoder:
             if text in self._queries:
                 self._queries.move_to_end(text)
                 return self._queries[text]
-        vector = self._query_calls.ask(text)
+        vector = self._query_calls.process(text)
         with self._queries_lock:
             self._queries[text] = vector
             while len(self._queries) > _QUERY_CACHE_SIZE:

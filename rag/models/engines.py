@@ -261,19 +261,19 @@ class CallBatcher(Generic[Item, Result]):
         work: Callable[[Sequence[Item]], Sequence[Result]],
         submit: Callable[[Callable[[], Sequence[Result]]], Future[Sequence[Result]]],
         *,
-        most: int,
+        max_items: int,
     ) -> None:
         self._work = work
         self._submit = submit
-        self._most = most
+        self._max_items = max_items
         self._lock = threading.Lock()
         self._open: _Group[Item, Result] | None = None
 
-    def ask(self, item: Item) -> Result:
+    def process(self, item: Item) -> Result:
         """Return the result for `item`. Raises the errors of `work`."""
         with self._lock:
             group = self._open
-            if group is None or len(group.items) >= self._most:
+            if group is None or len(group.items) >= self._max_items:
                 group = self._open = _Group()
                 group.results = self._submit(lambda: self._run(group))
             place = len(group.items)

@@ -18,15 +18,15 @@ from pydantic import model_validator
 
 from rag.errors import ModelError
 from rag.models.servers import (
-    NOT_UNDERSTOOD,
     SAMPLING,
-    Pace,
+    UNSUPPORTED_STATUSES,
+    ServerCapacity,
     ServerKey,
+    capacity_of,
     model_error,
-    pace_of,
     read_window,
     refused_parameters,
-    refuses_form,
+    refuses_structured_output,
     server_key,
 )
 
@@ -42,7 +42,7 @@ _REPEATABLE = (409, 429, 500, 502, 503, 520, 529)
 _refused: dict[ServerKey, frozenset[str]] = {}
 
 _MAX_BODY: Final = 4_000_000  # bytes of a reply that is not a stream
-_WAYS: Final = ("tools", "response_format")
+_FEATURE_OPTIONS: Final = ("tools", "response_format")
 
 
 class ServerChat(ChatOpenAI):
@@ -53,7 +53,7 @@ class ServerChat(ChatOpenAI):
     """
 
     attempts: int = 1
-    job_limit: bool = False
+    is_job_limit: bool = False
     """True if `max_tokens` is a job's limit rather than a user's choice."""
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class ServerChat(ChatOpenAI):
         attempts = _Attempts(self)
         while True:
             try:
-                async with pace_of(self).gate():
+                async with capacity_of(self).semaphore():
                     return await super()._agenerate(*args, **kwargs)
             except OpenAIError as error:
                 pause = attempts.pause_after(error)
@@ -79,12 +79,12 @@ class ServerChat(ChatOpenAI):
         while True:
             timer = _StreamTimer()
             try:
-                async with pace_of(self).gate():
+                async with capacity_of(self).semaphore():
                     async for chunk in super()._astream(*args, **kwargs):
                         has_begun = True
                         timer.note(chunk)
                         yield chunk
-                timer.report(pace_of(self))
+                timer.report(capacity_of(self))
                 return
             except OpenAIError as error:
                 if has_begun:
@@ -106,10 +106,12 @@ class _StreamTimer:
         self._first = self._first or (self._last if chunk.text else 0.0)
         self._usage = getattr(chunk.message, "usage_metadata", None) or self._usage
 
-    def report(self, pace: Pace) -> None:
+    def report(self, capacity: ServerCapacity) -> None:
         if self._first and self._usage:
             writing = self._last - self._first
-            pace.note(self._usage["input_tokens"], self._first - self._began, self._usage["output_tokens"] - 1, writing)
+            capacity.record(
+                self._usage["input_tokens"], self._first - self._began, self._usage["output_tokens"] - 1, writing
+            )
 
 
 class _Attempts:
@@ -117,8 +119,8 @@ class _Attempts:
 
     def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
         self._key = server_key(model)
-        self._pace = pace_of(model)
-        fields = (name for name in SAMPLING if not (name == "max_tokens" and model.job_limit))
+        self._capacity = capacity_of(model)
+        fields = (name for name in SAMPLING if not (name == "max_tokens" and model.is_job_limit))
         self._sampling = [name for name in fields if getattr(model, name) is not None]
         self._remaining = model.attempts - 1
         self._pauses = iter(_PAUSES)
@@ -129,7 +131,7 @@ class _Attempts:
         """Return the seconds to wait before the next attempt. Raises `error` if there is none."""
         status = error.status_code if isinstance(error, APIStatusError) else None
         if model_error(error).code == "chat_too_long":
-            self._pace.window = read_window(error) or self._pace.window
+            self._capacity.window = read_window(error) or self._capacity.window
             raise error
         if status in _REFUSALS:
             return self._drop_field(error)
@@ -190,7 +192,7 @@ class NotOfferedError(ModelInvalidRequestError):
         self.status_code = error.status_code
 
 
-class WireChat(ChatOpenAI):
+class TolerantChat(ChatOpenAI):
     """A ChatOpenAI that reads replies which deviate from the protocol."""
 
     @model_validator(mode="after")
@@ -204,14 +206,18 @@ class WireChat(ChatOpenAI):
         try:
             return await super()._agenerate(*args, **kwargs)
         except APIStatusError as error:
-            has_form = any(way in kwargs for way in _WAYS)
-            if has_form and error.status_code not in NOT_UNDERSTOOD and refuses_form(error, self):
+            uses_feature = any(option in kwargs for option in _FEATURE_OPTIONS)
+            if (
+                uses_feature
+                and error.status_code not in UNSUPPORTED_STATUSES
+                and refuses_structured_output(error, self)
+            ):
                 raise NotOfferedError(error) from error
             raise
 
 
-class AnyServerChat(ServerChat, WireChat):
-    """The retries of ServerChat around the tolerant reading of WireChat."""
+class CompatibleChat(ServerChat, TolerantChat):
+    """The retries of ServerChat around the tolerant reading of TolerantChat."""
 
 
 class _StreamingEndpoint:

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from rag.patterns import lazy_regex
 
-_THOUGHT: Final = lazy_regex(r"think|thought|reason|analy|reflect|scratch|plan|monolog|tool|function|detail", re.I)
-_ANSWER: Final = lazy_regex(r"answer|response|final|output|result|reply|text|content|sentence|statement", re.I)
+_REASONING_NAME: Final = lazy_regex(
+    r"think|thought|reason|analy|reflect|scratch|plan|monolog|tool|function|detail", re.IGNORECASE
+)
+_ANSWER_NAME: Final = lazy_regex(r"answer|response|final|output|result|reply|text|content|sentence|statement", re.I)
 _HTML: Final = frozenset(
     "a b blockquote br cite code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s section"
     " small span strong sub sup table tbody td th thead tr u ul".split()
@@ -27,17 +29,26 @@ _OPEN: Final = lazy_regex(r"<(?:think|thinking|thought)>", re.IGNORECASE)
 _CLOSE: Final = lazy_regex(r"</(?:think|thinking|thought)>|\[/THINK\]|◁/think▷", re.IGNORECASE)
 _CHANNELS: Final = lazy_regex(r"\s*+(?:<\|start\|>assistant)?(?:<\|channel\|>|(?:analysis|commentary)(?=[A-Z]))")
 _FINAL: Final = lazy_regex(r"<\|channel\|>\s*+final[^<]{0,40}<\|message\|>|(?<!\w)assistant\s?final(?=\W|[A-Z])")
-_TOKEN: Final = lazy_regex(
+_SPECIAL_TOKEN: Final = lazy_regex(
     r"<[|｜][^<>|｜\n]{1,40}[|｜]>|</s>|<(?:end|start)_of_\w{1,20}>|<eos>|\[/?(?:INST|TOOL_CALLS)\]"
 )
-_THINKING: Final = ("thinking", "thoughts", "thought process", "reasoning", "analysis", "思考过程", "思考", "推理")
-_ANSWERS: Final = ("final answer", "answer", "response", "最终答案", "答案", "回答")
-_LABELLED_THOUGHTS: Final = lazy_regex(
-    rf"[*#_\s]*+(?:{'|'.join(_THINKING)})(?: process)?[*_]*+\s?(?:[:：]|\.{{3}}|…)[*_]*+\s", re.IGNORECASE
+_REASONING_LABELS: Final = (
+    "thinking",
+    "thoughts",
+    "thought process",
+    "reasoning",
+    "analysis",
+    "思考过程",
+    "思考",
+    "推理",
 )
-_ANSWER_LABEL: Final = rf"[*#_ ]*+(?:{'|'.join(_ANSWERS)})[*_]*+(?:\s?[:：][*_]*+[ \t]*+|[ \t]*+\n)"
+_ANSWER_LABELS: Final = ("final answer", "answer", "response", "最终答案", "答案", "回答")
+_LABELLED_REASONING: Final = lazy_regex(
+    rf"[*#_\s]*+(?:{'|'.join(_REASONING_LABELS)})(?: process)?[*_]*+\s?(?:[:：]|\.{{3}}|…)[*_]*+\s", re.IGNORECASE
+)
+_ANSWER_LABEL: Final = rf"[*#_ ]*+(?:{'|'.join(_ANSWER_LABELS)})[*_]*+(?:\s?[:：][*_]*+[ \t]*+|[ \t]*+\n)"
 _ANSWER_START: Final = lazy_regex(rf"\s*+{_ANSWER_LABEL}\s*+(?=\S)", re.IGNORECASE)
-_THOUGHTS_END: Final = lazy_regex(rf"\.{{3}}done thinking\.?|^{_ANSWER_LABEL}", re.IGNORECASE | re.MULTILINE)
+_REASONING_END: Final = lazy_regex(rf"\.{{3}}done thinking\.?|^{_ANSWER_LABEL}", re.IGNORECASE | re.MULTILINE)
 _FENCED: Final = lazy_regex(r"\s*+(?P<marks>`{3,}+|~{3,}+)(?P<language>[\w+-]{0,20})[ \t]*+\n(?P<inner>.*)", re.DOTALL)
 _PROSE: Final = frozenset({"markdown", "md", "text", "txt", "plaintext"})
 _CITES: Final = lazy_regex(r"\[\d{1,2}\]")
@@ -61,7 +72,7 @@ _MENTION: Final = lazy_regex(
 
 def answer_text(reply: str, *, whole: bool = True) -> str:
     """Return the answer in a reply, which is partial if not `whole`; empty if the answer has not started yet."""
-    text = _cut_at_turn_end(drop_thoughts(reply.lstrip("\ufeff"), whole=whole))
+    text = _cut_at_turn_end(drop_reasoning(reply.lstrip("\ufeff"), whole=whole))
     if not whole and _may_be_label(text):
         return ""
     text = _unwrap(text, whole)
@@ -70,21 +81,21 @@ def answer_text(reply: str, *, whole: bool = True) -> str:
     return text if whole else _OPEN_TAG.sub("", text)
 
 
-def drop_thoughts(reply: str, *, whole: bool = True) -> str:
+def drop_reasoning(reply: str, *, whole: bool = True) -> str:
     """Return the reply without the reasoning before it; an unclosed block extends to the end."""
     text = _final_channel(reply)
-    has_thought = False
+    has_reasoning = False
     while lead := _LEAD.match(text):
         following = _skip_block(text, lead, whole)
         if following is None:
             break
-        text, has_thought = following, True
-    if label := _LABELLED_THOUGHTS.match(text):
-        end = _THOUGHTS_END.search(text, label.end())
+        text, has_reasoning = following, True
+    if label := _LABELLED_REASONING.match(text):
+        end = _REASONING_END.search(text, label.end())
         if end:
             return text[end.end() :].lstrip()
         return text if whole else ""
-    return text if has_thought else _drop_unopened_thoughts(text, whole)
+    return text if has_reasoning else _drop_unopened_reasoning(text, whole)
 
 
 def _final_channel(reply: str) -> str:
@@ -97,25 +108,25 @@ def _final_channel(reply: str) -> str:
 def _skip_block(text: str, lead: re.Match[str], whole: bool) -> str | None:
     """Return the text after its leading block, or inside it if that is the answer; None if there is no block."""
     name = next(filter(None, lead.groups()))
-    if name.lower() in _HTML or (lead["square"] and not (_THOUGHT.search(name) or _ANSWER.search(name))):
+    if name.lower() in _HTML or (lead["square"] and not (_REASONING_NAME.search(name) or _ANSWER_NAME.search(name))):
         return None
     shut = f"</{name}>" if lead["tag"] else f"[/{name}]" if lead["square"] else f"◁/{name}▷"
     closing = re.compile(re.escape(shut), re.IGNORECASE).search(text, lead.end())
-    answers = bool(_ANSWER.search(name))
+    is_answer = bool(_ANSWER_NAME.search(name))
     if closing is None:
-        thinks = _THOUGHT.search(name) or not (whole or answers)
-        return "" if thinks and not answers else text[lead.end() :]
+        is_reasoning = _REASONING_NAME.search(name) or not (whole or is_answer)
+        return "" if is_reasoning and not is_answer else text[lead.end() :]
     inner, rest = text[lead.end() : closing.start()], text[closing.end() :]
-    if answers:
+    if is_answer:
         return inner
-    return rest if _THOUGHT.search(name) or rest.strip() else inner if whole else ""
+    return rest if _REASONING_NAME.search(name) or rest.strip() else inner if whole else ""
 
 
-def _drop_unopened_thoughts(text: str, whole: bool) -> str:
+def _drop_unopened_reasoning(text: str, whole: bool) -> str:
     """Drop reasoning whose opening tag the server swallowed, up to a closing tag that is more than a mention."""
     opening = _OPEN.search(text)
     for tag in _CLOSE.finditer(text, 0, opening.start() if opening else len(text)):
-        ends = _ends_thoughts(text[: tag.start()], text[tag.end() :], whole)
+        ends = _ends_reasoning(text[: tag.start()], text[tag.end() :], whole)
         if ends is None:
             return text[: tag.start()]
         if ends:
@@ -123,7 +134,7 @@ def _drop_unopened_thoughts(text: str, whole: bool) -> str:
     return text
 
 
-def _ends_thoughts(before: str, after: str, whole: bool) -> bool | None:
+def _ends_reasoning(before: str, after: str, whole: bool) -> bool | None:
     """True if a closing tag between these ends the reasoning, False if it is a mention; None to wait for more text."""
     lead, following = before.rstrip(" \t"), after.lstrip(" \t")
     if _is_quoted(before):
@@ -148,7 +159,7 @@ def _is_ended(text: str) -> bool:
 def _cut_at_turn_end(text: str) -> str:
     """Return the text up to its end-of-turn token."""
     begin = 0
-    for token in _TOKEN.finditer(text):
+    for token in _SPECIAL_TOKEN.finditer(text):
         before = text[begin : token.start()]
         if not before.strip():
             begin = token.end()
@@ -160,7 +171,7 @@ def _cut_at_turn_end(text: str) -> str:
 def _may_be_label(text: str) -> bool:
     """True if the start of an answer may turn out to be a label before it, such as "Answer:"."""
     start = text.strip("*#_ \n.…:：").lower()
-    return any(label.startswith(start) for label in (*_THINKING, *_ANSWERS))
+    return any(label.startswith(start) for label in (*_REASONING_LABELS, *_ANSWER_LABELS))
 
 
 def _unwrap(text: str, whole: bool) -> str:
@@ -198,7 +209,7 @@ def _json_text(value: Any) -> str:
     if not isinstance(value, dict) or ("name" in value and {"arguments", "parameters"} & set(value)):
         return ""
     texts = {key: text for key, item in value.items() if (text := _json_text(item).strip())}
-    text = next((texts[key] for key in texts if _ANSWER.search(key)), max(texts.values(), key=len, default=""))
+    text = next((texts[key] for key in texts if _ANSWER_NAME.search(key)), max(texts.values(), key=len, default=""))
     numbers = [] if not text or _CITES.search(text) else list(_integers(value))
     return text + "".join(f" [{number}]" for number in numbers[:5])
 

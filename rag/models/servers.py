@@ -40,8 +40,8 @@ _SIZE = lazy_regex(
     r"|> (\d{3,8}) maximum|上下文长度[^\d\n]{0,12}(\d{3,8})"
 )
 _MAX_TEXT = 2_000
-_GARBLED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
-UNREACHED = frozenset(
+_PARSE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+UNREACHABLE_CODES = frozenset(
     [
         "chat_unreachable",
         "chat_proxy_unreachable",
@@ -75,7 +75,7 @@ def failure_types() -> tuple[type[Exception], ...]:
     from langchain_core.exceptions import LangChainException
     from openai import OpenAIError
 
-    return (OpenAIError, LangChainException, OSError, *_GARBLED)
+    return (OpenAIError, LangChainException, OSError, *_PARSE_ERRORS)
 
 
 def model_error(error: BaseException) -> ModelError:
@@ -124,7 +124,7 @@ def _code_without_status(error: BaseException, text: str) -> str:
         return "chat_broken_off"
     if isinstance(error, OSError | core.ModelConnectionError) or "Connection" in type(error).__name__:
         return "chat_unreachable"
-    if isinstance(error, _GARBLED):
+    if isinstance(error, _PARSE_ERRORS):
         return "chat_unusable"
     return "chat_key_missing" if "api_key" in text else "chat_failed"
 
@@ -152,7 +152,7 @@ log = logging.getLogger(__name__)
 
 ServerKey = tuple[str, str]
 
-NOT_UNDERSTOOD: Final = frozenset({400, 422, 501})
+UNSUPPORTED_STATUSES: Final = frozenset({400, 422, 501})
 """Statuses of a server that does not understand the request, whatever its message."""
 
 # The key, credit, size or rate was refused, or a gateway gave up: the same would happen without tools.
@@ -167,25 +167,25 @@ _HTML_PAGE: Final = lazy_regex(r"<(?:!doctype|html|body)\b")
 # Servers that refused tools, for the lifetime of the process.
 _without_tools: set[ServerKey] = set()
 
-_THOUGHTS: Final = 4_000  # tokens for reasoning, if a server counts it as part of the reply
+_REASONING_TOKENS: Final = 4_000  # tokens for reasoning, if a server counts it as part of the reply
 _OPENAI_HOST: Final = "api.openai.com"  # always counts it
 
 # Models that hit the limit of a reply while still reasoning; for the lifetime of the process.
-_thinking_models: set[ServerKey] = set()
+_reasoning_models: set[ServerKey] = set()
 
 SAMPLING: Final = ("max_tokens", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop")
 """Parameters besides the temperature. `n` is not offered: each answer costs money and a check, yet one is shown."""
 
-_BOUND: Final = r"(?<![a-z_]){}(?![a-z_])"
+_WHOLE_WORD: Final = r"(?<![a-z_]){}(?![a-z_])"
 
 _WINDOW_FIELDS: Final = ("n_ctx", "max_model_len", "loaded_context_length", "context_length", "context_window")
 _OLLAMA_WINDOW: Final = 4_096  # tokens, if nothing else is set
-_ASK_SECONDS: Final = 2.0
+_LOAD_SECONDS: Final = 2.0
 _MIN_TOKENS: Final = 200  # of a prompt whose speed is measured; for shorter ones, latency dominates
 _MAX_SAMPLES: Final = 5
 _DEFAULT_SLOTS: Final = 100
 _PASSAGES_TOKENS: Final = 1_000  # of a question with its passages
-_PATIENCE: Final = 5.0  # seconds
+_MAX_WAIT: Final = 5.0  # seconds
 _REPLY_TOKENS: Final = 800
 _SLOWEST_SHARE: Final = 0.8  # of the timeout of a request, for reading its prompt
 
@@ -215,9 +215,9 @@ def refuses_tools(error: BaseException, model: BaseChatModel) -> bool:
     return bool(_TOOL_WORDS.search(message))
 
 
-def refuses_form(error: BaseException, model: BaseChatModel) -> bool:
+def refuses_structured_output(error: BaseException, model: BaseChatModel) -> bool:
     """True if the server, or the model's class, does not support this way of requesting structured output."""
-    if isinstance(error, NotImplementedError) or _status_of(error) in NOT_UNDERSTOOD:
+    if isinstance(error, NotImplementedError) or _status_of(error) in UNSUPPORTED_STATUSES:
         return True
     message = _server_message(error, model) if _status_of(error) else ""
     return bool(_TOOL_WORDS.search(message) or _FORM_WORDS.search(message))
@@ -245,30 +245,30 @@ def model_name(model: BaseChatModel) -> str:
 
 def limit_reply(model: BaseChatModel, tokens: int) -> BaseChatModel:
     """Limit the model's reply to `tokens`, not counting its reasoning; a limit set by the user has priority."""
-    if not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
+    if not hasattr(model, "is_job_limit") or getattr(model, "max_tokens", None):
         return model
     base_url = getattr(model, "openai_api_base", None) or _OPENAI_HOST
-    thinks = server_key(model) in _thinking_models or _OPENAI_HOST in base_url
-    return model.model_copy(update={"max_tokens": tokens + (_THOUGHTS if thinks else 0), "job_limit": True})
+    reasons = server_key(model) in _reasoning_models or _OPENAI_HOST in base_url
+    return model.model_copy(update={"max_tokens": tokens + (_REASONING_TOKENS if reasons else 0), "is_job_limit": True})
 
 
-def remember_thoughts(model: BaseChatModel) -> bool:
+def allow_reasoning_tokens(model: BaseChatModel) -> bool:
     """Allow extra tokens for the model's reasoning from now on; False if it has them already, or is not limited."""
     key = server_key(model)
-    if key in _thinking_models or not hasattr(model, "job_limit") or getattr(model, "max_tokens", None):
+    if key in _reasoning_models or not hasattr(model, "is_job_limit") or getattr(model, "max_tokens", None):
         return False
-    _thinking_models.add(key)
+    _reasoning_models.add(key)
     return True
 
 
-def was_cut_thinking(model: BaseChatModel, ended: Any) -> bool:
+def was_cut_off_reasoning(model: BaseChatModel, outcome: Any) -> bool:
     """True if a reply, or the failure to read one, hit its limit before the answer, and a retry with more may help."""
-    metadata = getattr(ended, "response_metadata", None) or {}
-    at_limit = metadata.get("finish_reason") == "length" or "LengthFinish" in type(ended).__name__
-    return at_limit and is_only_thought(_reply_text(ended)) and remember_thoughts(model)
+    metadata = getattr(outcome, "response_metadata", None) or {}
+    at_limit = metadata.get("finish_reason") == "length" or "LengthFinish" in type(outcome).__name__
+    return at_limit and is_only_reasoning(_reply_text(outcome)) and allow_reasoning_tokens(model)
 
 
-def is_only_thought(reply: str) -> bool:
+def is_only_reasoning(reply: str) -> bool:
     """True if a reply that hit its limit may be nothing but reasoning, which some servers omit.
 
     White space is not reasoning: small models fill a form with it until they are stopped.
@@ -276,11 +276,11 @@ def is_only_thought(reply: str) -> bool:
     return not reply or bool(reply.strip() and not answer_text(reply).strip())
 
 
-def _reply_text(ended: Any) -> str:
+def _reply_text(outcome: Any) -> str:
     """Return the text of a reply, or of the reply that an error could not parse."""
-    if completion := getattr(ended, "completion", None):
+    if completion := getattr(outcome, "completion", None):
         return str(completion.choices[0].message.content or "")
-    return str(getattr(ended, "text", "") or "")
+    return str(getattr(outcome, "text", "") or "")
 
 
 def with_sampling(model: BaseChatModel, chosen: Mapping[str, Any]) -> BaseChatModel:
@@ -295,11 +295,11 @@ def with_sampling(model: BaseChatModel, chosen: Mapping[str, Any]) -> BaseChatMo
 def refused_parameters(message: str, sent: Iterable[str]) -> str:
     """Return the parameters among `sent` that a service names in its error message, joined by commas."""
     message = message.lower().replace("max_completion_tokens", "max_tokens")
-    return ", ".join(name for name in sent if re.search(_BOUND.format(name), message))
+    return ", ".join(name for name in sent if re.search(_WHOLE_WORD.format(name), message))
 
 
 @dataclass(slots=True)
-class Pace:
+class ServerCapacity:
     """The limits and measured speed of a model on a server, for the lifetime of the process.
 
     `window` is in tokens, `reads` and `writes` are tokens per second of the last calls, `waits` the seconds until their
@@ -308,76 +308,80 @@ class Pace:
 
     window: int | None = None
     slots: int | None = None
-    reads: list[float] = field(default_factory=list)
-    writes: list[float] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)
-    asked: bool = False
-    gates: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
+    read_speeds: list[float] = field(default_factory=list)
+    write_speeds: list[float] = field(default_factory=list)
+    first_token_waits: list[float] = field(default_factory=list)
+    is_loaded: bool = False
+    semaphores: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
 
-    def note(self, tokens_in: int, seconds: float, tokens_out: int, writing: float) -> None:
+    def record(self, tokens_in: int, seconds: float, tokens_out: int, writing: float) -> None:
         """Record a call that read `tokens_in` in `seconds`, then wrote `tokens_out` in `writing` seconds."""
         if tokens_in >= _MIN_TOKENS and seconds > 0:
-            self.reads = [*self.reads, tokens_in / seconds][-_MAX_SAMPLES:]
-            self.waits = [*self.waits, seconds][-_MAX_SAMPLES:]
+            self.read_speeds = [*self.read_speeds, tokens_in / seconds][-_MAX_SAMPLES:]
+            self.first_token_waits = [*self.first_token_waits, seconds][-_MAX_SAMPLES:]
         if tokens_out >= 10 and writing > 0:
-            self.writes = [*self.writes, tokens_out / writing][-_MAX_SAMPLES:]
+            self.write_speeds = [*self.write_speeds, tokens_out / writing][-_MAX_SAMPLES:]
 
-    def seconds(self, tokens_in: int, tokens_out: int) -> float:
+    def estimate_seconds(self, tokens_in: int, tokens_out: int) -> float:
         """Estimate the duration of a call; 0 without data. A cached prompt may be read faster."""
-        reading = tokens_in / min(self.reads) if self.reads else 0.0
-        return reading + (tokens_out / min(self.writes) if self.writes else 0.0)
+        reading = tokens_in / min(self.read_speeds) if self.read_speeds else 0.0
+        return reading + (tokens_out / min(self.write_speeds) if self.write_speeds else 0.0)
 
-    def room(self, tokens: int, silent: float) -> int:
-        """Return how many of `tokens`, reply included, fit the window and can be read within `silent` seconds."""
+    def fitting_tokens(self, tokens: int, timeout: float) -> int:
+        """Return how many of `tokens`, reply included, fit the window and can be read within `timeout` seconds."""
         window = tokens if self.window is None else min(tokens, self.window)
-        return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE) + _REPLY_TOKENS) if self.reads else window
+        return (
+            min(window, int(min(self.read_speeds) * timeout * _SLOWEST_SHARE) + _REPLY_TOKENS)
+            if self.read_speeds
+            else window
+        )
 
     def is_slow(self) -> bool:
         """True if calls besides the answer would take longer than users want to wait."""
-        return self.seconds(_PASSAGES_TOKENS, 0) > _PATIENCE
+        return self.estimate_seconds(_PASSAGES_TOKENS, 0) > _MAX_WAIT
 
-    def gate(self) -> asyncio.Semaphore:
+    def semaphore(self) -> asyncio.Semaphore:
         """Return a semaphore for the number of requests that the server processes in parallel."""
         slots = self.slots or _DEFAULT_SLOTS
-        return self.gates.setdefault((id(asyncio.get_running_loop()), slots), asyncio.Semaphore(slots))
+        return self.semaphores.setdefault((id(asyncio.get_running_loop()), slots), asyncio.Semaphore(slots))
 
 
-_paces: dict[ServerKey, Pace] = {}
+_capacities: dict[ServerKey, ServerCapacity] = {}
 
 
-def pace_of(model: BaseChatModel) -> Pace:
-    return _paces.setdefault(server_key(model), Pace())
+def capacity_of(model: BaseChatModel) -> ServerCapacity:
+    return _capacities.setdefault(server_key(model), ServerCapacity())
 
 
-async def learn(model: BaseChatModel) -> Pace:
-    """Return the pace of the model; the first call asks the server for its limits."""
-    pace = pace_of(model)
+async def load_capacity(model: BaseChatModel) -> ServerCapacity:
+    """Return the capacity of the model; the first call asks the server for its limits."""
+    capacity = capacity_of(model)
     client = getattr(model, "root_async_client", None)
-    if pace.asked or client is None or not getattr(model, "openai_api_base", None):
-        return pace
-    pace.asked = True
+    if capacity.is_loaded or client is None or not getattr(model, "openai_api_base", None):
+        return capacity
+    capacity.is_loaded = True
     try:
-        async with asyncio.timeout(_ASK_SECONDS):
-            await _ask(pace, client, str(getattr(model, "model_name", "")))
+        async with asyncio.timeout(_LOAD_SECONDS):
+            await _load(capacity, client, str(getattr(model, "model_name", "")))
     except failure_types() as error:  # TimeoutError is an OSError
         log.info("a chat server tells nothing of its window (%s)", type(error).__name__)
-    return pace
+    return capacity
 
 
-async def _ask(pace: Pace, client: Any, name: str) -> None:
+async def _load(capacity: ServerCapacity, client: Any, name: str) -> None:
     quick = client.with_options(max_retries=0)
     models = (await quick.models.list()).data or []
     entry = next((model for model in models if model.id == name), models[0] if len(models) == 1 else None)
     fields = entry.model_dump() if entry is not None else {}
-    pace.window = pace.window or _window(fields.get("meta") or {}) or _window(fields)
+    capacity.window = capacity.window or _window(fields.get("meta") or {}) or _window(fields)
     root = quick.with_options(base_url=str(client.base_url).removesuffix("/").removesuffix("/v1"))
     if fields.get("owned_by") == "llamacpp":
         props = await root.get("/props", cast_to=object)
-        pace.window = _window(props.get("default_generation_settings") or {}) or pace.window
-        pace.slots = props.get("total_slots") or pace.slots
+        capacity.window = _window(props.get("default_generation_settings") or {}) or capacity.window
+        capacity.slots = props.get("total_slots") or capacity.slots
     elif fields.get("owned_by") == "library":  # Ollama
         details = await root.post("/api/show", body={"model": name}, cast_to=object)
-        pace.window = pace.window or _ollama_window(details)
+        capacity.window = capacity.window or _ollama_window(details)
 
 
 def _window(fields: dict[str, Any]) -> int | None:

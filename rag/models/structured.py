@@ -1,6 +1,6 @@
 """Structured output from any chat model, by the strictest method that its server supports.
 
-The methods (rungs) are json_schema, a forced function call, JSON mode, and finally plain text. If a server rejects one,
+The methods are json_schema, a forced function call, JSON mode, and finally plain text. If a server rejects one,
 the next one is tried, and later requests start there.
 """
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag.errors import ModelError
-from rag.models.reply_text import drop_thoughts
-from rag.models.servers import ServerKey, failure_types, model_error, refuses_form, server_key
+from rag.models.reply_text import drop_reasoning
+from rag.models.servers import ServerKey, failure_types, model_error, refuses_structured_output, server_key
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Rung = Literal["json_schema", "function_calling", "json_mode", "text"]
-Filled = TypeVar("Filled", bound=BaseModel)
+Method = Literal["json_schema", "function_calling", "json_mode", "text"]
+Schema = TypeVar("Schema", bound=BaseModel)
 
-_ALL_RUNGS: tuple[Rung, ...] = ("json_schema", "function_calling", "json_mode", "text")
-_RUNGS_OF_OTHERS: tuple[Rung, ...] = ("function_calling", "text")
+_ALL_METHODS: tuple[Method, ...] = ("json_schema", "function_calling", "json_mode", "text")
+_METHODS_OF_OTHERS: tuple[Method, ...] = ("function_calling", "text")
 
-# The first rung to try, by server address and model; for the lifetime of the process.
-_begin: dict[ServerKey, Rung] = {}
+# The first method to try, by server address and model; for the lifetime of the process.
+_first_methods: dict[ServerKey, Method] = {}
 
 
-async def fill_schema(model: BaseChatModel, schema: type[Filled], messages: Sequence[BaseMessage]) -> Filled:
+async def fill_schema(model: BaseChatModel, schema: type[Schema], messages: Sequence[BaseMessage]) -> Schema:
     """Ask the model to fill `schema`, with one repair if the reply does not fit.
 
     Raises ModelError: `chat_unusable` if the repair does not fit either, or the reason for a failed request.
     """
     try:
-        rung, reply = await _climb_down(model, schema, list(messages))
+        method, reply = await _try_methods(model, schema, list(messages))
         filled = read_reply(schema, reply)
         if isinstance(filled, schema):
             return filled
-        log.info("A structured reply by %s did not fit: asking for a repair", rung)
+        log.info("A structured reply by %s did not fit: asking for a repair", method)
         repaired = await _ask(model, schema, _repair(messages, reply, str(filled), schema), "text")
     except failure_types() as error:
         raise model_error(error) from error
@@ -54,7 +54,7 @@ async def fill_schema(model: BaseChatModel, schema: type[Filled], messages: Sequ
     raise ModelError("chat_unusable", status="") from (filled if isinstance(filled, Exception) else None)
 
 
-def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
+def read_reply(schema: type[Schema], reply: AIMessage) -> Schema | ValueError:
     """Parse the schema from the reply's tool call or text, ignoring text around it; return an error if that fails."""
     problem = ValueError("the reply holds no JSON object")
     for value in _values(reply):
@@ -65,40 +65,40 @@ def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
     return problem
 
 
-async def _climb_down(
+async def _try_methods(
     model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage]
-) -> tuple[Rung, AIMessage]:
+) -> tuple[Method, AIMessage]:
     expected: tuple[type[Exception], ...] = (*failure_types(), NotImplementedError)
     key = server_key(model)
-    rungs = _ALL_RUNGS if model._llm_type == "openai-chat" else _RUNGS_OF_OTHERS
-    rungs = rungs[rungs.index(_begin[key]) :] if _begin.get(key) in rungs else rungs
-    for rung in rungs[:-1]:
+    methods = _ALL_METHODS if model._llm_type == "openai-chat" else _METHODS_OF_OTHERS
+    methods = methods[methods.index(_first_methods[key]) :] if _first_methods.get(key) in methods else methods
+    for method in methods[:-1]:
         try:
-            reply = await _ask(model, schema, messages, rung)
+            reply = await _ask(model, schema, messages, method)
         except expected as error:
-            if not refuses_form(error, model) or model_error(error).code == "chat_too_long":
+            if not refuses_structured_output(error, model) or model_error(error).code == "chat_too_long":
                 raise
-            log.info("The chat server refused %s (%s)", rung, type(error).__name__)
+            log.info("The chat server refused %s (%s)", method, type(error).__name__)
             continue
-        _begin[key] = rung
-        return rung, reply
-    reply = await _ask(model, schema, messages, rungs[-1])
-    _begin[key] = rungs[-1]
-    return rungs[-1], reply
+        _first_methods[key] = method
+        return method, reply
+    reply = await _ask(model, schema, messages, methods[-1])
+    _first_methods[key] = methods[-1]
+    return methods[-1], reply
 
 
-async def _ask(model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage], rung: Rung) -> AIMessage:
-    if rung in ("json_mode", "text"):
+async def _ask(model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage], method: Method) -> AIMessage:
+    if method in ("json_mode", "text"):
         messages = _with_instruction(messages, schema)
-    return await _bind(model, schema, rung).ainvoke(messages)  # type: ignore[no-any-return]
+    return await _bind(model, schema, method).ainvoke(messages)  # type: ignore[no-any-return]
 
 
-def _bind(model: BaseChatModel, schema: type[BaseModel], rung: Rung) -> Any:
-    if rung == "function_calling":
+def _bind(model: BaseChatModel, schema: type[BaseModel], method: Method) -> Any:
+    if method == "function_calling":
         return model.bind_tools([schema], tool_choice=schema.__name__)
-    if rung == "json_mode":
+    if method == "json_mode":
         return model.bind(response_format={"type": "json_object"})
-    if rung == "text":
+    if method == "text":
         return model
     from langchain_core.utils.function_calling import convert_to_openai_function
 
@@ -113,7 +113,7 @@ def _values(reply: AIMessage) -> Iterator[Any]:
         yield call["args"]
     for broken in reply.invalid_tool_calls:
         yield from _json_in(broken.get("args") or "")
-    yield from _json_in(drop_thoughts(reply.text))
+    yield from _json_in(drop_reasoning(reply.text))
 
 
 def _json_in(text: str) -> Iterator[Any]:

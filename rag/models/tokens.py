@@ -101,11 +101,13 @@ class Batch:
         return mask
 
 
-def pad_rows(rows: Sequence[Sequence[int]], pad: int, most: int, types: Sequence[Sequence[int]] | None = None) -> Batch:
-    """Pad the rows with `pad` to a common length of up to `most` tokens."""
+def pad_rows(
+    rows: Sequence[Sequence[int]], pad: int, max_tokens: int, types: Sequence[Sequence[int]] | None = None
+) -> Batch:
+    """Pad the rows with `pad` to a common length of up to `max_tokens`."""
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     longest = int(lengths.max())
-    width = max(longest, min(most, -(-longest // _STEP) * _STEP))
+    width = max(longest, min(max_tokens, -(-longest // _STEP) * _STEP))
     return Batch(_fill(rows, pad, width), lengths, None if types is None else _fill(types, 0, width))
 
 

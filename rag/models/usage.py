@@ -59,7 +59,7 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class UsageSnapshot:
     """The usage of a run when it was interrupted."""
 
     seconds: float = 0.0
@@ -93,37 +93,37 @@ class CallBudget:
         *,
         tokens: int | None = None,
         meter: Meter | None = None,
-        spent: Spent | None = None,
-        most: int | None = None,
+        earlier: UsageSnapshot | None = None,
+        max_calls: int | None = None,
     ) -> None:
-        """`spent` is the earlier usage of the run; `most` caps the calls, even if the limits are raised."""
-        self._most = most
-        self.limit = self._limit = limit if most is None else min(limit, most)
+        """`earlier` is the usage before the run resumed; `max_calls` caps the calls, even if the limits are raised."""
+        self._max_calls = max_calls
+        self.limit = self._limit = limit if max_calls is None else min(limit, max_calls)
         self.tokens = self._tokens = tokens
         self.meter = meter or Meter()
         self.used = 0
-        self.slow = False
+        self.timed_out = False
         """True after a call timed out: the run makes no further calls."""
         self._reserved = 0
-        if spent:
-            self.take_up(spent)
+        if earlier:
+            self.restore(earlier)
 
-    def take_up(self, spent: Spent) -> None:
+    def restore(self, earlier: UsageSnapshot) -> None:
         """Start from the run's earlier usage."""
-        self.used = self.meter.calls = spent.calls
-        self.meter.tokens_in, self.meter.tokens_out = spent.tokens_in, spent.tokens_out
-        self.meter.estimated = spent.estimated
+        self.used = self.meter.calls = earlier.calls
+        self.meter.tokens_in, self.meter.tokens_out = earlier.tokens_in, earlier.tokens_out
+        self.meter.estimated = earlier.estimated
 
     def raise_by(self, calls: int, tokens: int) -> None:
         """Raise the original limits by these amounts."""
         limit = self._limit + calls
-        self.limit = limit if self._most is None else min(limit, self._most)
+        self.limit = limit if self._max_calls is None else min(limit, self._max_calls)
         self.tokens = None if self._tokens is None else self._tokens + tokens
 
-    def snapshot(self, seconds: float) -> Spent:
+    def snapshot(self, seconds: float) -> UsageSnapshot:
         """Return the usage so far; `seconds` is the time worked."""
         meter = self.meter
-        return Spent(seconds, self.used, meter.tokens_in, meter.tokens_out, meter.estimated)
+        return UsageSnapshot(seconds, self.used, meter.tokens_in, meter.tokens_out, meter.estimated)
 
     @property
     def remaining(self) -> int:
@@ -134,7 +134,7 @@ class CallBudget:
 
         Raises ModelError: `call_limit` or `token_limit` if the budget is exhausted, `model_slow` after a timeout.
         """
-        if self.slow:
+        if self.timed_out:
             raise ModelError("model_slow")
         if self._has_spent_tokens():
             raise ModelError("token_limit", limit=self.tokens)
@@ -164,12 +164,12 @@ class CallBudget:
             _SHARE.reset(token)
 
     @property
-    def end(self) -> int:
+    def final_calls(self) -> int:
         """The number of final calls: the answer, and its check if the limit allows more than these two."""
         return 2 if self.limit > 2 else 1
 
-    def reserve_end(self) -> AbstractContextManager[None]:
-        return self.reserve(self.end)
+    def reserve_final_calls(self) -> AbstractContextManager[None]:
+        return self.reserve(self.final_calls)
 
     def _has_spent_tokens(self) -> bool:
         if self.tokens is None:

@@ -42,13 +42,13 @@ Numbered = tuple[int, Passage]
 class Prompt:
     """The instructions and the user message of a request; `version` identifies the wording of the instructions.
 
-    `most` is the maximum number of tokens of the reply.
+    `max_tokens` is the maximum number of tokens of the reply.
     """
 
     system: str
     user: str
     version: str = ""
-    most: int = 1_000
+    max_tokens: int = 1_000
 
 
 def build(texts: Sequence[PromptText], user: str, **values: object) -> Prompt:

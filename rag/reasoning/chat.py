@@ -15,17 +15,17 @@ from rag.checking.statements import ends_in_colon
 from rag.checking.verifier import Judgements, build_check, read_judgements
 from rag.errors import ModelError
 from rag.models.servers import (
+    allow_reasoning_tokens,
     failure_types,
-    is_only_thought,
-    learn,
+    is_only_reasoning,
     limit_reply,
+    load_capacity,
     model_error,
     model_name,
     refuses_tools,
     remember_no_tools,
-    remember_thoughts,
     takes_tools,
-    was_cut_thinking,
+    was_cut_off_reasoning,
 )
 from rag.models.structured import fill_schema
 from rag.patterns import lazy_regex
@@ -121,7 +121,7 @@ class ChatReasoner:
         refusals: tuple[type[Exception], ...] = (*failure_types(), NotImplementedError)
         with _translate_failures():
             try:
-                target = limit_reply(model, prompt.most)
+                target = limit_reply(model, prompt.max_tokens)
                 reply = await (target.bind_tools(tools) if tools else target).ainvoke([_messages(prompt)[0], *messages])
             except ValidationError:  # LangChain rejects arguments that are JSON but not an object
                 return unreadable_call()
@@ -154,12 +154,12 @@ class ChatReasoner:
         return reply_lines(await self.ask(prompt))
 
     async def ask(self, prompt: Prompt) -> str:
-        """Return a complete reply verbatim, without thoughts."""
-        await learn(self._fast)
+        """Return a complete reply verbatim, without its reasoning."""
+        await load_capacity(self._fast)
         with _translate_failures():
-            reply = await limit_reply(self._fast, prompt.most).ainvoke(_messages(prompt))
-            if was_cut_thinking(self._fast, reply):
-                reply = await limit_reply(self._fast, prompt.most).ainvoke(_messages(prompt))
+            reply = await limit_reply(self._fast, prompt.max_tokens).ainvoke(_messages(prompt))
+            if was_cut_off_reasoning(self._fast, reply):
+                reply = await limit_reply(self._fast, prompt.max_tokens).ainvoke(_messages(prompt))
         return reply_text(reply.text)
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
@@ -168,24 +168,26 @@ class ChatReasoner:
     def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
         return compose_answer(self, question, passages, plan)
 
-    async def readable_tokens(self, tokens: int) -> int:
+    async def fitting_tokens(self, tokens: int) -> int:
         """Return how many of `tokens` fit into one request that the model can read within its timeout."""
-        return (await learn(self._model)).room(tokens, _request_timeout(self._model))
+        return (await load_capacity(self._model)).fitting_tokens(tokens, _request_timeout(self._model))
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         """Stream an answer. Raises ModelError after the pieces so far if it is incomplete."""
-        await learn(self._model)
+        await load_capacity(self._model)
         messages, marker = _messages(requests.add_memory(self.texts, prompt, self._notes)), requests.marker_in(prompt)
         shown, source = (
             ShownText(NOT_IN_PAGES, marker),
-            _ReplyStream(limit_reply(self._model, prompt.most), messages, marker),
+            _ReplyStream(limit_reply(self._model, prompt.max_tokens), messages, marker),
         )
         with _translate_failures():
             async for piece in shown.filter(join_halves(source.pieces())):
                 yield piece
-            is_cut_off = source.unfinished == "answer_too_long" and not shown.text and is_only_thought(source.beginning)
-            if is_cut_off and remember_thoughts(self._model):
-                source = _ReplyStream(limit_reply(self._model, prompt.most), messages, marker)
+            is_cut_off = (
+                source.unfinished == "answer_too_long" and not shown.text and is_only_reasoning(source.beginning)
+            )
+            if is_cut_off and allow_reasoning_tokens(self._model):
+                source = _ReplyStream(limit_reply(self._model, prompt.max_tokens), messages, marker)
                 async for piece in shown.filter(join_halves(source.pieces())):
                     yield piece
         if source.unfinished:
@@ -208,16 +210,18 @@ class ChatReasoner:
     async def fill(self, schema: type[SchemaT], prompt: Prompt) -> SchemaT:
         """Return a reply in the form of `schema`. Raises ModelError, also if the reply does not match it."""
         fill: Any = self._structured or fill_schema
-        pace = await learn(self._fast)
-        if pace.seconds(estimate_tokens(prompt.system + prompt.user), _FORM_TOKENS) > _request_timeout(self._fast):
+        capacity = await load_capacity(self._fast)
+        if capacity.estimate_seconds(estimate_tokens(prompt.system + prompt.user), _FORM_TOKENS) > _request_timeout(
+            self._fast
+        ):
             raise ModelError("model_slow")
         with _translate_failures():
             try:
-                form: SchemaT = await fill(limit_reply(self._fast, prompt.most), schema, _messages(prompt))
+                form: SchemaT = await fill(limit_reply(self._fast, prompt.max_tokens), schema, _messages(prompt))
             except ModelError as error:
-                if error.code != "chat_unusable" or not was_cut_thinking(self._fast, error.__cause__):
+                if error.code != "chat_unusable" or not was_cut_off_reasoning(self._fast, error.__cause__):
                     raise
-                form = await fill(limit_reply(self._fast, prompt.most), schema, _messages(prompt))
+                form = await fill(limit_reply(self._fast, prompt.max_tokens), schema, _messages(prompt))
         return form
 
 

@@ -1,7 +1,7 @@
 """A filter for streamed model replies, and parsers of complete ones.
 
-The filter hides split characters, thoughts and the sign for "not found"; the parsers return the text, its lines, or the
-requested line.
+The filter hides split characters, reasoning and the sign for "not found"; the parsers return the text, its lines, or
+the requested line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
-from rag.models.reply_text import answer_text, drop_thoughts
+from rag.models.reply_text import answer_text, drop_reasoning
 from rag.patterns import lazy_regex
 from rag.reasoning import RESET
 from rag.text import join_surrogates
@@ -21,7 +21,7 @@ _GROWTH: Final = 100  # a text must grow by this fraction (1/n) before it is par
 
 
 class ShownText:
-    """The visible part of a streamed answer: without thoughts and wrappings, and without `sign`.
+    """The visible part of a streamed answer: without reasoning and wrappings, and without `sign`.
 
     A model writes `sign` if the passages do not answer. Other text with the sign is retracted unless it cites a
     passage. `text` is the visible text so far, `signed` whether the sign appeared. A small model may cite the `marker`,
@@ -99,8 +99,8 @@ _INTRODUCES: Final = lazy_regex(r"[:：][*_\s]*$")
 
 
 def reply_text(text: str) -> str:
-    """Return a complete reply verbatim, without thoughts."""
-    return drop_thoughts(join_surrogates(text)).strip()
+    """Return a complete reply verbatim, without reasoning."""
+    return drop_reasoning(join_surrogates(text)).strip()
 
 
 def reply_lines(text: str) -> list[str]:

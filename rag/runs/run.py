@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
-from rag.models.usage import CallBudget, Spent
+from rag.models.usage import CallBudget, UsageSnapshot
 from rag.prompts.requests import mark_run
 from rag.reasoning import Reasoner
 from rag.reasoning.chat import ChatReasoner
@@ -194,7 +194,7 @@ class Hooks:
 
     on_answer: Callable[[Answer], object] | None = None
     on_text: Callable[[str], object] | None = None
-    on_wait: Callable[[Sequence[Wait], Spent], object] | None = None
+    on_wait: Callable[[Sequence[Wait], UsageSnapshot], object] | None = None
     on_spans: Callable[[Sequence[Span]], object] | None = None
     load_changes: Callable[[], Sequence[Change]] = tuple
     dispatch: Callable[[Run], Awaitable[None]] | None = None
@@ -222,7 +222,7 @@ class Run:
     modes: Mapping[str, Mode] = field(default_factory=dict)
     counter: CallCounter | None = None
     trace: Trace = field(default_factory=Trace)
-    earlier_usage: Spent = field(default_factory=Spent)
+    earlier_usage: UsageSnapshot = field(default_factory=UsageSnapshot)
     reply: Mapping[str, Any] = field(default_factory=dict)
     is_resumed: bool = False
     waits: tuple[Wait, ...] = ()
@@ -264,10 +264,10 @@ class Run:
         self.budget.raise_by(int(self.extra_limits["calls"]), int(self.extra_limits["tokens"]))
         return changes
 
-    def restore_usage(self, usage: Spent) -> None:
+    def restore_usage(self, usage: UsageSnapshot) -> None:
         """Start with the usage before the interruption."""
         self.earlier_usage = usage
-        self.budget.take_up(usage)
+        self.budget.restore(usage)
 
     @property
     def recent_pages(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from uuid import uuid4
 from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
-from rag.models.usage import CallBudget, Meter, Spent
+from rag.models.usage import CallBudget, Meter, UsageSnapshot
 from rag.reasoning import Reasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.retrieval.scoped_search import ScopedSearch
@@ -44,7 +44,7 @@ class ResumeState:
     """
 
     reply: Mapping[str, Any] = field(default_factory=dict)
-    usage: Spent = field(default_factory=Spent)
+    usage: UsageSnapshot = field(default_factory=UsageSnapshot)
     spans: Sequence[Span] = ()
     is_interrupted: bool = False
 
@@ -266,10 +266,10 @@ class Runs:
         return (run.question.options.seconds or self._time_limit) + run.extra_limits.get("seconds", 0.0)
 
 
-def _make_budget(options: RunOptions, mode: Mode, in_conversation: bool, usage: Spent) -> CallBudget:
+def _make_budget(options: RunOptions, mode: Mode, in_conversation: bool, usage: UsageSnapshot) -> CallBudget:
     calls = mode.default_calls(options, in_conversation=in_conversation) if options.calls is None else options.calls
     tokens = mode.max_tokens if options.tokens is None else options.tokens
-    return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), spent=usage, most=mode.calls_cap)
+    return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), earlier=usage, max_calls=mode.calls_cap)
 
 
 async def _wait_for_reply(run: Run) -> Notice | None:

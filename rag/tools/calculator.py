@@ -18,7 +18,7 @@ from rag.errors import ToolError
 from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
 from rag.quantities.units import BASES, NONE, UNITS, Quantity, Unit, find_compound_unit, load_currencies
-from rag.tools.tool import Result, Tool, Work
+from rag.tools.tool import Tool, ToolResources, ToolResult
 from rag.tools.wording import HAN_NUMERALS, MONEY_CODES, RATIOS, normalise, replace_words
 
 _LONGEST: Final = 500
@@ -105,7 +105,7 @@ def _readings(body: str) -> Iterator[tuple[str, str]]:
     yield body, ""
 
 
-def calculate(request: str, _: Work) -> Result:
+def calculate(request: str, _: ToolResources) -> ToolResult:
     """Return the result of an expression, or of the longest one in a text. Raises ToolError."""
     notation = expression_of(request) or _find_longest(request)
     if notation is None:
@@ -125,7 +125,7 @@ def calculate(request: str, _: Work) -> Result:
         number, unit = _convert(expression.value(), expression.units, target)
         digits, exact = _format(number)
     text = f"{notation} {'=' if exact else '≈'} {digits}{unit if unit == '%' else f' {unit}'.rstrip()}"
-    return Result(text, {"expression": notation, "value": digits, "unit": unit})
+    return ToolResult(text, {"expression": notation, "value": digits, "unit": unit})
 
 
 def can_calculate(text: str) -> bool:

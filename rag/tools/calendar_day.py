@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from rag.dates import SPAN, find_moments, shift_day
 from rag.errors import ToolError
 from rag.patterns import lazy_regex
-from rag.tools.tool import Result, Tool, Work
+from rag.tools.tool import Tool, ToolResources, ToolResult
 
 _PAST: Final = lazy_regex(r"\b(?:since|ago|was|were|did|last|past)\b|已经|过去|过了|以来|自从", re.IGNORECASE)
 _BEFORE: Final = lazy_regex(r"\b(?:before|earlier|minus|ago)\b|(?<=\s)-\s|减|前", re.IGNORECASE)
@@ -37,28 +37,30 @@ _NOW: Final = lazy_regex(
 """The words of a question about the current time."""
 
 
-def answer_question(text: str, work: Work) -> Result:
+def answer_question(text: str, resources: ToolResources) -> ToolResult:
     """Answer a question about dates. Raises ToolError for an invalid or missing date."""
-    today, text = work.now.date(), _name_feasts(text)
+    today, text = resources.now.date(), _name_feasts(text)
     if _LEAP.search(text):
         year = int(match[0]) if (match := re.search(r"\d{4}", text)) else today.year
-        return Result(work.say("date_leap" if isleap(year) else "date_no_leap", year=year), {"year": year})
+        return ToolResult(resources.say("date_leap" if isleap(year) else "date_no_leap", year=year), {"year": year})
     try:
         days, span = _find_dates(text, today)
         if span:
             base = days[0] if days else today
-            return _describe(base, shift_day(base, span, -1 if _BEFORE.search(text) else 1), "date_shifted", work)
+            return _describe(base, shift_day(base, span, -1 if _BEFORE.search(text) else 1), "date_shifted", resources)
     except (ValueError, OverflowError) as error:
         raise ToolError("date_unreadable") from error
     if len(days) > 1:
-        return _describe(days[0], days[1], "date_between", work)
+        return _describe(days[0], days[1], "date_between", resources)
     if days:
-        return _describe(today, days[0], "date_today" if days[0] == today else "date_from_today", work)
+        return _describe(today, days[0], "date_today" if days[0] == today else "date_from_today", resources)
     if (place := _find_place(text)) is None or _is_unreadable(text):
         raise ToolError("date_unreadable")
-    now = work.now.astimezone(ZoneInfo(_load_zones()[place.lower()])) if place else work.now
+    now = resources.now.astimezone(ZoneInfo(_load_zones()[place.lower()])) if place else resources.now
     clock, code = f"{now:%H:%M} (UTC{now:%z})", "date_now_there" if place else "date_now"
-    return Result(work.say(code, day=_format(now.date(), work), clock=clock, place=place), {"now": now.isoformat()})
+    return ToolResult(
+        resources.say(code, day=_format(now.date(), resources), clock=clock, place=place), {"now": now.isoformat()}
+    )
 
 
 def can_answer(text: str) -> bool:
@@ -114,16 +116,16 @@ def _find_dates(text: str, today: date) -> tuple[list[date], str]:
     return [one.first for one in moments][:2], next(spans, "")
 
 
-def _describe(first: date, last: date, code: str, work: Work) -> Result:
+def _describe(first: date, last: date, code: str, resources: ToolResources) -> ToolResult:
     """Return a sentence about two dates and the days between them."""
     count = (last - first).days
     side = "" if code in ("date_between", "date_today") else "_after" if count >= 0 else "_before"
-    text = work.say(code + side, first=_format(first, work), last=_format(last, work), count=abs(count))
-    return Result(text, {"first": first.isoformat(), "last": last.isoformat(), "days": count})
+    text = resources.say(code + side, first=_format(first, resources), last=_format(last, resources), count=abs(count))
+    return ToolResult(text, {"first": first.isoformat(), "last": last.isoformat(), "days": count})
 
 
-def _format(day: date, work: Work) -> str:
-    if work.language == "zh":
+def _format(day: date, resources: ToolResources) -> str:
+    if resources.language == "zh":
         return f"{day.year}年{day.month}月{day.day}日（星期{_WEEKDAYS[day.weekday()]}）"
     return f"{day:%A}, {day.day} {day:%B} {day.year}"
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from rag.errors import ToolError
 from rag.tools import code_child
-from rag.tools.tool import Result, Tool, Work
+from rag.tools.tool import Tool, ToolResources, ToolResult
 
 SECONDS: Final = 5.0
 _LONGEST: Final = 20_000
@@ -31,12 +31,12 @@ _CODES: Final = {
 }
 
 
-def run_code(code: str, work: Work) -> Result:
+def run_code(code: str, resources: ToolResources) -> ToolResult:
     """Return what the code prints, and the value of its last line. Raises ToolError."""
-    if not work.code:
+    if not resources.code:
         raise ToolError("code_off")
     output = execute(code)
-    return Result(output.strip()[:_SHOWN] or work.say("code_silent"), {"printed": output[:_SHOWN]})
+    return ToolResult(output.strip()[:_SHOWN] or resources.say("code_silent"), {"printed": output[:_SHOWN]})
 
 
 def can_isolate() -> bool:

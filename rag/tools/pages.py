@@ -14,7 +14,7 @@ from rag.patterns import lazy_regex
 from rag.quantities.detection import find_values, normalise
 from rag.retrieval.page_names import ABOUT, find_named_pages, find_on_site, find_pages_with, slug, topic_of, words
 from rag.text import escape_markdown, fenced_blocks, is_chinese, to_plain_line
-from rag.tools.tool import Result, Tool, Work
+from rag.tools.tool import Tool, ToolResources, ToolResult
 from rag.types import Page, Passage
 
 _HEADING: Final = lazy_regex(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
@@ -51,21 +51,21 @@ _COUNTED: Final = lazy_regex(
 """Words for what is counted, which cannot name a page."""
 
 
-def retrieve(query: str, work: Work) -> Result:
-    return _result(work.search(query), work)
+def retrieve(query: str, resources: ToolResources) -> ToolResult:
+    return _result(resources.search(query), resources)
 
 
-def search_web(query: str, work: Work) -> Result:
+def search_web(query: str, resources: ToolResources) -> ToolResult:
     """Search the web. Raises ToolError if web search is off, and WebSearchError."""
-    if work.web is None:
+    if resources.web is None:
         raise ToolError("web_tool_off")
-    return _result(work.web(query), work)
+    return _result(resources.web(query), resources)
 
 
-def _result(passages: Sequence[Passage], work: Work) -> Result:
+def _result(passages: Sequence[Passage], resources: ToolResources) -> ToolResult:
     titles = dict.fromkeys(to_plain_line(one.title or one.url) for one in passages)
-    text = work.say("search_found", count=len(passages), titles=" · ".join(titles)) if passages else ""
-    return Result(text or work.say("search_none"), {"passages": [one.id for one in passages]}, passages)
+    text = resources.say("search_found", count=len(passages), titles=" · ".join(titles)) if passages else ""
+    return ToolResult(text or resources.say("search_none"), {"passages": [one.id for one in passages]}, passages)
 
 
 RETRIEVE: Final = Tool(
@@ -86,14 +86,14 @@ WEB: Final = Tool(
 )
 
 
-def outline(request: str, work: Work) -> Result:
+def outline(request: str, resources: ToolResources) -> ToolResult:
     """Return the outline of the named page, or of the only one. Raises ToolError if none or several match."""
-    pages = work.pages()
+    pages = resources.pages()
     matches = find_named_pages(request, pages) or (pages if len(pages) == 1 else [])
     if len(matches) != 1:
         raise ToolError("outline_which")
     (page,) = matches
-    text = work.text(page.url_hash)
+    text = resources.text(page.url_hash)
     code = fenced_blocks(text)
     headers = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]
     headings = [(len(one[1]), one[2].strip()) for one in headers[:_MAX_HEADINGS]]
@@ -102,9 +102,9 @@ def outline(request: str, work: Work) -> Result:
         {"url": page.url, "headings": [list(one) for one in headings]},
     )
     if not headings:
-        return Result(work.say("outline_none", title=title), data)
+        return ToolResult(resources.say("outline_none", title=title), data)
     lines = [f"{'  ' * (level - 1)}- {heading}" for level, heading in headings]
-    return Result("\n".join([work.say("outline_of", title=title), "", *lines]), data)
+    return ToolResult("\n".join([resources.say("outline_of", title=title), "", *lines]), data)
 
 
 OUTLINE: Final = Tool(
@@ -117,26 +117,32 @@ OUTLINE: Final = Tool(
 )
 
 
-def count_pages(request: str, work: Work) -> Result:
+def count_pages(request: str, resources: ToolResources) -> ToolResult:
     """Return the requested lists, and the counts below them."""
-    pages, part, rest, is_listed = _select_pages(request, work)
+    pages, part, rest, is_listed = _select_pages(request, resources)
     data = _counts(pages)
     if not pages:
-        return Result(work.say("statistics_no_match", part=part) if part else work.say("statistics_none"), data)
-    totals = work.say("statistics_counts", **{name: _format(value) for name, value in data.items()})
+        return ToolResult(
+            resources.say("statistics_no_match", part=part) if part else resources.say("statistics_none"), data
+        )
+    totals = resources.say("statistics_counts", **{name: _format(value) for name, value in data.items()})
     requested = [name for name, pattern in _REQUESTS if pattern.search(rest)] or ["list"] * is_listed
     if len(requested) > 1 and "list" in requested:
         requested.remove("list")  # it refers to the other requests
-    parts = [work.say("statistics_of", part=part)] if part and requested != ["list"] else []
+    parts = [resources.say("statistics_of", part=part)] if part and requested != ["list"] else []
     for name in requested:
         lines = _LISTS[name](pages)
         data[name] = lines
         limit = _read_limit(rest)[0] or (_RANK_LENGTH if name in _RANKS else _LIST_LENGTH)
         more = len(lines) - limit if name not in _RANKS else 0
-        visible = [*lines[:limit], *([work.say("statistics_more", count=_format(more))] if more > 0 else [])]
-        title = work.say("statistics_of", part=part) if part and name == "list" else work.say(f"statistics_{name}")
+        visible = [*lines[:limit], *([resources.say("statistics_more", count=_format(more))] if more > 0 else [])]
+        title = (
+            resources.say("statistics_of", part=part)
+            if part and name == "list"
+            else resources.say(f"statistics_{name}")
+        )
         parts.append("\n".join([title, "", *(f"- {escape_markdown(line)}" for line in visible)]))
-    return Result("\n\n".join([*parts, totals]), data)
+    return ToolResult("\n\n".join([*parts, totals]), data)
 
 
 def _read_limit(text: str) -> tuple[int, str]:
@@ -148,14 +154,14 @@ def _read_limit(text: str) -> tuple[int, str]:
     return 0, text
 
 
-def _select_pages(text: str, work: Work) -> tuple[Sequence[Page], str, str, bool]:
+def _select_pages(text: str, resources: ToolResources) -> tuple[Sequence[Page], str, str, bool]:
     """Select pages by date, site, language, name and topic. Return them, the words for these criteria, the text without
     the first three, and True if the pages should be listed.
 
     Dates are those of publication, where known, except in a request for added pages.
     """
-    pages, parts, is_listed = work.pages(), [], False
-    if period := find_period(text, work.now.date()):
+    pages, parts, is_listed = resources.pages(), [], False
+    if period := find_period(text, resources.now.date()):
         since, until = (day.isoformat() if day else "" for day in (period.since, period.until))
         is_listed = not _ADDING.search(text)
         dates = [(page, ((is_listed and page.published) or page.added_at)[:10]) for page in pages]
@@ -172,11 +178,11 @@ def _select_pages(text: str, work: Work) -> tuple[Sequence[Page], str, str, bool
         pages = [page for page in pages if page.language == language]
         parts.append(name)
         text = text.replace(name, " , ")
-    matches, topic = _find_by_topic(text, pages, work)
+    matches, topic = _find_by_topic(text, pages, resources)
     return matches, " · ".join([*parts, topic] if topic else parts), text, is_listed or bool(topic)
 
 
-def _find_by_topic(text: str, pages: Sequence[Page], work: Work) -> tuple[Sequence[Page], str]:
+def _find_by_topic(text: str, pages: Sequence[Page], resources: ToolResources) -> tuple[Sequence[Page], str]:
     """Return the pages that a text names or asks about, with their topic; all pages and "" if it does neither."""
     _, text = _read_limit(text)
     for pattern in (*(pattern for _, pattern in _REQUESTS), _COUNTED):
@@ -191,7 +197,7 @@ def _find_by_topic(text: str, pages: Sequence[Page], work: Work) -> tuple[Sequen
     if not topic:
         return pages, ""
     found = {page.url_hash for page in find_pages_with(topic, pages)}
-    for passage in work.search(topic):
+    for passage in resources.search(topic):
         is_foreign = is_chinese(passage.text) != is_chinese(topic)  # then they have no words in common
         if is_foreign or words(topic) <= words(f"{passage.title} {passage.text}"):
             found.add(passage.url_hash)

@@ -12,7 +12,7 @@ from rag.types import Notice, Page, Passage
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolResult:
     """The result of a tool: text in the user's language, the same as plain data, and passages to cite."""
 
     text: str
@@ -21,7 +21,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ToolResources:
     """The resources of tools in one run. All callables block. `web` is None without web search."""
 
     language: str
@@ -38,25 +38,25 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool; `about` and `told` describe it and its argument to a model.
+    """A tool; `description` and `argument_description` describe it and its argument to a model.
 
     `run` blocks, accepts any argument, and raises RagError if it cannot use it. `seconds` is its timeout; work that may
     hang must limit itself.
     """
 
     name: str
-    about: str
+    description: str
     argument: str
-    told: str
+    argument_description: str
     seconds: float
-    run: Callable[[str, Work], Result]
+    run: Callable[[str, ToolResources], ToolResult]
 
     @property
     def schema(self) -> dict[str, Any]:
         """The tool in the format of function calling."""
-        argument = {self.argument: {"type": "string", "description": self.told}}
+        argument = {self.argument: {"type": "string", "description": self.argument_description}}
         parameters = {"type": "object", "properties": argument, "required": [self.argument]}
         return {
             "type": "function",
-            "function": {"name": self.name, "description": self.about, "parameters": parameters},
+            "function": {"name": self.name, "description": self.description, "parameters": parameters},
         }

@@ -79,10 +79,10 @@ def test_what_comes_in_while_the_thread_is_busy_goes_together() -> None:
         return opened[-1]
 
     with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(12) as callers:
-        together = CallBatcher(work, submit, most=8)
-        first = callers.submit(together.ask, 0)
+        together = CallBatcher(work, submit, max_items=8)
+        first = callers.submit(together.process, 0)
         assert began.wait(60)
-        rest = [callers.submit(together.ask, number) for number in range(1, 12)]
+        rest = [callers.submit(together.process, number) for number in range(1, 12)]
         while len(opened) < 3 or together._open is None or len(together._open.items) < 3:
             time.sleep(0.001)  # until all eleven are in two groups, the second of three
         go_on.set()
@@ -98,8 +98,8 @@ def test_one_after_the_other_each_goes_alone() -> None:
         return list(items)
 
     with ThreadPoolExecutor(1) as thread:
-        together = CallBatcher(work, thread.submit, most=8)
-        assert [together.ask(number) for number in range(3)] == [0, 1, 2]
+        together = CallBatcher(work, thread.submit, max_items=8)
+        assert [together.process(number) for number in range(3)] == [0, 1, 2]
     assert seen == [1, 1, 1]
 
 
@@ -108,7 +108,7 @@ def test_what_goes_wrong_is_told_and_forgotten() -> None:
         return [1 / item for item in items]
 
     with ThreadPoolExecutor(1) as thread:
-        together = CallBatcher(work, thread.submit, most=8)
+        together = CallBatcher(work, thread.submit, max_items=8)
         with pytest.raises(ZeroDivisionError):
-            together.ask(0)
-        assert together.ask(2) == 0.5
+            together.process(0)
+        assert together.process(2) == 0.5

@@ -15,7 +15,7 @@ from rag.prompts.requests import Prompt
 from rag.reasoning.chat import ChatReasoner, Grades
 from tests.support.chat_server import ChatServer, Reply
 
-PROMPT = Prompt("Rules.", "Question?", most=100)
+PROMPT = Prompt("Rules.", "Question?", max_tokens=100)
 CUT = Reply("<think>So the user wants", finish="length")
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag.models.reply_text import answer_text, drop_thoughts
+from rag.models.reply_text import answer_text, drop_reasoning
 
 ANSWER = "The mill at Orrin was built in 1790 [1]."
 THOUGHT = "The user asks about a mill, so I look at passage 2."
@@ -97,4 +97,4 @@ def test_what_only_looks_alike_stays(reply: str) -> None:
 
 def test_a_summary_keeps_its_labels_and_lists() -> None:
     text = "Answer: two mills.\n- one [1]\n- two [2]"
-    assert drop_thoughts(text) == text
+    assert drop_reasoning(text) == text

@@ -16,7 +16,7 @@ from rag.models.chat import build_chat_model
 from rag.models.servers import (
     SAMPLING,
     refused_parameters,
-    refuses_form,
+    refuses_structured_output,
     refuses_tools,
     remember_no_tools,
     takes_tools,
@@ -102,7 +102,7 @@ def test_a_failure_without_a_status_says_nothing_about_tools() -> None:
     ],
 )
 def test_no_forms(status: int, text: str, refused: bool) -> None:
-    assert refuses_form(StatusError(status, text), model()) is refused
+    assert refuses_structured_output(StatusError(status, text), model()) is refused
 
 
 def test_it_is_remembered_of_a_server_and_a_model(monkeypatch: pytest.MonkeyPatch) -> None:

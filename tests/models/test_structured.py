@@ -1,4 +1,4 @@
-"""The fallbacks for structured output, with servers that refuse them one after the other."""
+"""The methods of structured output against servers that refuse one method after another."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pydantic import BaseModel, Field
 
 from rag.config import load_settings
 from rag.errors import ModelError
-from rag.models import openai_chat
-from rag.models import structured as ladder
+from rag.models import openai_chat, structured
 from rag.models.chat import build_chat_model
 from rag.models.structured import fill_schema, read_reply
 from tests.support.chat_server import DEEP, Call, ChatServer, Reply, Request
@@ -40,7 +39,7 @@ MESSAGES = [SystemMessage("Judge."), HumanMessage("Passages …")]
 
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(ladder, "_begin", {})
+    monkeypatch.setattr(structured, "_first_methods", {})
     monkeypatch.setattr(openai_chat, "_refused", {})
     monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
     yield
@@ -61,12 +60,12 @@ def well_behaved(request: Request) -> Reply:
     return Reply(JSON)
 
 
-def rung_of(request: Request) -> str:
+def method_of(request: Request) -> str:
     return request.response_format or ("tool" if request.forced_tool else "text")
 
 
 @pytest.mark.parametrize(
-    ("refuse", "rungs"),
+    ("refuse", "methods"),
     [
         ([], ["json_schema"]),
         (["json_schema"], ["json_schema", "tool"]),
@@ -75,32 +74,32 @@ def rung_of(request: Request) -> str:
         (["response_format", "tools"], ["json_schema", "tool", "json_object", "text"]),
     ],
 )
-def test_it_steps_down_once_and_remembers(refuse: Any, rungs: list[str]) -> None:
+def test_it_steps_down_once_and_remembers(refuse: Any, methods: list[str]) -> None:
     with ChatServer(well_behaved, refuse=refuse) as server:
 
         async def twice() -> None:
             assert (await fill_in(server)).verdicts == [Verdict(number=1, relevant=True)]
-            assert [rung_of(request) for request in server.requests] == rungs
+            assert [method_of(request) for request in server.requests] == methods
             await fill_in(server)
 
         asyncio.run(twice())
-        assert rung_of(server.requests[-1]) == rungs[-1]
-        assert len(server.requests) == len(rungs) + 1
+        assert method_of(server.requests[-1]) == methods[-1]
+        assert len(server.requests) == len(methods) + 1
 
 
 @pytest.mark.parametrize("status", [404, 405, 500, 503])
 @pytest.mark.parametrize(
-    ("refuse", "refusal", "rung"),
+    ("refuse", "refusal", "method"),
     [
         (["response_format"], "No endpoints found that support response_format", "tool"),
         (["json_schema"], "json_schema is not supported", "tool"),
         (["response_format", "tools"], "No endpoints found that support tool use", "text"),
     ],
 )
-def test_it_steps_down_whatever_the_status(refuse: Any, refusal: str, rung: str, status: int) -> None:
+def test_it_steps_down_whatever_the_status(refuse: Any, refusal: str, method: str, status: int) -> None:
     with ChatServer(well_behaved, refuse=refuse, refuse_with=status, refusal=refusal) as server:
         assert fill(server).verdicts == [Verdict(number=1, relevant=True)]
-        assert rung_of(server.requests[-1]) == rung
+        assert method_of(server.requests[-1]) == method
         assert len(server.requests) <= 4
 
 

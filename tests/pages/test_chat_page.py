@@ -202,8 +202,13 @@ def test_the_model_menu_lists_the_models_of_the_service(open_page: Open, app: Fa
 def test_the_model_menu_tells_the_window_and_speed_of_the_model(open_page: Open, app: FakeApp) -> None:
     app.filled()
     app.chats = connected_chats(app)
-    pace = app.chats.pace(app.chats.of_settings())
-    pace.window, pace.reads, pace.writes, pace.waits = 8192, [90.0], [20.0, 28.0], [12.0, 13.5]
+    capacity = app.chats.capacity(app.chats.of_settings())
+    capacity.window, capacity.read_speeds, capacity.write_speeds, capacity.first_token_waits = (
+        8192,
+        [90.0],
+        [20.0, 28.0],
+        [12.0, 13.5],
+    )
     shown = [one.value for one in opened(open_page("chat"), "model-menu").caption]
     assert "Context window: 8,192 tokens · 24 tokens per second · First word after 12.8 s" in shown
     assert label("model_slow_here", "en") in shown

@@ -152,7 +152,7 @@ class Completing(ScriptedReasoner, ChatReasoner):
             raise self.reply
         return self.reply
 
-    async def readable_tokens(self, tokens: int) -> int:
+    async def fitting_tokens(self, tokens: int) -> int:
         return tokens
 
     def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from rag.models.reply_text import drop_thoughts
+from rag.models.reply_text import drop_reasoning
 from rag.reasoning import RESET
 from rag.reasoning.replies import ShownText, join_halves
 
@@ -104,7 +104,7 @@ def test_nothing_thought_is_shown_meanwhile() -> None:
     ],
 )
 def test_whole_texts(text: str, expected: str) -> None:
-    assert drop_thoughts(text).strip() == expected
+    assert drop_reasoning(text).strip() == expected
 
 
 def _joined(pieces: Sequence[str]) -> list[str]:

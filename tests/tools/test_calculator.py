@@ -8,9 +8,9 @@ import pytest
 
 from rag.errors import ToolError
 from rag.tools.calculator import TOOL, can_calculate, expression_of
-from rag.tools.tool import Work
+from rag.tools.tool import ToolResources
 
-WORK = Work("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), lambda _: "")
+RESOURCES = ToolResources("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), lambda _: "")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ WORK = Work("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), 
 def test_results(said: str, result: str) -> None:
     shown = expression_of(said)
     assert shown is not None
-    assert TOOL.run(shown, WORK).text == result
-    assert TOOL.run(said, WORK).text == result
+    assert TOOL.run(shown, RESOURCES).text == result
+    assert TOOL.run(said, RESOURCES).text == result
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_anything_else_is_none(said: str) -> None:
 )
 def test_what_cannot_be_worked_out(said: str, code: str) -> None:
     with pytest.raises(ToolError) as caught:
-        TOOL.run(said, WORK)
+        TOOL.run(said, RESOURCES)
     assert caught.value.code == code
 
 
@@ -145,7 +145,7 @@ def test_what_cannot_be_worked_out(said: str, code: str) -> None:
 def test_currencies_have_no_rates(text: str) -> None:
     assert can_calculate(text)
     with pytest.raises(ToolError, match="No exchange rates"):
-        TOOL.run(text, WORK)
+        TOOL.run(text, RESOURCES)
 
 
 @pytest.mark.parametrize("text", ["my wifi password is 1234", "and in kg?", "300美元等于多少", "all 100 dollars"])
@@ -154,4 +154,4 @@ def test_a_text_without_an_expression_is_not_calculated(text: str) -> None:
 
 
 def test_the_longest_in_a_text_is_worked_out() -> None:
-    assert TOOL.run("I had 3 + 4 apples, and then 3 + 4 * 5 of them", WORK).text == "3 + 4 * 5 = 23"
+    assert TOOL.run("I had 3 + 4 apples, and then 3 + 4 * 5 of them", RESOURCES).text == "3 + 4 * 5 = 23"

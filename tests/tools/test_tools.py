@@ -12,7 +12,7 @@ from rag.locales import sentences
 from rag.tools import TOOLS
 from rag.tools.calendar_day import can_answer
 from rag.tools.code import can_isolate
-from rag.tools.tool import Work
+from rag.tools.tool import ToolResources
 from rag.types import Page
 from tests.support.answering import BRIDGE, TEA, passage
 
@@ -28,7 +28,7 @@ PAGES = [page(3, "Tea from Hangzhou", language="zh"), page(2, "call the calculat
 TEXT = (
     "# Bridges of Aso\n\nOne.\n\n## The first\n\n```\n# no heading\n```\n\n### Its arches\n\ncall the calculator(9**9)"
 )
-WORK = Work(
+RESOURCES = ToolResources(
     "en",
     datetime(2026, 11, 23, 7, 30, tzinfo=UTC),
     search=lambda _: [passage(1, TEA)],
@@ -37,9 +37,11 @@ WORK = Work(
 )
 
 
-def run(name: str, said: str, work: Work = WORK) -> str:
+def run(name: str, said: str, resources: ToolResources = RESOURCES) -> str:
     return (
-        TOOLS[name].run(said, replace(work, language="zh" if any("一" <= sign <= "龥" for sign in said) else "en")).text
+        TOOLS[name]
+        .run(said, replace(resources, language="zh" if any("一" <= sign <= "龥" for sign in said) else "en"))
+        .text
     )
 
 
@@ -104,13 +106,13 @@ def test_what_a_library_holds_is_counted() -> None:
     assert run("statistics", "list the sites").count("- ") == 3
     assert "共 3 个网页" in run("statistics", "我有多少网页") and "约 2,100 词" in run("statistics", "我有多少网页")
     assert "各语言的网页数：" in run("statistics", "有哪些语言")
-    many = replace(WORK, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
+    many = replace(RESOURCES, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
     assert "- and 40 more\n\n50 pages" in run("statistics", "list all pages", many)
-    assert run("statistics", "how many", replace(WORK, pages=tuple)) == "No pages here."
+    assert run("statistics", "how many", replace(RESOURCES, pages=tuple)) == "No pages here."
 
 
 LIBRARY = replace(
-    WORK,
+    RESOURCES,
     pages=lambda: [
         page(1, "Bridges of Aso", published="2019-05-01"),
         page(2, "Tea from Hangzhou"),
@@ -148,7 +150,7 @@ def test_requests_about_all_pages_are_not_narrowed() -> None:
 
 
 def test_as_many_pages_are_listed_as_are_asked_for() -> None:
-    many = replace(WORK, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
+    many = replace(RESOURCES, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
     newest = run("statistics", "list the ten newest pages", many)
     assert newest.startswith("Newest:") and newest.count("- P") == 10 and "Pages:" not in newest
     assert run("statistics", "最长的三个网页", many).count("- P") == 3
@@ -163,14 +165,14 @@ def test_the_headings_of_the_page_that_is_named() -> None:
 
 
 def test_what_searches_find_are_passages_and_the_web_is_searched_only_where_it_is_set_up() -> None:
-    found = TOOLS["retrieve"].run("tea", WORK)
+    found = TOOLS["retrieve"].run("tea", RESOURCES)
     assert found.text == "1 passage: Page 1" and found.passages == [passage(1, TEA)]
     with pytest.raises(ToolError, match="SEARXNG_URL"):
         run("web_search", "tea")
-    assert TOOLS["web_search"].run("tea", replace(WORK, web=lambda _: [])).text == "Nothing found."
+    assert TOOLS["web_search"].run("tea", replace(RESOURCES, web=lambda _: [])).text == "Nothing found."
 
 
-OPEN = replace(WORK, code=True)
+OPEN = replace(RESOURCES, code=True)
 
 
 @pytest.mark.skipif(not can_isolate(), reason="this system cannot close files and network to a child")

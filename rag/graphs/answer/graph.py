@@ -96,12 +96,12 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     budget, memory, condenser = context.budget, context.options.memory_scope, context.condenser
     summary, removed = state.get("summary", ""), list[AnyMessage]()
     if condenser:
-        summary, removed = await summarise(earlier, summary, condenser, budget, memory, budget.end)
+        summary, removed = await summarise(earlier, summary, condenser, budget, memory, budget.final_calls)
     update = LoopState(summary=summary, messages=removed if condenser else shorten_answers(earlier, memory))
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
     history = exchanges_of(earlier[len(removed) :])
-    standalone = await make_standalone(question, history, summary, condenser, budget, memory=memory, spare=budget.end)
+    standalone = await make_standalone(question, history, summary, condenser, budget, memory=memory, spare=budget.final_calls)
     if not standalone:
         exchanges = history or exchanges_of(earlier)  # their words make a better query than a summary
         before = questions_before(exchanges[memory.first_visible(exchanges) :])
@@ -142,7 +142,7 @@ async def _choose(state: LoopState, context: LoopContext) -> tuple[_AgentDecisio
     fallback = _AgentDecision((question,))
     tools = [retrieve_tool()]
     try:
-        with context.budget.reserve_end():
+        with context.budget.reserve_final_calls():
             choice = read_decision(await context.reasoner.decide(question, history, tools))
             if choice.problem and context.budget.remaining:
                 complaint = [HumanMessage(question), AIMessage(_complaint(choice.problem))]
@@ -169,7 +169,7 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
     queries = [str(call["args"]["query"]) for call in calls]
     try:
-        with runtime.context.budget.reserve_end():  # some strategies have a model write their queries
+        with runtime.context.budget.reserve_final_calls():  # some strategies have a model write their queries
             output = await _tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
     except RagError as error:
         return failure_state(error.notice), step_note("failed", reason=error.code, queries=queries)
@@ -206,7 +206,7 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     refs = [ref for ref in state["passages"] if ref["id"] not in state["graded"]]
     passages = await read_passages(refs, context.passages_of)
     try:
-        with context.budget.reserve_end():
+        with context.budget.reserve_final_calls():
             verdicts = await context.reasoner.grade(question_of(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
@@ -232,7 +232,7 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     passages = await read_passages(state["passages"], context.passages_of)
     update: LoopState = {"loop_step": attempt}
     try:
-        with context.budget.reserve_end():
+        with context.budget.reserve_final_calls():
             query = await context.reasoner.rewrite(question_of(state), state["tried"], passages)
     except ModelError as error:
         if error.code not in BUDGET_CODES and error.code != _UNUSABLE:

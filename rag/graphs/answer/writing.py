@@ -160,7 +160,7 @@ async def _write(
     tokens = context.options.context_tokens
     if isinstance(context.reasoner, ChatReasoner):
         with suppress(ModelError):  # the call for the answer will report the error
-            tokens = await context.reasoner.readable_tokens(tokens)
+            tokens = await context.reasoner.fitting_tokens(tokens)
     plan = choose_plan(passages, context.options.compose, tokens, calls, deep=deep)
     context_passages = await _distill(question, passages, plan, context)
     try:

@@ -32,7 +32,7 @@ from rag.ui.kit.session import MODES, NEED_MODEL, chat_in_use, is_empty, session
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
     from rag.conversations.conversations import TurnView
-    from rag.models.servers import Pace
+    from rag.models.servers import ServerCapacity
 
 _LONGEST_QUESTION, _LONGEST_MODEL = 10_000, 28
 _CONNECT = "connect"
@@ -123,24 +123,24 @@ def _draw_models(app: App, language: Language) -> None:
         with menu, st.container(key="model-choices", gap="xsmall"):
             _draw_model_list(chat, list_models(app, chat, language), language)
             draw_model_name("model", chat.model, "", app, language)
-            _draw_pace(app.chats.pace(chat), language)
+            _draw_capacity(app.chats.capacity(chat), language)
             draw_problem(language)
             if st.button(label("model_manage", language), icon=":material/tune:", type="tertiary", key="model-manage"):
                 go("settings")
 
 
-def _draw_pace(pace: Pace, language: Language) -> None:
+def _draw_capacity(capacity: ServerCapacity, language: Language) -> None:
     """Draw the context window and speed of the model, as far as known from its calls."""
     parts = []
-    if pace.window:
-        parts.append(label("model_window", language, count=f"{pace.window:,}"))
-    if pace.writes:
-        parts.append(label("model_writes", language, count=round(mean(pace.writes))))
-    if pace.waits:
-        parts.append(label("model_waits", language, seconds=f"{mean(pace.waits):.1f}"))
+    if capacity.window:
+        parts.append(label("model_window", language, count=f"{capacity.window:,}"))
+    if capacity.write_speeds:
+        parts.append(label("model_writes", language, count=round(mean(capacity.write_speeds))))
+    if capacity.first_token_waits:
+        parts.append(label("model_waits", language, seconds=f"{mean(capacity.first_token_waits):.1f}"))
     if parts:
         st.caption(" · ".join(parts))
-    if pace.is_slow():
+    if capacity.is_slow():
         st.caption(label("model_slow_here", language))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.models.chat import build_chat_model
-from rag.models.servers import Pace, failure_types, learn, pace_of
+from rag.models.servers import ServerCapacity, capacity_of, failure_types, load_capacity
 from tests.support.chat_server import ChatServer, Reply
 
 
@@ -44,8 +44,8 @@ LLAMA = {"default_generation_settings": {"n_ctx": 4096}, "total_slots": 1}
 )
 def test_a_server_tells_its_window(fields: Any, more: Any, window: int | None, slots: int | None) -> None:
     with Telling(fields, more) as server:
-        pace = asyncio.run(learn(model_of(server)))
-    assert (pace.window, pace.slots) == (window, slots)
+        capacity = asyncio.run(load_capacity(model_of(server)))
+    assert (capacity.window, capacity.slots) == (window, slots)
 
 
 def test_a_refusal_tells_it_too() -> None:
@@ -55,41 +55,41 @@ def test_a_refusal_tells_it_too() -> None:
         with pytest.raises(failure_types()):
             asyncio.run(model.ainvoke("hi"))
         assert len(server.requests) == 1
-    assert pace_of(model).window == 4096
-    assert pace_of(model).room(16_000, 60.0) == 4096
+    assert capacity_of(model).window == 4096
+    assert capacity_of(model).fitting_tokens(16_000, 60.0) == 4096
 
 
 def test_what_is_read_too_slowly_does_not_fit() -> None:
-    pace = Pace(window=8_192)
-    assert pace.room(16_000, 60.0) == 8_192
-    pace.note(1_000, 50.0, 40, 10.0)
-    assert pace.room(16_000, 60.0) == 1_760
-    assert (pace.seconds(1_000, 40), pace.waits) == (60.0, [50.0])
-    pace.note(20, 5.0, 2, 1.0)  # too little to learn from
-    assert pace.seconds(1_000, 40) == 60.0
+    capacity = ServerCapacity(window=8_192)
+    assert capacity.fitting_tokens(16_000, 60.0) == 8_192
+    capacity.record(1_000, 50.0, 40, 10.0)
+    assert capacity.fitting_tokens(16_000, 60.0) == 1_760
+    assert (capacity.estimate_seconds(1_000, 40), capacity.first_token_waits) == (60.0, [50.0])
+    capacity.record(20, 5.0, 2, 1.0)  # too little to learn from
+    assert capacity.estimate_seconds(1_000, 40) == 60.0
 
 
 def test_a_server_with_one_slot_is_asked_one_thing_at_a_time() -> None:
     busy: list[int] = []
 
-    async def one(pace: Pace) -> None:
-        async with pace.gate():
+    async def one(capacity: ServerCapacity) -> None:
+        async with capacity.semaphore():
             busy.append(1)
             assert sum(busy) == 1
             await asyncio.sleep(0.01)
             busy.pop()
 
     async def several() -> None:
-        pace = Pace(slots=1)
-        await asyncio.gather(*(one(pace) for _ in range(3)))
+        capacity = ServerCapacity(slots=1)
+        await asyncio.gather(*(one(capacity) for _ in range(3)))
 
     asyncio.run(several())
 
 
 def test_a_model_is_slow_where_the_passages_of_a_question_take_it_longer_than_people_wait() -> None:
-    pace = Pace()
-    assert not pace.is_slow(), "nothing is known yet"
-    pace.note(tokens_in=400, seconds=1.0, tokens_out=20, writing=1.0)
-    assert not pace.is_slow()
-    pace.note(tokens_in=400, seconds=4.0, tokens_out=20, writing=1.0)
-    assert pace.is_slow()
+    capacity = ServerCapacity()
+    assert not capacity.is_slow(), "nothing is known yet"
+    capacity.record(tokens_in=400, seconds=1.0, tokens_out=20, writing=1.0)
+    assert not capacity.is_slow()
+    capacity.record(tokens_in=400, seconds=4.0, tokens_out=20, writing=1.0)
+    assert capacity.is_slow()
