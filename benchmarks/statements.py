@@ -65,7 +65,7 @@ class Unit:
 class Judge:
     """A simulated chat model: it knows the labels of a case, and errs in a share of its verdicts."""
 
-    checks_by: CheckedBy = "model"
+    verifier_kind: CheckedBy = "model"
 
     def __init__(self, case: Case, check: Check, right: float) -> None:
         self._case, self._check, self._right = case, check, right
@@ -76,9 +76,9 @@ class Judge:
         return [Judgement("unsupported" if self._says_wrong(claim) else "supported") for claim in claims]
 
     def _says_wrong(self, claim: Claim) -> bool:
-        stated = self._check.scored_statements[claim.place].stated
+        sentence = self._check.scored_statements[claim.place].sentence
         chance = random.Random(f"{self._case['id']} {claim.place}").random()
-        return _is_wrong(self._case, stated.start, stated.stop) == (chance < self._right)
+        return _is_wrong(self._case, sentence.start, sentence.stop) == (chance < self._right)
 
 
 def run(limit: int | None = None, right: float = 0.95) -> list[tuple[str, str]]:
@@ -209,19 +209,19 @@ def _overlap(text: str, start: int, end: int, first: int, last: int) -> bool:
 
 def _make_check(case: Case) -> Check:
     passages = [Passage(str(n), "", str(n), "", "", "", (), t, 0, len(t)) for n, t in enumerate(case["passages"], 1)]
-    return Check(case["text"], passages, rests_on=lambda _: range(1, len(passages) + 1))
+    return Check(case["text"], passages, find_passages=lambda _: range(1, len(passages) + 1))
 
 
 def _rows(check: Check, overrule: Overrule | None = None, evidence: Sequence[Evidence] = ()) -> list[Row]:
     rows: list[Row] = []
     for entry in check.scored_statements:
-        stated, finding = entry.stated, entry.finding
-        if entry.counts:
+        sentence, finding = entry.sentence, entry.finding
+        if entry.is_counted:
             is_overruled = (
-                overrule and entry.by == "model" and overrule(ParsedClaim(extract_claim(stated.bare)), evidence)
+                overrule and entry.by == "model" and overrule(ParsedClaim(extract_claim(sentence.bare)), evidence)
             )
             result: tuple[Verdict, float] = ("unsupported", 0.0) if is_overruled else (finding.verdict, finding.score)
-            rows.append((stated.start, stated.stop, *result))
+            rows.append((sentence.start, sentence.stop, *result))
     return rows
 
 

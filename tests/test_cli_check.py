@@ -69,7 +69,7 @@ def test_who_comes_after_the_first_that_answers_is_not_asked(cases: Path, monkey
     asked: list[str] = []
 
     class Stub:
-        checks_by = "model"
+        verifier_kind = "model"
 
         def __init__(self, name: str) -> None:
             self._name = name

@@ -57,20 +57,20 @@ class CheckedText:
 class ScoredStatement:
     """A statement with the quotes that support it, their joint verdict, and the kind of verifier that gave it."""
 
-    stated: Sentence
+    sentence: Sentence
     finding: Finding = _NO_SUPPORT
     quotes: list[Quote] = field(default_factory=list)
     by: CheckedBy = "rules"
     relevant: bool = True
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         """True for a statement. A sentence like a remark or a heading counts if its passage supports it by the rules,
         or if a model says that it is unsupported; a transition only in the second case."""
-        if not self.stated.excused:
-            return self.stated.checked
+        if not self.sentence.may_be_remark:
+            return self.sentence.is_statement
         supported = self.finding.verdict == "supported"
-        return supported and not ends_in_colon(self.stated.bare) if self.by == "rules" else not supported
+        return supported and not ends_in_colon(self.sentence.bare) if self.by == "rules" else not supported
 
 
 class Check:
@@ -78,20 +78,20 @@ class Check:
 
     Marks are `[n]`, 1-based indexes of `passages`, after or inside the statement they support. Links and images lose
     their targets, and addresses that are in no passage are removed, since a model cites by number only. Code is kept,
-    and repeated sentences are dropped. `rests_on` returns the passages of a statement instead of its marks; the text is
-    then unchanged. The constructor may take tens of milliseconds: call it in a thread.
+    and repeated sentences are dropped. `find_passages` returns the passages of a statement instead of its marks; the
+    text is then unchanged. The constructor may take tens of milliseconds: call it in a thread.
     """
 
     def __init__(
-        self, text: str, passages: Sequence[Passage], *, rests_on: Callable[[str], Sequence[int]] | None = None
+        self, text: str, passages: Sequence[Passage], *, find_passages: Callable[[str], Sequence[int]] | None = None
     ) -> None:
         texts = [passage.text for passage in passages]
-        self._rests_on = rests_on
-        self._text = text if rests_on else _normalise(text, passages)
+        self._find_passages = find_passages
+        self._text = text if find_passages else _normalise(text, passages)
         self._sources = [Source(passage) for passage in passages]
         self._searches = 0
         sentences = find_statements(self._text, find_marks(self._text, texts))
-        if not rests_on and (repetitions := find_repeats(sentences)):
+        if not find_passages and (repetitions := find_repeats(sentences)):
             self._text = remove_spans(self._text, repetitions)
             sentences = find_statements(self._text, find_marks(self._text, texts))
         self.scored_statements = list(map(self._score, sentences))
@@ -101,21 +101,21 @@ class Check:
         """The text that was checked, without links."""
         return self._text
 
-    def doubtful(self) -> list[tuple[int, int]]:
+    def unsupported_spans(self) -> list[tuple[int, int]]:
         """Return the spans in `text` of unsupported statements, with their marks."""
         unsupported = (
-            scored for scored in self.scored_statements if scored.counts and scored.finding.verdict == "unsupported"
+            scored for scored in self.scored_statements if scored.is_counted and scored.finding.verdict == "unsupported"
         )
-        return [(scored.stated.start, scored.stated.stop) for scored in unsupported]
+        return [(scored.sentence.start, scored.sentence.stop) for scored in unsupported]
 
     def claims(self) -> list[Claim]:
         """Return the claims for a verifier: all statements and remarks, except verbatim copies of a source."""
         return [
-            Claim(place, scored.stated.bare, tuple(self._numbers_of(scored.stated) or self._all_numbers))
+            Claim(place, scored.sentence.bare, tuple(self._numbers_of(scored.sentence) or self._all_numbers))
             for place, scored in enumerate(self.scored_statements)
-            if (scored.stated.checked or scored.stated.excused)
+            if (scored.sentence.is_statement or scored.sentence.may_be_remark)
             and scored.finding.reason != "verbatim"
-            and len(scored.stated.bare) <= MAX_CHARS
+            and len(scored.sentence.bare) <= MAX_CHARS
             and self._sources
         ]
 
@@ -126,7 +126,7 @@ class Check:
             judgements = await verifier.verify(claims, passages, question)
             for claim, judgement in zip(claims, judgements, strict=False):
                 if judgement is not None:
-                    self._apply(claim, judgement, verifier.checks_by)
+                    self._apply(claim, judgement, verifier.verifier_kind)
 
     def _apply(self, claim: Claim, judgement: Judgement, by: CheckedBy) -> None:
         scored = self.scored_statements[claim.place]
@@ -143,50 +143,50 @@ class Check:
         statements: list[Statement] = []
         parts, length, place = [], 0, 0
         for scored in self.scored_statements:
-            stated, finding = scored.stated, scored.finding
-            quotes = scored.quotes if scored.counts and finding.verdict != "unsupported" else []
+            sentence, finding = scored.sentence, scored.finding
+            quotes = scored.quotes if scored.is_counted and finding.verdict != "unsupported" else []
             marks = tuple(dict.fromkeys(numbering.number(quote) for quote in quotes))
-            gap = self._text[place : stated.start]
-            sentence = _with_marks(stated.bare, marks)
-            if scored.counts:
+            gap = self._text[place : sentence.start]
+            marked = _with_marks(sentence.bare, marks)
+            if scored.is_counted:
                 start = length + len(gap)
-                end = start + len(sentence if _is_row(stated.bare) else stated.bare)
+                end = start + len(marked if _is_row(sentence.bare) else sentence.bare)
                 details = (finding.reason, scored.by, finding.score, scored.relevant)
                 statements.append(Statement(start, end, finding.verdict, marks, *details))
-            parts += [gap, sentence]
-            length += len(gap) + len(sentence)
-            place = stated.stop
+            parts += [gap, marked]
+            length += len(gap) + len(marked)
+            place = sentence.stop
         return _strip("".join([*parts, self._text[place:]]), numbering.citations, statements)
 
     @property
     def _all_numbers(self) -> range:
         return range(1, len(self._sources) + 1)
 
-    def _numbers_of(self, stated: Sentence) -> list[int]:
-        numbers = self._rests_on(stated.bare) if self._rests_on else stated.marks
+    def _numbers_of(self, sentence: Sentence) -> list[int]:
+        numbers = self._find_passages(sentence.bare) if self._find_passages else sentence.marks
         return [n for n in numbers if n in self._all_numbers]
 
-    def _score(self, stated: Sentence) -> ScoredStatement:
-        if not (stated.checked or stated.excused) or len(stated.bare) > MAX_CHARS:
-            return ScoredStatement(stated)
-        claim, numbers = ParsedClaim(extract_claim(stated.bare)), self._numbers_of(stated)
-        quotes = [self._sources[n - 1].best(claim) for n in numbers]
+    def _score(self, sentence: Sentence) -> ScoredStatement:
+        if not (sentence.is_statement or sentence.may_be_remark) or len(sentence.bare) > MAX_CHARS:
+            return ScoredStatement(sentence)
+        claim, numbers = ParsedClaim(extract_claim(sentence.bare)), self._numbers_of(sentence)
+        quotes = [self._sources[n - 1].best_quote(claim) for n in numbers]
         finding, quotes = _best_quotes(claim, quotes)
         if finding.verdict != "supported" and (quote := self._find_elsewhere(claim, numbers)):
-            return ScoredStatement(stated, _judge_quote(claim, quote), [quote])
-        return ScoredStatement(stated, finding, quotes)
+            return ScoredStatement(sentence, _judge_quote(claim, quote), [quote])
+        return ScoredStatement(sentence, finding, quotes)
 
     def _find_closest(self, claim: Claim) -> list[Quote]:
         """Return the quote to show for a claim for which the rules found no support."""
         parsed = ParsedClaim(extract_claim(claim.statement))
-        quotes = [self._sources[n - 1].best(parsed) for n in claim.cited]
-        return sorted(quotes, key=lambda quote: -parsed.share(quote.held.words))[:1]
+        quotes = [self._sources[n - 1].best_quote(parsed) for n in claim.cited]
+        return sorted(quotes, key=lambda quote: -parsed.share(quote.coverage.term_bits))[:1]
 
     def _find_elsewhere(self, claim: ParsedClaim, numbers: Sequence[int]) -> Quote | None:
         """Return the best quote of the passages that the statement does not name, if its support is clear."""
         self._searches += 1
         others = [n for n in self._all_numbers if n not in numbers] if self._searches <= MAX_SEARCHES else []
-        quotes = (self._sources[n - 1].best(claim) for n in others)
+        quotes = (self._sources[n - 1].best_quote(claim) for n in others)
         best = max(quotes, key=lambda quote: _judge_quote(claim, quote).score, default=None)
         return best if best and _judge_quote(claim, best).score >= CLEAR_SCORE else None
 
@@ -201,7 +201,7 @@ async def check_with(
             await check.consult(verifier, question, tokens)
             break
         except ModelError as error:
-            log.info("the check by %s failed (%s)", verifier.checks_by, error.code)
+            log.info("the check by %s failed (%s)", verifier.verifier_kind, error.code)
     return check
 
 

@@ -170,7 +170,7 @@ def _find_named(inner: str, names: Sequence[str], content: str) -> Sequence[int]
     return (int(match["number"]),)
 
 
-def cut(text: str, marks: Sequence[Mark], start: int, stop: int) -> str:
+def remove_marks(text: str, marks: Sequence[Mark], start: int, stop: int) -> str:
     """Return `text[start:stop]` without its marks."""
     parts, place = [], start
     for mark in marks:

@@ -19,13 +19,13 @@ from rag.checking.terms import Term, Terms, TokenIndex, read_terms
 from rag.text import is_chinese, list_leads, sentence_spans, strip_struck
 from rag.types import Passage, Verdict
 
-_RIVALS: Final = ("<>≤≥=≠", "←→↑↓↔", "✓✗✔✘☑☒✅❌")
+_OPPOSITE_SIGNS: Final = ("<>≤≥=≠", "←→↑↓↔", "✓✗✔✘☑☒✅❌")
 _BLANK: Final = "\t"
-_LONGEST_NAME: Final = 6  # tokens of a name that is exchanged
-_JOINS: Final = frozenset("and or & 和 与 及 或".split())
+_MAX_NAME_TOKENS: Final = 6  # tokens of a name that is exchanged
+_CONJUNCTIONS: Final = frozenset("and or & 和 与 及 或".split())
 
 
-def is_replaced(claim: Form, sentences: Iterable[Form]) -> bool:
+def has_changed_value(claim: Form, sentences: Iterable[Form]) -> bool:
     """Return True if a sentence is the statement word for word, except for a value or sign with another meaning."""
     if not claim.blanks:
         return False
@@ -38,7 +38,7 @@ class Form:
 
     def __init__(self, text: Terms) -> None:
         self.blanks: list[list[Term]] = []
-        self.tabular = text.tabular
+        self.is_table_row = text.is_table_row
         letters: list[str] = []
         for token in text.tokens:
             if token.value is None and token.kind != "sign":
@@ -62,7 +62,7 @@ class Form:
 def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
     """Return True if each side has a term that the other lacks, and one could replace the other."""
     signs, their_signs = ({term.key for term in some if term.kind == "sign"} for some in (mine, theirs))
-    if any((signs - their_signs) & set(some) and (their_signs - signs) & set(some) for some in _RIVALS):
+    if any((signs - their_signs) & set(some) and (their_signs - signs) & set(some) for some in _OPPOSITE_SIGNS):
         return True
     values, others = ([term.value for term in some if term.value] for some in (mine, theirs))
     if len(values) == len(others):
@@ -75,7 +75,7 @@ def _differ(mine: Sequence[Term], theirs: Sequence[Term]) -> bool:
     return any(value.conflicts_with(other) for value in missing for other in added)
 
 
-def is_exchanged(claim: Terms, sentence: Terms) -> bool:
+def has_swapped_parts(claim: Terms, sentence: Terms) -> bool:
     """Return True if the claim is the sentence, or a part of it, with two names or values exchanged."""
     mine = [token.letters for token in claim.tokens]
     theirs = [token.letters for token in sentence.tokens]
@@ -92,8 +92,8 @@ def is_exchanged(claim: Terms, sentence: Terms) -> bool:
 
 def _are_swapped(tokens: Sequence[Term], mine: Sequence[str], theirs: Sequence[str], claim: Terms) -> bool:
     """Return True for X M Y against Y M X if X and Y are not phrases, and M does not just join a list."""
-    for left in range(1, min(_LONGEST_NAME, len(mine) - 1) + 1):
-        for right in range(1, min(_LONGEST_NAME, len(mine) - left - 1) + 1):
+    for left in range(1, min(_MAX_NAME_TOKENS, len(mine) - 1) + 1):
+        for right in range(1, min(_MAX_NAME_TOKENS, len(mine) - left - 1) + 1):
             end = len(mine) - right
             ends_change = mine[end:] == theirs[:right] and mine[:left] == theirs[-left:]
             if ends_change and mine[left:end] == theirs[right : len(theirs) - left]:
@@ -105,7 +105,9 @@ def _are_swapped(tokens: Sequence[Term], mine: Sequence[str], theirs: Sequence[s
 def _is_list(middle: Sequence[Term], claim: Terms) -> bool:
     """Return True if there are only conjunctions and whole list items."""
     sizes = Counter(term.clause for term in claim.terms)
-    return all(token.letters in _JOINS or (token.kind != "function" and sizes[token.clause] == 1) for token in middle)
+    return all(
+        token.letters in _CONJUNCTIONS or (token.kind != "function" and sizes[token.clause] == 1) for token in middle
+    )
 
 
 SUPPORTED: Final = 0.54
@@ -130,9 +132,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The part of a statement in the sentences `first` to `last`; `words` has a bit for each of its terms."""
+    """The part of a statement in the sentences `first` to `last`; `term_bits` has a bit for each of its terms."""
 
-    words: int
+    term_bits: int
     first: int = 0
     last: int = 0
 
@@ -142,21 +144,29 @@ class ParsedClaim:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.read: Terms = read_terms(text)
-        self.form = Form(self.read)
-        self.terms: list[Term] = list({term.key: term for term in self.read.terms}.values())
-        self.chinese = is_chinese(text)
-        self._double = sum(1 << i for i, term in enumerate(self.terms) if term.kind == "name" or term.written)
-        self._whole = self._weight((1 << len(self.terms)) - 1)
-        self.words = sum(1 << i for i, term in enumerate(self.terms) if term.kind in ("word", "han") and not term.value)
+        self.all_terms: Terms = read_terms(text)
+        self.form = Form(self.all_terms)
+        self.terms: list[Term] = list({term.key: term for term in self.all_terms.terms}.values())
+        self.is_chinese = is_chinese(text)
+        self._double_weight_bits = sum(
+            1 << i for i, term in enumerate(self.terms) if term.kind == "name" or term.is_explicit
+        )
+        self._total_weight = self._weight((1 << len(self.terms)) - 1)
+        self.word_bits = sum(
+            1 << i for i, term in enumerate(self.terms) if term.kind in ("word", "han") and not term.value
+        )
 
-    def share(self, words: int, elsewhere: int = 0, further: int = 0) -> float:
+    def share(self, term_bits: int, elsewhere: int = 0, extra_sentences: int = 0) -> float:
         """Return the share of the statement in the quotes, 0 to 1, minus a penalty for each further sentence."""
-        total = self._weight(words) + _ELSEWHERE_WEIGHT * self._weight(elsewhere & ~words) - _SENTENCE_PENALTY * further
-        return max(0.0, total / self._whole) if self._whole else 0.0
+        total = (
+            self._weight(term_bits)
+            + _ELSEWHERE_WEIGHT * self._weight(elsewhere & ~term_bits)
+            - _SENTENCE_PENALTY * extra_sentences
+        )
+        return max(0.0, total / self._total_weight) if self._total_weight else 0.0
 
-    def _weight(self, words: int) -> int:
-        return words.bit_count() + (words & self._double).bit_count()
+    def _weight(self, term_bits: int) -> int:
+        return term_bits.bit_count() + (term_bits & self._double_weight_bits).bit_count()
 
 
 class Evidence:
@@ -164,7 +174,7 @@ class Evidence:
 
     def __init__(self, sentences: Sequence[str]) -> None:
         self.sentences = [read_terms(sentence) for sentence in sentences]
-        self.chinese = is_chinese("".join(sentences))
+        self.is_chinese = is_chinese("".join(sentences))
         self._values = [(value, place) for place, s in enumerate(self.sentences) for value in s.values]
         self._words: dict[str, set[int]] = {}
         for place, sentence in enumerate(self.sentences):
@@ -181,7 +191,7 @@ class Evidence:
             return [place for value, place in self._values if term.value.matches(value)]
         return places
 
-    def best(self, claim: ParsedClaim) -> Coverage:
+    def best_coverage(self, claim: ParsedClaim) -> Coverage:
         """Return the one to three neighbouring sentences that contain most of the statement."""
         words = [0] * len(self.sentences)
         for i, term in enumerate(claim.terms):
@@ -189,11 +199,11 @@ class Evidence:
                 words[place] |= 1 << i
         return max(
             _windows(words),
-            key=lambda coverage: claim.share(coverage.words, further=coverage.last - coverage.first),
+            key=lambda coverage: claim.share(coverage.term_bits, extra_sentences=coverage.last - coverage.first),
             default=Coverage(0),
         )
 
-    def words(self, claim: ParsedClaim) -> int:
+    def term_bits(self, claim: ParsedClaim) -> int:
         """Return a bit for each of the statement's terms that is in any sentence."""
         return sum(1 << i for i, term in enumerate(claim.terms) if any(True for _ in self.places(term)))
 
@@ -206,62 +216,73 @@ def _windows(words: Sequence[int]) -> Iterable[Coverage]:
             yield Coverage(bits, first, last)
 
 
-def judge(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[Evidence]) -> Finding:
-    """Judge a statement by several quotes together; `named` are all passages that may support it."""
-    is_alike = any((quote.held.words & claim.words).bit_count() > 1 for quote in quotes)
-    if all(evidence.chinese != claim.chinese for evidence in named) and not is_alike:
-        return _judge_across_languages(claim, named)
-    share = support_score(claim, quotes, named)
-    reason = _find_difference(claim, share, [sentence for quote in quotes for sentence in quote.sentences], named)
+def judge(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequence[Evidence]) -> Finding:
+    """Judge a statement by several quotes together; `evidence` are all passages that may support it."""
+    is_alike = any((quote.coverage.term_bits & claim.word_bits).bit_count() > 1 for quote in quotes)
+    if all(source.is_chinese != claim.is_chinese for source in evidence) and not is_alike:
+        return _judge_across_languages(claim, evidence)
+    share = support_score(claim, quotes, evidence)
+    reason = _find_difference(claim, share, [sentence for quote in quotes for sentence in quote.sentences], evidence)
     share = round(share * _DOUBT_FACTOR if reason else share, 4)
     verdict: Verdict = "supported" if share >= SUPPORTED else "partly" if share >= PARTLY else "unsupported"
     return Finding(verdict, share, reason or ("nothing_close" if verdict == "unsupported" else "words"))
 
 
-def support_score(claim: ParsedClaim, quotes: Sequence[Quote], named: Sequence[Evidence] = ()) -> float:
+def support_score(claim: ParsedClaim, quotes: Sequence[Quote], evidence: Sequence[Evidence] = ()) -> float:
     """Return the share of the statement that the quotes contain together, minus a penalty for each further sentence."""
-    words, elsewhere = reduce(or_, (quote.held.words for quote in quotes)), 0
-    for evidence in named:
-        elsewhere |= evidence.words(claim)
-    return claim.share(words, elsewhere, sum(quote.held.last - quote.held.first + 1 for quote in quotes) - 1)
+    term_bits, elsewhere = reduce(or_, (quote.coverage.term_bits for quote in quotes)), 0
+    for source in evidence:
+        elsewhere |= source.term_bits(claim)
+    return claim.share(
+        term_bits, elsewhere, sum(quote.coverage.last - quote.coverage.first + 1 for quote in quotes) - 1
+    )
 
 
-def lacks_number(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
+def lacks_number(claim: ParsedClaim, evidence: Sequence[Evidence]) -> bool:
     """Return True if a value is in no passage, whether as written, converted or rounded."""
-    numbers = (term for term in claim.terms if term.written)
-    return any(not any(evidence.places(term) for evidence in named) for term in numbers)
+    numbers = (term for term in claim.terms if term.is_explicit)
+    return any(not any(source.places(term) for source in evidence) for term in numbers)
 
 
-def lacks_clause(claim: ParsedClaim, named: Sequence[Evidence]) -> bool:
+def lacks_clause(claim: ParsedClaim, evidence: Sequence[Evidence]) -> bool:
     """Return True if a clause was added: none of its terms is in any passage, but all other terms are."""
     clauses: dict[int, list[bool]] = {}
     for term in claim.terms:
-        clauses.setdefault(term.clause, []).append(any(evidence.places(term) for evidence in named))
+        clauses.setdefault(term.clause, []).append(any(source.places(term) for source in evidence))
     added = [place for place, matches in clauses.items() if len(matches) > 1 and not any(matches)]
     others = [match for place, matches in clauses.items() if place not in added for match in matches]
     return bool(added) and len(others) > 1 and all(others)
 
 
-def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms], named: Sequence[Evidence]) -> str:
+def _find_difference(claim: ParsedClaim, share: float, sentences: Sequence[Terms], evidence: Sequence[Evidence]) -> str:
     """Return the reason (see Statement) for a clear difference between statement and sources, or an empty string."""
-    if lacks_number(claim, named) or is_replaced(claim.form, (form for evidence in named for form in evidence.forms)):
+    forms = (form for source in evidence for form in source.forms)
+    if lacks_number(claim, evidence) or has_changed_value(claim.form, forms):
         return "numbers"
-    denies, source_denies = bool(claim.read.denials), any(sentence.denials for sentence in sentences)
+    denies, source_denies = bool(claim.all_terms.negations), any(sentence.negations for sentence in sentences)
     if (denies and not source_denies and share >= _CLOSE_SCORE) or (
         source_denies and not denies and share >= _COPY_SCORE and len(sentences) == 1
     ):
         return "negation"
-    is_moved = share >= _CLOSE_SCORE and not claim.chinese and any(_is_moved(claim, sentence) for sentence in sentences)
-    if is_moved or any(is_exchanged(claim.read, sentence) for sentence in sentences) or lacks_clause(claim, named):
+    has_moved_subject = (
+        share >= _CLOSE_SCORE
+        and not claim.is_chinese
+        and any(_has_moved_subject(claim, sentence) for sentence in sentences)
+    )
+    if (
+        has_moved_subject
+        or any(has_swapped_parts(claim.all_terms, sentence) for sentence in sentences)
+        or lacks_clause(claim, evidence)
+    ):
         return "clause"
     return ""
 
 
-def _is_moved(claim: ParsedClaim, sentence: Terms) -> bool:
+def _has_moved_subject(claim: ParsedClaim, sentence: Terms) -> bool:
     """Return True if the sentence has the opening of the statement, but says the rest about something else."""
-    opening = {term.key for term in claim.terms if term.opens and not term.clause}
+    opening = {term.key for term in claim.terms if term.is_opening and not term.clause}
     rest = {term.key for term in claim.terms if not term.clause} - opening
-    begins = {term.key for term in sentence.terms if term.opens and not term.clause}
+    begins = {term.key for term in sentence.terms if term.is_opening and not term.clause}
     clauses: dict[int, set[str]] = {}
     for term in sentence.terms:
         clauses.setdefault(term.clause, set()).add(term.key)
@@ -270,21 +291,21 @@ def _is_moved(claim: ParsedClaim, sentence: Terms) -> bool:
     return is_present and bool(matches) and not any(opening & keys for keys in matches)
 
 
-def _judge_across_languages(claim: ParsedClaim, named: Sequence[Evidence]) -> Finding:
+def _judge_across_languages(claim: ParsedClaim, evidence: Sequence[Evidence]) -> Finding:
     """Judge by numbers, and names in Latin letters; other words differ between languages."""
-    terms = [term for term in claim.terms if term.written or (term.kind == "name" and term.key.isascii())]
-    stand = all(any(evidence.places(term) for evidence in named) for term in terms)
+    terms = [term for term in claim.terms if term.is_explicit or (term.kind == "name" and term.key.isascii())]
+    stand = all(any(source.places(term) for source in evidence) for term in terms)
     return Finding("partly", PARTLY, "language") if stand else Finding("unsupported", 0.0, "nothing_close")
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quote, `source.passage.text[start:end]`; `held` is the part of a statement in it; if `verbatim`, all of it."""
+    """A quote, `source.passage.text[start:end]`; `coverage` is the part of a statement in it, all if `verbatim`."""
 
     source: Source
     start: int
     end: int
-    held: Coverage
+    coverage: Coverage
     verbatim: bool = False
 
     @property
@@ -293,7 +314,7 @@ class Quote:
 
     @property
     def sentences(self) -> Sequence[Terms]:
-        return self.source.evidence.sentences[self.held.first : self.held.last + 1]
+        return self.source.evidence.sentences[self.coverage.first : self.coverage.last + 1]
 
 
 class Source:
@@ -319,18 +340,18 @@ class Source:
     def _tokens(self) -> TokenIndex:
         return TokenIndex([strip_struck(self.passage.text, start, end) for start, end in self.spans])
 
-    def best(self, claim: ParsedClaim) -> Quote:
+    def best_quote(self, claim: ParsedClaim) -> Quote:
         """Return the one to three neighbouring sentences that support the statement best, or the whole passage."""
         if claim.terms and (verbatim := self._verbatim(claim)):
             return verbatim
-        coverage = self.evidence.best(claim)
-        if not coverage.words:
+        coverage = self.evidence.best_coverage(claim)
+        if not coverage.term_bits:
             return Quote(self, 0, len(self.passage.text), coverage)
         return Quote(self, self.spans[coverage.first][0], self.spans[coverage.last][1], coverage)
 
     def _verbatim(self, claim: ParsedClaim) -> Quote | None:
         """Return the whole sentences that equal the statement token by token, or None."""
-        for first, last, whole in self._tokens.places(claim.read):
+        for first, last, whole in self._tokens.places(claim.all_terms):
             if whole:
                 return Quote(self, self.spans[first][0], self.spans[last][1], Coverage(0, first, last), verbatim=True)
         return None

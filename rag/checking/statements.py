@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rag.checking.marks import NAMED_PASSAGE, Mark, code_spans, cut, find_marks, is_inside, marks_between
+from rag.checking.marks import NAMED_PASSAGE, Mark, code_spans, find_marks, is_inside, marks_between, remove_marks
 from rag.checking.terms import Term, read_terms
 from rag.patterns import lazy_regex
 from rag.text import fenced_blocks, split_sentences, weigh
@@ -31,15 +31,15 @@ _YES_OR_NO = lazy_regex(
 _LIST_MARKER = lazy_regex(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
 MAX_CHARS = 5_000
 """Maximum length of a sentence. Longer ones have no end, and nothing supports them."""
-_LONGEST_TRANSITION = 3  # content words of a line that only introduces the next
-_SHORTEST_REPEATED = 20  # Latin characters or the equivalent: shorter ones may be repeated on purpose
+_MAX_TRANSITION_WORDS = 3  # content words of a line that only introduces the next
+_MIN_REPEATED = 20  # Latin characters or the equivalent: shorter ones may be repeated on purpose
 _STOPS: Final = ".。!！ *_"
 
 _HEADING_WITHOUT_TEXT = lazy_regex(r"^(#{1,6}) [^\n]*\n*+(?=(?!\1#)#{1,6} |\Z)", re.MULTILINE)
 _EMPTY_ITEM = lazy_regex(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
 _BLANK_LINES = lazy_regex(r"\n{3,}")
 
-Kind = Literal["statement", "excused", "nothing"]
+Kind = Literal["statement", "remark", "nothing"]
 _SOURCE: Final = (
     r"\b(?:passages?|pages?|sources?|texts?|articles?|documents?|excerpts?|snippets?|context|search results?|materials?"
     r"|websites?)\b"
@@ -89,16 +89,16 @@ _NOTHING_FOUND = lazy_regex(
 class Sentence:
     """A sentence, `text[start:stop]`; `bare` is its text without marks, `marks` are the passages it names.
 
-    `checked` is true if it states something that a passage can support, `excused` if it reads like a remark, a heading
-    or a transition: see ScoredStatement.counts.
+    `is_statement` is true if it states something that a passage can support, `may_be_remark` if it reads like a remark,
+    a heading or a transition: see ScoredStatement.is_counted.
     """
 
     start: int
     stop: int
     bare: str
     marks: tuple[int, ...]
-    checked: bool
-    excused: bool = False
+    is_statement: bool
+    may_be_remark: bool = False
 
 
 def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Sentence]:
@@ -113,12 +113,12 @@ def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Sent
         own = marks_between(marks, start if i else 0, limit)
         start = min([start, *(mark.start for mark in own)])
         stop = max([end, *(mark.stop for mark in own)])
-        bare = cut(text, own, start, stop).strip()
+        bare = remove_marks(text, own, start, stop).strip()
         numbers = tuple(dict.fromkeys(number for mark in own for number in mark.numbers))
         heads_table = bare.startswith("|") and bool(_RULE.fullmatch(visible[limit:].split("\n", 1)[0]))
         may_state = not heads_table and not is_inside(fenced, start)
         kind = _kind(bare, bool(numbers), len(spans) == 1) if may_state else "nothing"
-        sentences.append(Sentence(start, stop, bare, numbers, kind == "statement", kind == "excused"))
+        sentences.append(Sentence(start, stop, bare, numbers, kind == "statement", kind == "remark"))
     return sentences
 
 
@@ -153,7 +153,11 @@ def find_repeats(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
     spans = []
     for item in sentences:
         text = " ".join(extract_claim(item.bare).casefold().split()).rstrip(_STOPS)
-        if not (item.checked or item.excused) or item.bare.startswith(("|", "#")) or weigh(text) < _SHORTEST_REPEATED:
+        if (
+            not (item.is_statement or item.may_be_remark)
+            or item.bare.startswith(("|", "#"))
+            or weigh(text) < _MIN_REPEATED
+        ):
             continue
         original = originals.setdefault(text, item)
         if original is item or (original.marks and set(item.marks) - set(original.marks)):
@@ -188,12 +192,12 @@ def _kind(bare: str, marked: bool, alone: bool) -> Kind:
     terms = read_terms(bare).terms
     word_alone = len(terms) == 1 and terms[0].kind == "word" and not _FULL_STOP.search(bare)
     leads = ends_in_colon(bare) and not any(term.kind == "number" for term in terms)
-    if not terms or word_alone or (ends_in_colon(bare) and _weight(terms) <= _LONGEST_TRANSITION):
+    if not terms or word_alone or (ends_in_colon(bare) and _weight(terms) <= _MAX_TRANSITION_WORDS):
         return "nothing"
     if not marked and declines(bare):
-        return "excused"
+        return "remark"
     remark = is_about_sources(bare) if marked else is_remark(bare)
-    return "excused" if heading or bold or remark or leads else "statement"
+    return "remark" if heading or bold or remark or leads else "statement"
 
 
 def ends_in_colon(bare: str) -> bool:

@@ -40,34 +40,34 @@ _HAN_CHAR: Final = lazy_regex(f"[{HAN}]")
 class Term:
     """A word, sign or value of a text: `letters` as written, and `key`, which all of its forms share.
 
-    `clause` is the number of the clause, `opens` is true in a clause's first unbroken run of content words; `value` is
-    set for a number, a date or an identifier.
+    `clause` is the number of the clause, `is_opening` is true in a clause's first unbroken run of content words;
+    `value` is set for a number, a date or an identifier.
     """
 
     letters: str
     key: str
     kind: Kind
     clause: int
-    opens: bool = False
+    is_opening: bool = False
     value: Value | None = None
 
     @property
-    def written(self) -> bool:
+    def is_explicit(self) -> bool:
         """True for a clear value: in digits, or with a unit."""
         return self.value is not None and self.value.is_explicit
 
 
 class Terms:
-    """The `tokens` of a text in order; `terms` are those with content, `denials` counts its negations."""
+    """The `tokens` of a text in order; `terms` are those with content, `negations` counts its negations."""
 
     def __init__(self, text: str) -> None:
         reader = _Reader(normalise(text))
         self.tokens = tuple(reader.tokens())
-        self.denials = reader.denials
+        self.negations = reader.negations
         self.terms = tuple(token for token in self.tokens if token.kind != "function")
         self.values = [term.value for term in self.terms if term.value]
         self.signs = {term.key for term in self.terms if term.kind == "sign"}
-        self.tabular = text.lstrip().startswith("|")
+        self.is_table_row = text.lstrip().startswith("|")
 
 
 @lru_cache(maxsize=2048)
@@ -79,7 +79,7 @@ def read_terms(text: str) -> Terms:
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
-        self.denials = 0
+        self.negations = 0
         self._clause = 0
         self._run = 0  # 0: before, 1: in, 2: after the first run of content words
 
@@ -107,7 +107,7 @@ class _Reader:
     def _read_token(self, token: re.Match[str]) -> Iterator[Term]:
         word = token.group()
         lower = word.lower().removesuffix("'s")
-        self.denials += lower in _NEGATIONS or lower.endswith("n't")
+        self.negations += lower in _NEGATIONS or lower.endswith("n't")
         if token["break"] or lower in _CONJUNCTIONS:
             self._clause, self._run = self._clause + 1, 0
         elif lower in _FUNCTION_WORDS or lower in _FUNCTION_SIGNS:

@@ -44,7 +44,7 @@ class Verifier(Protocol):
     """A judge of statements. The best available one is used: the connected chat model, a local model, or rules."""
 
     @property
-    def checks_by(self) -> CheckedBy:
+    def verifier_kind(self) -> CheckedBy:
         """The kind of verifier, for display."""
         ...
 
@@ -125,7 +125,7 @@ def read_judgements(filled: Judgements | None, count: int) -> list[Judgement | N
 class LocalVerifier:
     """A Verifier that compares each claim with the passages that it cites, including their titles."""
 
-    checks_by: CheckedBy = "local"
+    verifier_kind: CheckedBy = "local"
 
     def __init__(self, model: SupportModel) -> None:
         self._model = model

@@ -57,7 +57,7 @@ def _check_cases(settings: Settings, options: argparse.Namespace) -> None:
 def _check_by_rules(case: _Case) -> Check:
     """Check a case by rules, each sentence against all passages."""
     passages = [_passage(number, text) for number, text in enumerate(case.passages, 1)]
-    return Check(case.text, passages, rests_on=lambda _: range(1, len(passages) + 1))
+    return Check(case.text, passages, find_passages=lambda _: range(1, len(passages) + 1))
 
 
 def _check_file(settings: Settings, options: argparse.Namespace) -> None:
@@ -67,11 +67,13 @@ def _check_file(settings: Settings, options: argparse.Namespace) -> None:
         by_statement = {
             statement.bare: app.search(statement.bare, library=settings.rag_library, k=_PASSAGES).passages
             for statement in find_statements(text)
-            if statement.checked
+            if statement.is_statement
         }
         passages = list({passage.id: passage for group in by_statement.values() for passage in group}.values())
         numbers = {passage.id: number for number, passage in enumerate(passages, 1)}
-        result = Check(text, passages, rests_on=lambda bare: [numbers[hit.id] for hit in by_statement.get(bare, ())])
+        result = Check(
+            text, passages, find_passages=lambda bare: [numbers[hit.id] for hit in by_statement.get(bare, ())]
+        )
         BACKGROUND.wait(_consult(result, [] if options.rules else verifiers_of(settings), settings))
     rows = [{**_row(scored), "sources": _sources(scored)} for scored in result.scored_statements]
     put(options, {"id": options.file, "statements": rows}, _as_text(text, rows))
@@ -104,13 +106,13 @@ def _passage(number: int, text: str) -> Passage:
 
 def _row(statement: ScoredStatement) -> dict[str, Any]:
     """Return the row of a sentence; one without a checkable statement counts as supported."""
-    span, finding = statement.stated, statement.finding
-    verdict, score = (finding.verdict, finding.score) if statement.counts else ("supported", 1.0)
+    span, finding = statement.sentence, statement.finding
+    verdict, score = (finding.verdict, finding.score) if statement.is_counted else ("supported", 1.0)
     return {"start": span.start, "end": span.stop, "verdict": verdict, "score": score, "by": statement.by}
 
 
 def _sources(statement: ScoredStatement) -> list[dict[str, Any]]:
-    quotes = statement.quotes if statement.counts and statement.finding.verdict != "unsupported" else []
+    quotes = statement.quotes if statement.is_counted and statement.finding.verdict != "unsupported" else []
     return [{"url": quote.source.passage.url, "quote": quote.text} for quote in quotes]
 
 

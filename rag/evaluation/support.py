@@ -44,9 +44,11 @@ def by_rules(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdi
 
 
 def _judge_by_rules(statement: str, passages: Sequence[Passage]) -> Verdict | None:
-    check = Check(statement, passages, rests_on=lambda _: range(1, len(passages) + 1))
+    check = Check(statement, passages, find_passages=lambda _: range(1, len(passages) + 1))
     return min(
-        (item.finding.verdict for item in check.scored_statements if item.counts), key=RANK.__getitem__, default=None
+        (item.finding.verdict for item in check.scored_statements if item.is_counted),
+        key=RANK.__getitem__,
+        default=None,
     )
 
 
@@ -83,7 +85,7 @@ def split_answer(answer: Answer) -> list[CitedStatement]:
 
     if answer.statements:
         return [CitedStatement(answer.text[s.start : s.end], cite(s.marks), s.verdict, s.by) for s in answer.statements]
-    return [CitedStatement(s.bare, cite(s.marks)) for s in find_statements(answer.text) if s.checked]
+    return [CitedStatement(s.bare, cite(s.marks)) for s in find_statements(answer.text) if s.is_statement]
 
 
 def _find_passage(answer: Answer, url_hash: str, start: int, end: int) -> list[int]:
@@ -95,7 +97,7 @@ def _find_passage(answer: Answer, url_hash: str, start: int, end: int) -> list[i
 
 def statements_of(text: str) -> list[str]:
     """Return the statements of a text, without citation marks; if it has none, such as a name, the whole text."""
-    statements = [sentence.bare for sentence in find_statements(text) if sentence.checked]
+    statements = [sentence.bare for sentence in find_statements(text) if sentence.is_statement]
     return statements or [text.strip()][: bool(re.search(r"\w", text))]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from rag.checking.marks import cut, find_marks
+from rag.checking.marks import find_marks, remove_marks
 from rag.checking.statements import ends_in_colon
 from rag.checking.verifier import Judgements, build_check, read_judgements
 from rag.errors import ModelError
@@ -72,7 +72,7 @@ class ChatReasoner:
     """
 
     kind: Literal["chat"] = "chat"
-    checks_by: CheckedBy = "model"
+    verifier_kind: CheckedBy = "model"
 
     def __init__(
         self,
@@ -283,7 +283,7 @@ def _request_timeout(model: BaseChatModel) -> float:
 
 def _has_content(text: str) -> bool:
     """Return whether text has words besides its citation marks, and is more than a line that introduces something."""
-    bare = cut(text, find_marks(text), 0, len(text)).strip()
+    bare = remove_marks(text, find_marks(text), 0, len(text)).strip()
     return bool(_WORD.search(bare)) and ("\n" in bare or not ends_in_colon(bare))
 
 

@@ -168,7 +168,7 @@ def test_remarks_that_nothing_bears_out_are_no_statements(text: str) -> None:
 class Says:
     """A verifier that gives the same verdict on every claim."""
 
-    checks_by: CheckedBy = "model"
+    verifier_kind: CheckedBy = "model"
 
     def __init__(self, verdict: Verdict) -> None:
         self._said = Judgement(verdict)

@@ -6,11 +6,11 @@ import pytest
 
 from rag.checking.marks import (
     code_spans,
-    cut,
     find_addresses,
     find_marks,
     normalise_marks,
     remove_links,
+    remove_marks,
     wrap_code,
 )
 
@@ -76,7 +76,7 @@ def test_forms_of_a_mark(mark: str, numbers: tuple[int, ...]) -> None:
     text = f"The bridge was opened in 1932 {mark}."
     marks = find_marks(text, TEXTS)
     assert tuple(number for one in marks for number in one.numbers) == numbers
-    assert cut(text, marks, 0, len(text)) == "The bridge was opened in 1932."
+    assert remove_marks(text, marks, 0, len(text)) == "The bridge was opened in 1932."
 
 
 @pytest.mark.parametrize(

@@ -110,18 +110,20 @@ def test_a_full_stop_within_code_ends_nothing() -> None:
 
 def test_a_heading_of_several_sentences_is_one_to_its_end() -> None:
     text = "## Name the risks. Then explain what AMD changed in 2024.\n\nIt was so in 2023. [1]"
-    assert [one.bare for one in find_statements(text) if one.checked or one.excused] == ["It was so in 2023."]
+    assert [one.bare for one in find_statements(text) if one.is_statement or one.may_be_remark] == [
+        "It was so in 2023."
+    ]
 
 
 def test_tables_state_in_their_rows_and_code_states_nothing() -> None:
     text = "| Name | Opened |\n| --- | --- |\n| Bridge | 1932 |\n\n```\nprint(1953)\n```\n"
-    assert [one.bare for one in find_statements(text) if one.checked] == ["| Bridge | 1932 |"]
+    assert [one.bare for one in find_statements(text) if one.is_statement] == ["| Bridge | 1932 |"]
 
 
 def test_a_mark_makes_a_statement_of_a_line_in_bold() -> None:
     for text in ("**1994** [1]", "**1994 [1]**", "__1994__[1]", "**The limit is 30 days.** [1]"):
         (stated,) = find_statements(text)
-        assert stated.checked, text
+        assert stated.is_statement, text
         assert stated.marks == (1,)
     for text in (
         "**Opening hours**\n\nIt opens at 9.",
@@ -129,8 +131,8 @@ def test_a_mark_makes_a_statement_of_a_line_in_bold() -> None:
         "**Results:** [1]\n\nIt is so.",
     ):
         heading = find_statements(text)[0]
-        assert not heading.checked, text
-        assert not heading.excused, text
+        assert not heading.is_statement, text
+        assert not heading.may_be_remark, text
 
 
 @pytest.mark.parametrize(
@@ -138,12 +140,12 @@ def test_a_mark_makes_a_statement_of_a_line_in_bold() -> None:
 )
 def test_what_names_a_passage_is_a_statement_however_it_opens(text: str) -> None:
     (stated,) = find_statements(f"{text} [1].")
-    assert stated.checked
+    assert stated.is_statement
 
 
 def test_a_remark_on_the_sources_counts_only_where_they_bear_it_out() -> None:
     (stated,) = find_statements("The article does not cover damage by water [1].")
-    assert (stated.checked, stated.excused) == (False, True)
+    assert (stated.is_statement, stated.may_be_remark) == (False, True)
 
 
 def test_a_mark_before_the_first_sentence_belongs_to_it() -> None:
@@ -180,7 +182,7 @@ def test_the_sign_of_a_list_is_taken_off(text: str, rest: str) -> None:
 
 def test_a_sentence_that_never_ends_is_not_read() -> None:
     (stated,) = find_statements("word " * 3_000)
-    assert stated.checked
+    assert stated.is_statement
 
 
 @pytest.mark.parametrize("text", ON_SOURCES)

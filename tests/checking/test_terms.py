@@ -7,7 +7,7 @@ def test_content_words_by_their_stems_and_numbers_by_their_amount() -> None:
     terms = read_terms("The guilds' bridges of Anvil were opened on 7 March 1932.").terms
     assert [term.key for term in terms] == ["guild", "bridg", "anvil", "open", "#307date", "#1932"]
     assert [term.kind for term in terms if term.kind == "name"] == ["name"]
-    assert [term.written for term in terms if term.kind == "number"] == [True, True]
+    assert [term.is_explicit for term in terms if term.kind == "number"] == [True, True]
 
 
 def test_tokens_are_all_that_means_anything() -> None:
@@ -20,18 +20,18 @@ def test_tokens_are_all_that_means_anything() -> None:
 
 def test_clauses_and_what_they_open_with() -> None:
     terms = read_terms("The Grey Tower of Anvil is high, and the guild left.").terms
-    assert [(term.key, term.clause) for term in terms if term.opens] == [
+    assert [(term.key, term.clause) for term in terms if term.is_opening] == [
         ("grey", 0), ("tower", 0), ("guild", 2), ("left", 2),
     ]  # fmt: skip
 
 
 def test_a_bound_is_no_denial() -> None:
-    assert not read_terms("It takes no more than 5 days.").denials
-    assert not read_terms("吃水不超过3米").denials
+    assert not read_terms("It takes no more than 5 days.").negations
+    assert not read_terms("吃水不超过3米").negations
 
 
 def test_denials_are_counted() -> None:
-    assert [read_terms(text).denials for text in ("It isn't, and never was.", "没有开放。", "It is.", "非常好")] == [
+    assert [read_terms(text).negations for text in ("It isn't, and never was.", "没有开放。", "It is.", "非常好")] == [
         2,
         1,
         0,

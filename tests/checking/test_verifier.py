@@ -85,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_claim_is_held_against_what_it_cites(folder: Path) -> None:
     verifier = LocalVerifier(LateSupportModel(str(folder)))
-    assert isinstance(verifier, Verifier) and verifier.checks_by == "local"
+    assert isinstance(verifier, Verifier) and verifier.verifier_kind == "local"
     claims = [Claim(0, BORNE_OUT, (1,)), Claim(1, MADE_UP, (1,)), Claim(2, BORNE_OUT, (2,)), Claim(3, MADE_UP, (2,))]
     found = asyncio.run(verifier.verify(claims, TWO_PASSAGES))
     assert [one and one.verdict for one in found] == ["supported", "unsupported", "unsupported", "supported"]

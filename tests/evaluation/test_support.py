@@ -107,7 +107,7 @@ class Answering:
     """A verifier that judges up to `most` claims per request; with 0 it fails."""
 
     most: int
-    checks_by: CheckedBy = "model"
+    verifier_kind: CheckedBy = "model"
     asked: list[int] = field(default_factory=list)
 
     async def verify(

@@ -143,7 +143,7 @@ async def _verify(
 
     The chat model does not check a fast answer, which takes only one call.
     """
-    verifiers = [one for one in context.verifiers if ask and not (context.is_fast and one.checks_by == "model")]
+    verifiers = [one for one in context.verifiers if ask and not (context.is_fast and one.verifier_kind == "model")]
     return (await check_with(text, passages, verifiers, question, context.options.context_tokens)).result()
 
 

@@ -187,11 +187,13 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
     context, question = runtime.context, question_of(state)
     passages = [passage_of(data) for data in state["passages"]]
     check = await _check(state["text"], passages, question, context)
-    if check.doubtful() and context.model is not None and context.budget.remaining:
+    if check.unsupported_spans() and context.model is not None and context.budget.remaining:
         check = await _repair(check, passages, question, context)
-    struck = [check.text[start:stop] for start, stop in check.doubtful()]
+    struck = [check.text[start:stop] for start, stop in check.unsupported_spans()]
     if struck:
-        check = await _check(remove_spans(check.text, check.doubtful()), passages, question, context, ask=False)
+        check = await _check(
+            remove_spans(check.text, check.unsupported_spans()), passages, question, context, ask=False
+        )
     result = check.result()
     update: dict[str, Any] = {
         **result.plain(),
@@ -214,7 +216,7 @@ async def _repair(check: Check, passages: Sequence[Passage], question: str, cont
     """Have the model repair the doubtful sentences, and check the text again; return `check` if that fails."""
     if context.model is None:
         return check
-    doubtful = check.doubtful()
+    doubtful = check.unsupported_spans()
     try:
         sentences = await context.model.repair(question, [check.text[a:b] for a, b in doubtful], passages)
     except ModelError:

@@ -289,7 +289,7 @@ class _CachingVerifier:
     """A `Verifier` that verifies each claim only once, and none after a failure."""
 
     def __init__(self, verifier: Verifier) -> None:
-        self.checks_by: CheckedBy = verifier.checks_by
+        self.verifier_kind: CheckedBy = verifier.verifier_kind
         self._verifier = verifier
         self._judgements: dict[tuple[str, tuple[int, ...]], Judgement | None] = {}
         self._failed: ModelError | None = None
@@ -324,20 +324,23 @@ async def _remove_unsupported(
 
 def _find_unsupported(check: Check) -> list[tuple[int, int]]:
     """Return the bounds of the sentences that are neither headings nor supported by their citations."""
-    return [(one.stated.start, one.stated.stop) for one in check.scored_statements if not _is_kept(one)]
+    return [(one.sentence.start, one.sentence.stop) for one in check.scored_statements if not _is_kept(one)]
 
 
 def _is_kept(statement: ScoredStatement) -> bool:
     """Return whether a sentence is a heading, or is supported by its citations."""
-    is_supported = statement.counts and statement.finding.verdict == "supported" and bool(statement.quotes)
-    return is_supported or (not statement.counts and bool(_HEADING.match(statement.stated.bare)))
+    is_supported = statement.is_counted and statement.finding.verdict == "supported" and bool(statement.quotes)
+    return is_supported or (not statement.is_counted and bool(_HEADING.match(statement.sentence.bare)))
 
 
 def _cites(check: Check, part: PartRecord, passages: Sequence[Passage]) -> bool:
     """Return whether a sentence cites a passage of the part."""
     part_passages = [passages[number - 1] for number in part["numbers"]]
     return any(
-        quote.source.passage in part_passages for one in check.scored_statements if one.counts for quote in one.quotes
+        quote.source.passage in part_passages
+        for one in check.scored_statements
+        if one.is_counted
+        for quote in one.quotes
     )
 
 
