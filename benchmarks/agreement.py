@@ -31,7 +31,7 @@ from rag.config import load_settings
 from rag.errors import ModelError
 from rag.evaluation.judge import MIN_LABELS, cohens_kappa
 from rag.evaluation.statistics import Estimate, Weights, share
-from rag.models.verifier import LateSupportModel
+from rag.models.verifier import LazySupportModel
 
 PAGE = report.ROOT / "docs" / "evaluation.md"
 COMMAND = "python -m benchmarks.agreement"
@@ -48,7 +48,7 @@ def checkers() -> Iterator[dict[str, Checker | None]]:
         settings = load_settings(None, rag_data_dir=Path(folder), qdrant_url="")
         with closing(App(settings)) as app:
             model, name = app.reasoner(settings.rag_library), settings.verifier_model
-            local = LocalVerifier(LateSupportModel(name)) if name else None
+            local = LocalVerifier(LazySupportModel(name)) if name else None
             yield {
                 "small rule": small_rule,
                 "rules": rules,

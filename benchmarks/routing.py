@@ -25,7 +25,15 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import DEFAULT_FOLDER, find, load, spread
 from rag.evaluation.statistics import ROUNDS
-from rag.routing.classifier import FIELDS, SIZE, TRAINING, features, likelihoods, read_message, save
+from rag.routing.classifier import (
+    FEATURE_COUNT,
+    NAMED_FEATURE_COUNT,
+    TRAINING,
+    feature_vector,
+    read_message,
+    route_probabilities,
+    save_weights,
+)
 from rag.routing.router import Router
 
 _TESTS = Path(__file__).resolve().parent.parent / "tests" / "routing"
@@ -40,8 +48,8 @@ def main() -> int:
     options = _options()
     training = _rows(TRAINING)
     if options.fit:
-        model = _fit(training, slice(0, SIZE))
-        save(model.coef_, model.intercept_, list(model.classes_))
+        model = _fit(training, slice(0, FEATURE_COUNT))
+        save_weights(model.coef_, model.intercept_, list(model.classes_))
     for path in options.files or (_TESTS / name for name in _SETS):
         report(path.name, _rows(path), training)
     for folder in find(options.data, ()):
@@ -54,9 +62,9 @@ def report(name: str, rows: Sequence[Row], training: Sequence[Row]) -> None:
     print(f"\n{name}: {len(rows)} messages\n\n| by | macro-F1 | right |\n| --- | --- | --- |")
     ways: dict[str, Callable[[str], str]] = {
         "the router": lambda text: router.route(text).route,
-        "the classifier alone": lambda text: _most_likely(likelihoods(read_message(text))),
-        "n-grams alone": _fit_rival(training, slice(FIELDS, SIZE)),
-        "fields alone": _fit_rival(training, slice(0, FIELDS)),
+        "the classifier alone": lambda text: _most_likely(route_probabilities(read_message(text))),
+        "n-grams alone": _fit_rival(training, slice(NAMED_FEATURE_COUNT, FEATURE_COUNT)),
+        "fields alone": _fit_rival(training, slice(0, NAMED_FEATURE_COUNT)),
     }
     routes = {way: np.array([classify(text) for text, _ in rows]) for way, classify in ways.items()}
     for way, guess in routes.items():
@@ -89,11 +97,11 @@ def _fit(rows: Sequence[Row], part: slice) -> LogisticRegression:
 
 
 def _matrix(texts: Sequence[str]) -> csr_matrix:
-    """Return the features of the texts, (texts, SIZE)."""
-    sparse_rows = [features(read_message(text).masked) for text in texts]
+    """Return the features of the texts, (texts, FEATURE_COUNT)."""
+    sparse_rows = [feature_vector(read_message(text).masked) for text in texts]
     ends = np.cumsum([0, *(len(places) for places, _ in sparse_rows)])
     places, values = (np.concatenate(parts) for parts in zip(*sparse_rows, strict=True))
-    return csr_matrix((values, places, ends), shape=(len(texts), SIZE))
+    return csr_matrix((values, places, ends), shape=(len(texts), FEATURE_COUNT))
 
 
 def _most_likely(likely: dict[str, float]) -> str:  # type: ignore[type-arg]

@@ -37,7 +37,7 @@ from rag.checking.rules import Evidence, ParsedClaim, lacks_clause, lacks_number
 from rag.checking.statements import extract_claim
 from rag.checking.verifier import RANK, Claim, Judgement, LocalVerifier, Verifier
 from rag.config import load_settings
-from rag.models.verifier import LateSupportModel
+from rag.models.verifier import LazySupportModel
 from rag.text import split_sentences
 from rag.types import CheckedBy, Passage, Verdict
 
@@ -141,7 +141,7 @@ def measure(cases: Iterable[Case], checker: Checker) -> list[Unit]:
 def _table(cases: Sequence[Case], right: float) -> str:
     checkers: dict[str, Checker] = {"small rule": small_rule, "rules": rules}
     if name := load_settings(None).verifier_model:
-        local = LocalVerifier(LateSupportModel(name))
+        local = LocalVerifier(LazySupportModel(name))
         checkers[f"local model {name}"] = partial(by_verifier, local)
     judge_name = f"judge, {right:.0%} right"
     checkers[judge_name] = partial(judge, right=right)

@@ -111,7 +111,7 @@ def shared() -> Iterator[Parser]:
 @pytest.fixture(autouse=True)
 def unknown_servers() -> None:
     """Forget the capabilities of chat servers, since the system reuses their ports."""
-    for memory in (openai_chat._refused, servers._capacities, structured._first_methods):
+    for memory in (openai_chat._refused_fields, servers._capacities, structured._first_methods):
         memory.clear()
 
 

@@ -21,7 +21,7 @@ from rag.config import load_settings
 from rag.errors import ModelError
 from rag.locales import say
 from rag.models import openai_chat
-from rag.models.http_clients import OwnTransport
+from rag.models.http_clients import UserTransport
 from tests.support.chat_server import ChatServer, Reply
 
 OURS = {"llm_model": "a", "llm_base_url": "http://127.0.0.1:9/v1", "llm_api_key": "operators"}
@@ -30,7 +30,7 @@ OURS = {"llm_model": "a", "llm_base_url": "http://127.0.0.1:9/v1", "llm_api_key"
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(openai_chat, "_refused", {})
+    monkeypatch.setattr(openai_chat, "_refused_fields", {})
     yield
 
 
@@ -71,7 +71,7 @@ def test_the_operators_model_keeps_the_operators_connection() -> None:
 
     def is_own(options: ChatOptions) -> bool:
         model: Any = chats(**OURS).chat(options)
-        return isinstance(model.http_async_client._transport, OwnTransport)
+        return isinstance(model.http_async_client._transport, UserTransport)
 
     assert not is_own(ChatOptions(*same, temperature=0.3))
     assert is_own(ChatOptions(*same, "own"))

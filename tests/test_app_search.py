@@ -54,7 +54,7 @@ class Model:
     def __call__(self, request: Request) -> Reply | str:
         system = str(request.messages[0].get("content"))
         jobs = {"hypothetical": "passage", "phrasings": "phrasings", "translation": "translation"}
-        texts = {kind: SHIPPED.of(job, system).text for job, kind in jobs.items()}
+        texts = {kind: SHIPPED.for_job(job, system).text for job, kind in jobs.items()}
         kind = next((kind for kind, text in texts.items() if system.startswith(text.partition("{")[0])), "")
         self.kinds.append(kind or "other")
         return self.texts[kind] if kind else rules(request)

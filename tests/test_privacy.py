@@ -140,7 +140,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         "connect": BEGINS,
     },
     "connections": {"add": BEGINS},
-    "prompts": dict.fromkeys(("names", "text", "of", "replace", "restore"), OPERATOR),
+    "prompts": dict.fromkeys(("names", "text", "for_job", "replace", "restore"), OPERATOR),
     "libraries": {
         **dict.fromkeys(
             ("infos", "info", "removed_libraries", "check", "has", "title", "create", "new_name", "rename"), PAGES

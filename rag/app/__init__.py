@@ -58,7 +58,7 @@ from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import EnsembleRetriever, K, LibraryGroup, LibraryView, Retriever
 from rag.retrieval.scoped_search import Ledger, ScopedSearch
 from rag.retrieval.strategies import EXPANDED
-from rag.routing.classifier import Routed
+from rag.routing.classifier import Routing
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs
@@ -313,7 +313,7 @@ class App:
             store.set_excluded([key], True)
         return store.stored_pages([key])[key]
 
-    def route(self, text: str, owner: str = "") -> Routed:
+    def route(self, text: str, owner: str = "") -> Routing:
         """Return the route of a message, without a chat model."""
         return self._dispatcher(owner).route(text)
 

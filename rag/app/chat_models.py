@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
-from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, list_models
+from rag.models.chat import build_chat_model, build_fast_model, build_user_model, check_chat_model, list_models
 from rag.models.servers import ServerCapacity, capacity_of
 from rag.patterns import lazy_regex
 from rag.prompts.texts import PromptTexts
@@ -185,7 +185,7 @@ class ChatModels:
         default = self._settings.llm_temperature
         temperature = default if options.temperature is None else options.temperature
         timeout = self._settings.llm_timeout
-        return build_own_model(options.model, address, key, temperature=temperature, timeout=timeout, admit=admit)
+        return build_user_model(options.model, address, key, temperature=temperature, timeout=timeout, admit=admit)
 
     def _admit_address(self, address: str) -> tuple[str, Admit | None]:
         """Return the URL to request, and the check of its DNS results; the operator's URL needs none."""

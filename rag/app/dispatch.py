@@ -22,8 +22,8 @@ from rag.retrieval.answerable import SURE_THRESHOLD
 from rag.retrieval.page_names import asks_for_all, find_addresses, find_named_pages, find_nearest, topic_of
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import CachedEvidence, ScopedSearch
-from rag.routing.classifier import ROUTES, Route, Routed, read_message, strip_words
-from rag.routing.router import InlineOptions, Router, model_asker, question_of, read_options, split_pasted
+from rag.routing.classifier import ROUTES, Route, Routing, read_message, strip_words
+from rag.routing.router import InlineOptions, Router, model_asker, read_options, split_pasted, strip_save_request
 from rag.runs.options import Question
 from rag.runs.run import Run
 from rag.store.sql.database import Database
@@ -94,9 +94,9 @@ class Dispatcher:
         self._imports, self._searcher, self._find_pages, self._person = imports, searcher, find_pages, person
         self._router = Router(lambda: database.routes.for_owner(owner))  # type: ignore[arg-type,return-value]
 
-    def route(self, text: str, *, attached: bool = False) -> Routed:
+    def route(self, text: str, *, has_files: bool = False) -> Routing:
         """Return the route of a message, without a chat model."""
-        return self._router.route(text, attached=attached)
+        return self._router.route(text, has_files=has_files)
 
     async def dispatch(self, run: Run) -> AsyncIterator[dict[str, Any]]:
         """Route the run; yield its route, then updates. Nothing for a plain question.
@@ -107,9 +107,9 @@ class Dispatcher:
         splits = not options.saving and options.route in ("", *_SAVING)
         head, body = split_pasted(text) if splits else (text, "")
         question = replace(run.question, text=head)
-        routed = await self._route(run, question, attached=bool(body or question.options.saving))
+        routed = await self._route(run, question, has_files=bool(body or question.options.saving))
         saves = routed.route in _SAVING
-        text = question_of(routed.rest) or question.text if saves else question.text
+        text = strip_save_request(routed.rest) or question.text if saves else question.text
         without = question.options.without
         removes = routed.route == "remove"
         if removes:  # pages outside the filters can be removed too
@@ -117,7 +117,7 @@ class Dispatcher:
         else:
             inline_options = await asyncio.to_thread(read_options, text, date.today(), saves=saves, without=without)
         question = self._apply_options(question, routed, inline_options)
-        if routed.route == "ask" and not inline_options.found:
+        if routed.route == "ask" and not inline_options.values:
             run.question = question
             return
         run.switch_to(question, self._searcher(question, run))
@@ -132,7 +132,7 @@ class Dispatcher:
                 yield {**decision, **update}
 
     async def _save(
-        self, run: Run, question: Question, routed: Routed, inline_options: InlineOptions, body: str
+        self, run: Run, question: Question, routed: Routing, inline_options: InlineOptions, body: str
     ) -> AsyncIterator[dict[str, Any]]:
         """Import the message's links and files, then answer its question from these first, or report the import."""
         report = replace(question, mode="save")
@@ -159,18 +159,18 @@ class Dispatcher:
             return replace(question, mode=_MODE_OF["summarise"], scope=replace(question.scope, pages=saved))
         return replace(question, options=replace(question.options, first=saved))
 
-    async def _route(self, run: Run, question: Question, *, attached: bool) -> Routed:
+    async def _route(self, run: Run, question: Question, *, has_files: bool) -> Routing:
         reasoner = run.reasoner
         if route := question.options.route:
-            message = read_message(question.text, attached=attached)
-            return Routed(cast(Route, route), "person", Notice("route_person"), 1.0, message.addresses, message.words)
+            message = read_message(question.text, has_files=has_files)
+            return Routing(cast(Route, route), "person", Notice("route_person"), 1.0, message.addresses, message.words)
         model = model_asker(reasoner) if isinstance(reasoner, ChatReasoner) else None
         if model is None:
-            routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
+            routed = await asyncio.to_thread(self._router.route, question.text, has_files=has_files)
         else:
-            routed = await self._router.ask(question.text, model, attached=attached)
+            routed = await self._router.ask(question.text, model, has_files=has_files)
         if routed.by == "classifier" and routed.route in _READERS:
-            routed = await asyncio.to_thread(self._skip_unusable, routed, question.text, attached)
+            routed = await asyncio.to_thread(self._skip_unusable, routed, question.text, has_files)
         if routed.by != "classifier" or routed.route not in ("unknown", "small_talk"):
             return routed
         is_ask = bool(run.history) and routed.confidence < _MIN_CONFIDENCE
@@ -179,14 +179,14 @@ class Dispatcher:
             is_ask = isinstance(found, CachedEvidence) or found.answerable >= SURE_THRESHOLD
         return replace(routed, route="ask") if is_ask else routed
 
-    def _skip_unusable(self, routed: Routed, text: str, attached: bool) -> Routed:
+    def _skip_unusable(self, routed: Routing, text: str, has_files: bool) -> Routing:
         """Return the next likely route if the tool of this one can't read the text."""
         unusable = [route for route, can_read in _READERS.items() if not can_read(text)]
-        return self._router.route(text, attached=attached, without=unusable) if routed.route in unusable else routed
+        return self._router.route(text, has_files=has_files, without=unusable) if routed.route in unusable else routed
 
-    def _apply_options(self, question: Question, routed: Routed, inline_options: InlineOptions) -> Question:
+    def _apply_options(self, question: Question, routed: Routing, inline_options: InlineOptions) -> Question:
         """Return the question with its route and the options found in the message."""
-        values, scope = inline_options.found, question.scope
+        values, scope = inline_options.values, question.scope
         since, until = values.get("days", (None, None))
         if routed.route == "what_changed" and (period := find_period(question.text, date.today())):
             since, until = period.since, period.until
@@ -206,12 +206,12 @@ class Dispatcher:
         mode = values.get("mode", question.mode) if asks else _MODE_OF[routed.route]
         return replace(question, text=inline_options.rest, mode=mode, scope=scope, options=options)
 
-    def _start_job(self, question: Question, routed: Routed, inline_options: InlineOptions, body: str) -> str:
+    def _start_job(self, question: Question, routed: Routing, inline_options: InlineOptions, body: str) -> str:
         """Start a job that imports the links or pasted text; return its id. Attached files already have one."""
         if question.options.saving:
             return question.options.saving
         extra: dict[str, Any] = {
-            name: inline_options.found[name] for name in ("chunker", "chunk_size") if name in inline_options.found
+            name: inline_options.values[name] for name in ("chunker", "chunk_size") if name in inline_options.values
         }
         extra |= {"library": question.library, "owner": self._person}
         if body:
@@ -249,13 +249,13 @@ def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:
     return {"url_hash": page.url_hash, "title": page.title or page.url, "library": library}
 
 
-def _turn_data(routed: Routed, inline_options: InlineOptions, question: Question) -> dict[str, Any]:
+def _turn_data(routed: Routing, inline_options: InlineOptions, question: Question) -> dict[str, Any]:
     return {
         "route": routed.route,
         "by": routed.by,
         "reason": asdict(routed.reason),
         "addresses": list(routed.addresses),
-        "wishes": dict(inline_options.words),
+        "wishes": dict(inline_options.wording),
         "without": list(question.options.without),
     }
 

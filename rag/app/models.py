@@ -17,10 +17,10 @@ from rag.models import e5
 from rag.models.answer_reader import AnswerReader
 from rag.models.embedding import EmbeddingModel, SentenceModel, load_embedding_model
 from rag.models.model_files import BUILTIN, builtin_model, find_model, model_of_library, name_in_library, read_json
-from rag.models.reranker import LateReranker, Reranker
+from rag.models.reranker import LazyReranker, Reranker
 from rag.models.service import Scale, Service, ServiceEncoder, ServiceReranker
 from rag.models.sparse import SparseEncoder
-from rag.models.verifier import LateSupportModel, SupportModel
+from rag.models.verifier import LazySupportModel, SupportModel
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Reranking:
             scale: Scale = self._read_state().get("scale", "")
             self.configured = ServiceReranker(service, settings.reranker_model, scale, self._save_scale)
         elif settings.reranker_model:
-            self.configured = LateReranker(settings.reranker_model)
+            self.configured = LazyReranker(settings.reranker_model)
 
     @property
     def current(self) -> Reranker | None:
@@ -174,7 +174,7 @@ class Models:
     @cached_property
     def verifier(self) -> SupportModel | None:
         name = self._settings.verifier_model
-        return LateSupportModel(name) if name else None
+        return LazySupportModel(name) if name else None
 
     def ready(self) -> bool:
         """Return whether the embedding model is loaded."""

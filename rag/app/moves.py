@@ -16,7 +16,7 @@ from rag.app.models import Models
 from rag.errors import RagError, StoreError
 from rag.ingest.chunking import embedding_text
 from rag.models.embedding import EmbeddingModel
-from rag.models.sparse import lexical_of
+from rag.models.sparse import lexical_head
 from rag.retrieval.context import is_overlapping
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
@@ -160,7 +160,7 @@ def encode(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
     rows = zip(passages, chunks, readable, strict=True)
     texts = [embedding_text(passage.title, chunk) for passage, chunk, is_readable in rows if is_readable]
     vectors = iter(model.encode_passages(texts) if texts else ())
-    head = lexical_of(model)
+    head = lexical_head(model)
     learned = iter(head.encode(texts) if head else ())
     return [(next(vectors), next(learned, None)) if is_readable else (None, None) for is_readable in readable]
 

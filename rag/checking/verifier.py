@@ -103,8 +103,10 @@ def build_check(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[
     question_label, statements_label = ("问题", "陈述") if is_chinese(statements) else ("Question", "Statements")
     head = f"{question_label}: {question}\n\n" if question else ""
     request = f"{head}{statements_label}:\n" + "\n".join(lines).replace(marker, "passage")
-    base = texts.of("passages", question or statements)
-    return build_on_passages([texts.of("check", statements)], base, block, request, marker=marker, count=len(claims))
+    base = texts.for_job("passages", question or statements)
+    return build_on_passages(
+        [texts.for_job("check", statements)], base, block, request, marker=marker, count=len(claims)
+    )
 
 
 def _claim_line(number: int, claim: Claim, count: int) -> str:

@@ -144,7 +144,7 @@ def _describe_engine(model: EmbeddingModel) -> str:
     choice = getattr(model, "choice", None)
     if choice is None:
         return ""
-    code = "engine_own" if choice.kind == "own" else "engine_loaded"
+    code = "engine_own" if choice.kind == "native" else "engine_loaded"
     device = getattr(model, "device", "cpu")
     return say(Notice(code, {"precision": choice.precision, "device": device}), "en")
 

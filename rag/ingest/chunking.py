@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.ingest.units import Unit, span_size, split_units
-from rag.models.tokens import normalise
+from rag.models.tokens import normalise_rows
 from rag.text import cluster_end
 from rag.types import Chunk
 
@@ -218,7 +218,7 @@ def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
     vectors = sums.copy()
     vectors[1:] += sums[:-1]
     vectors[:-1] += sums[1:]
-    vectors = normalise(vectors)
+    vectors = normalise_rows(vectors)
     distances: NDArray[np.float64] = 1.0 - np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
     return distances
 

@@ -44,7 +44,7 @@ from rag.ingest.results import (
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import CallBatcher
-from rag.models.sparse import SparseEncoder, index_sentences, join_vectors, lexical_of, pack_sentences
+from rag.models.sparse import SparseEncoder, index_sentences, join_vectors, lexical_head, pack_sentences
 from rag.reading.parser import Parser
 from rag.reading.quality import check_quality
 from rag.store.duplicates import sign
@@ -458,7 +458,7 @@ class ChunkEncoder:
                 todo.append(i)
         if todo:
             dense[todo] = self._encode_dense([texts[i] for i in todo])
-            if head := lexical_of(self._model):
+            if head := lexical_head(self._model):
                 for i, lexical in zip(todo, head.encode([texts[i] for i in todo]), strict=True):
                     sparse[i] = join_vectors(sparse[i], lexical)
         sentences = [pack_sentences(index_sentences(chunk.text, self._sparse), len(chunk.text)) for chunk in chunks]

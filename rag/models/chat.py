@@ -25,7 +25,7 @@ RETRIES = 2
 
 _NO_KEY_NEEDED = "not-needed"
 _LIST_SECONDS = 15.0
-_MAX_NAMES, _LONGEST_NAME = 500, 200
+_MAX_NAMES, _MAX_NAME_LENGTH = 500, 200
 
 
 def build_chat_model(
@@ -51,17 +51,17 @@ def build_chat_model(
     return _build_other_model(name, temperature, key, timeout)
 
 
-def build_own_model(
+def build_user_model(
     name: str, base_url: str, key: Key, *, temperature: float, timeout: float | None = None, admit: Admit | None = None
 ) -> BaseChatModel:
     """Build a model that a user connected, with a separate HTTP client (`http_clients.py`). OpenAI's protocol only.
 
     Sends no request yet; calls may raise a ModelError of `admit` or `key`.
     """
-    from rag.models.http_clients import own_clients
+    from rag.models.http_clients import user_clients
 
     server = base_url.removesuffix("/chat/completions")
-    clients = own_clients(server, key, admit)
+    clients = user_clients(server, key, admit)
     placeholder = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # the transport sends the key
     name = name.removeprefix("openai:")
     return _build_openai_model(name, temperature, placeholder, server, timeout or TIMEOUT_SECONDS, clients)
@@ -104,7 +104,7 @@ async def list_models(model: BaseChatModel) -> list[str]:
         if problem.code in UNREACHABLE_CODES | {"chat_wrong_key", "chat_forbidden", "chat_timeout"}:
             raise problem from error
         return []
-    return sorted(name for name in names if 0 < len(name) <= _LONGEST_NAME)[:_MAX_NAMES]
+    return sorted(name for name in names if 0 < len(name) <= _MAX_NAME_LENGTH)[:_MAX_NAMES]
 
 
 def _build_openai_model(

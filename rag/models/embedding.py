@@ -20,7 +20,7 @@ from rag.models.e5 import MEANS_FILE
 from rag.models.engines import CallBatcher, Embedders, Workers, choose, has_bfloat16, map_ahead
 from rag.models.model_files import ModelFamily, family_of, find_model, load_flag_model
 from rag.models.sparse import LexicalHead
-from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalise, pad_rows, sum_of_rows
+from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalise_rows, pad_rows, sum_of_rows
 from rag.models.transformer import read_bert
 from rag.patterns import lazy_regex
 from rag.text import is_chinese
@@ -45,7 +45,7 @@ class LanguageMeans:
     def remove(self, vectors: Vectors, texts: Sequence[str], kind: Kind) -> Vectors:
         """Subtract the mean of their language from the unit vectors of `texts`, (n, d), and normalise them again."""
         chinese = np.fromiter(map(is_chinese, texts), dtype=np.int64, count=len(texts))
-        return normalise(vectors - self._means[kind][chinese])
+        return normalise_rows(vectors - self._means[kind][chinese])
 
 
 def read_language_means(folder: Path) -> LanguageMeans | None:
@@ -247,7 +247,7 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     """Load a model from the hub or a local folder by FlagEmbedding, or a shipped one directly from its files.
 
     `exact` uses float32 on any processor. The suffix `model_files.LEXICAL` of a name adds the model's learned sparse
-    vectors (`lexical_of`).
+    vectors (`lexical_head`).
 
     Takes seconds (torch is imported here), and longer if the model has to be downloaded from the hub. Raises ModelError
     if the model is unknown or incomplete, or the hub cannot be reached.

@@ -27,7 +27,7 @@ from rag.models.transformer import EncoderPass, can_run
 
 log = logging.getLogger(__name__)
 
-Kind = Literal["own", "loaded"]
+Kind = Literal["native", "loaded"]
 Rows = NDArray[np.float32]
 Forward = Callable[[Batch], Rows]
 
@@ -37,7 +37,7 @@ MIN_COSINE = 0.999
 MAX_DIFFERENCE = 0.01
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_MOST_WORKERS = 8
+_MAX_WORKERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def choose(
     sample if the first candidate agrees.
     """
     expected: Rows = run(partial(engines.loaded_pass(half=False), sample))
-    candidates: tuple[tuple[Kind, bool], ...] = (("own", True), ("own", False), ("loaded", True))
+    candidates: tuple[tuple[Kind, bool], ...] = (("native", True), ("native", False), ("loaded", True))
     for kind, is_half in candidates if half else candidates[1:2]:
-        engine = engines.own_pass(half=is_half) if kind == "own" else engines.loaded_pass(half=is_half)
+        engine = engines.native_pass(half=is_half) if kind == "native" else engines.loaded_pass(half=is_half)
         if engine is None:
             continue
         if engines.are_close(expected, run(partial(engine, sample))):
@@ -123,7 +123,7 @@ class Embedders:
         self._device = device
         self._linears = _HalfLinears(model, device)
 
-    def own_pass(self, *, half: bool) -> Forward | None:
+    def native_pass(self, *, half: bool) -> Forward | None:
         if self._device != "cpu" or not can_run(self._model):
             return None
         encode, pooling = EncoderPass(self._model, half=half), self._pooling
@@ -133,13 +133,13 @@ class Embedders:
 
             with torch.inference_mode():
                 hidden = encode(batch, first=pooling == "cls").float()
-                return _normalise(hidden if pooling == "cls" else _pool(hidden, batch, pooling))
+                return _unit_vectors(hidden if pooling == "cls" else _pool(hidden, batch, pooling))
 
         return embed
 
     def loaded_pass(self, *, half: bool) -> Forward:
-        if not callable(self._model) and (own := self.own_pass(half=half)):
-            return own  # the model is weights only: tests compare these vectors with FlagEmbedding's
+        if not callable(self._model) and (native := self.native_pass(half=half)):
+            return native  # the model is weights only: tests compare these vectors with FlagEmbedding's
         self._linears.set(half)
 
         def embed(batch: Batch) -> Rows:
@@ -151,7 +151,7 @@ class Embedders:
             with torch.inference_mode():
                 with self._linears.autocast(half):
                     hidden = self._model(input_ids=inputs, attention_mask=mask).last_hidden_state
-                return _normalise(_pool(hidden.float(), batch, self._pooling))
+                return _unit_vectors(_pool(hidden.float(), batch, self._pooling))
 
         return embed
 
@@ -172,7 +172,7 @@ def _pool(hidden: Any, batch: Batch, pooling: Pooling) -> Any:
     return torch.bmm(mask[:, None], hidden)[:, 0] / lengths
 
 
-def _normalise(pooled: Any) -> Rows:
+def _unit_vectors(pooled: Any) -> Rows:
     import torch
 
     vectors: Rows = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
@@ -187,7 +187,7 @@ class Scorers:
         self._device = device
         self._linears = _HalfLinears(model, device)
 
-    def own_pass(self, *, half: bool) -> Forward | None:
+    def native_pass(self, *, half: bool) -> Forward | None:
         body = getattr(self._model, self._model.base_model_prefix, None)
         head = _find_head(self._model)
         if self._device != "cpu" or body is None or head is None or not can_run(body):
@@ -294,7 +294,7 @@ class Workers:
         import torch
 
         cores = torch.get_num_threads()
-        self.count = 1 if serial else min(cores, _MOST_WORKERS)
+        self.count = 1 if serial else min(cores, _MAX_WORKERS)
         self._share = max(1, cores // self.count)
         self._batches = ThreadPoolExecutor(self.count, "encode", initializer=self._take_share)
         # In a separate thread, a query does not wait behind the batches of an import.

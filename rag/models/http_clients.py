@@ -44,24 +44,24 @@ _PRIVATE_NETWORKS: Final = tuple(
     )
 )
 _LIMITS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
-_NAME_SECONDS: Final = 2.0  # behind a proxy, looking up public names may fail slowly
+_RESOLVE_SECONDS: Final = 2.0  # behind a proxy, looking up public names may fail slowly
 _CONNECTION_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
 # Transports by event loop, scheme and proxy, which reuse their connections for later questions.
-_open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], httpx2.AsyncHTTPTransport]] = (
+_transports: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], httpx2.AsyncHTTPTransport]] = (
     WeakKeyDictionary()
 )
 
 
-def own_clients(base_url: str, key: Key, admit: Admit | None = None) -> dict[str, Any]:
+def user_clients(base_url: str, key: Key, admit: Admit | None = None) -> dict[str, Any]:
     """Return ChatOpenAI's arguments for a user's client, limited to the origin of `base_url`; async calls only."""
-    client = httpx2.AsyncClient(transport=OwnTransport(base_url, key, admit), trust_env=False, follow_redirects=False)
+    client = httpx2.AsyncClient(transport=UserTransport(base_url, key, admit), trust_env=False, follow_redirects=False)
     unused = httpx2.Client(transport=NoTransport(), trust_env=False)
     return {"http_async_client": client, "http_client": unused, "openai_proxy": None, "http_socket_options": ()}
 
 
-class OwnTransport(httpx2.AsyncBaseTransport):
+class UserTransport(httpx2.AsyncBaseTransport):
     """A transport that opens a connection for each request, so that none of a user's connections stays open."""
 
     def __init__(self, base_url: str, key: Key, admit: Admit | None) -> None:
@@ -181,7 +181,7 @@ class _EnvironmentTransport(httpx2.AsyncBaseTransport):
         variable, proxy = _proxy_variable(scheme)
         if proxy and await _bypasses_proxy(request.url):
             variable, proxy = "", ""
-        transports = _open.setdefault(asyncio.get_running_loop(), {})
+        transports = _transports.setdefault(asyncio.get_running_loop(), {})
         if (scheme, proxy) not in transports:
             transports[scheme, proxy] = _open_transport(scheme, variable, proxy)
         try:
@@ -226,10 +226,10 @@ def _environment_authorities() -> ssl.SSLContext:
 async def _bypasses_proxy(url: httpx2.URL) -> bool:
     """True if NO_PROXY covers the service, or if its name or address is on this machine or a private network."""
     port = url.port or (443 if url.scheme == "https" else 80)
-    if _is_excepted(url.host, port, getproxies().get("no", "")):
+    if _is_in_no_proxy(url.host, port, getproxies().get("no", "")):
         return True
     try:
-        async with asyncio.timeout(_NAME_SECONDS):
+        async with asyncio.timeout(_RESOLVE_SECONDS):
             answers = await asyncio.get_running_loop().getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
@@ -241,7 +241,7 @@ def _is_private(address: IPv4Address | IPv6Address) -> bool:
     return any(address in network for network in _PRIVATE_NETWORKS)
 
 
-def _is_excepted(host: str, port: int, entries: str) -> bool:
+def _is_in_no_proxy(host: str, port: int, entries: str) -> bool:
     """True if an entry of NO_PROXY covers the host. As in curl, an entry is a domain with its subdomains, `*`, an IP
     address, or a network such as 10.0.0.0/8; each with an optional port."""
     for entry in re.split(r"[\s,]+", entries.lower()):

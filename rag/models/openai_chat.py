@@ -34,12 +34,12 @@ log = logging.getLogger(__name__)
 
 _OPENAI = "//api.openai.com"
 _PAUSES = (0.4, 1.6, 4.0)
-_LONGEST_PAUSE = 10.0
-_REFUSALS = (400, 422)
-_REPEATABLE = (409, 429, 500, 502, 503, 520, 529)
+_MAX_PAUSE = 10.0
+_REFUSAL_STATUSES = (400, 422)
+_RETRY_STATUSES = (409, 429, 500, 502, 503, 520, 529)
 
 # Fields that a server refused, by address and model; for the lifetime of the process.
-_refused: dict[ServerKey, frozenset[str]] = {}
+_refused_fields: dict[ServerKey, frozenset[str]] = {}
 
 _MAX_BODY: Final = 4_000_000  # bytes of a reply that is not a stream
 _FEATURE_OPTIONS: Final = ("tools", "response_format")
@@ -60,7 +60,7 @@ class ServerChat(ChatOpenAI):
         payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
         if self.max_tokens and _OPENAI not in (self.openai_api_base or _OPENAI):  # OpenAI alone renamed it
             payload["max_tokens"] = payload.pop("max_completion_tokens")
-        for field in _refused.get(server_key(self), frozenset()):
+        for field in _refused_fields.get(server_key(self), frozenset()):
             payload.pop(field, None)
         return payload
 
@@ -133,7 +133,7 @@ class _Attempts:
         if model_error(error).code == "chat_too_long":
             self._capacity.window = read_window(error) or self._capacity.window
             raise error
-        if status in _REFUSALS:
+        if status in _REFUSAL_STATUSES:
             return self._drop_field(error)
         if self._remaining <= 0 or not _is_repeatable(error, status):
             raise error
@@ -148,13 +148,13 @@ class _Attempts:
         if names := refused_parameters(str(error), self._sampling):
             raise ModelError("chat_parameter_refused", names=names) from error
         field = self._find_suspect(str(error).lower())
-        refused = _refused.get(self._key, frozenset())
+        refused = _refused_fields.get(self._key, frozenset())
         if field is None or field in refused:
-            _refused[self._key] = refused - self._dropped
+            _refused_fields[self._key] = refused - self._dropped
             raise error
         log.info("The chat server refused a request; trying without %s", field)
         self._dropped.add(field)
-        _refused[self._key] = refused | {field}
+        _refused_fields[self._key] = refused | {field}
         return 0.0
 
     def _find_suspect(self, text: str) -> str | None:
@@ -169,7 +169,7 @@ class _Attempts:
 
 def _is_repeatable(error: OpenAIError, status: int | None) -> bool:
     if status is not None:
-        return status in _REPEATABLE and "insufficient_quota" not in str(error)
+        return status in _RETRY_STATUSES and "insufficient_quota" not in str(error)
     return isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError)
 
 
@@ -181,7 +181,7 @@ def _retry_after(error: OpenAIError) -> float | None:
         seconds = float(error.response.headers.get("retry-after", ""))
     except ValueError:
         return None
-    return seconds if 0.0 <= seconds <= _LONGEST_PAUSE else None
+    return seconds if 0.0 <= seconds <= _MAX_PAUSE else None
 
 
 class NotOfferedError(ModelInvalidRequestError):

@@ -48,7 +48,7 @@ class Reranker(Protocol):
         ...
 
 
-class LateReranker:
+class LazyReranker:
     """A reranker that is loaded on first use; if that fails, each use tries again and raises the error."""
 
     def __init__(self, name: str) -> None:

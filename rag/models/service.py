@@ -35,17 +35,17 @@ from rag.text import estimate_tokens, make_encodable
 from rag.tracing import span
 
 MAX_REPLY_BYTES: Final = 64_000_000
-_TRIES: Final = 4
-_PAUSE, _LONGEST_PAUSE = 0.25, 8.0  # seconds before the first retry, doubled each time
-_REPEATABLE: Final = (429, 500, 502, 503, 504, 520, 529)
-_TOO_LARGE: Final = (400, 413, 422)
-_MOST_TEXTS, _MOST_TOKENS = 64, 16_000  # per request, until a service refuses that many
-_SHORTEST: Final = 200  # characters; a refused text is halved down to this length
+_MAX_ATTEMPTS: Final = 4
+_PAUSE, _MAX_PAUSE = 0.25, 8.0  # seconds before the first retry, doubled each time
+_RETRY_STATUSES: Final = (429, 500, 502, 503, 504, 520, 529)
+_SIZE_STATUSES: Final = (400, 413, 422)
+_MAX_TEXTS, _MAX_TOKENS = 64, 16_000  # per request, until a service refuses that many
+_MIN_CHARACTERS: Final = 200  # characters; a refused text is halved down to this length
 _OUTAGES: Final = frozenset({"service_timeout", "service_unreachable", "service_busy", "service_failed"})
 """Error codes of transient failures."""
 
 Row = TypeVar("Row")
-Way = TypeVar("Way")
+Api = TypeVar("Api")
 Result = TypeVar("Result")
 
 
@@ -77,7 +77,7 @@ class Service:
         try:
             status, content = post(url, json.dumps(body).encode(), headers, seconds=seconds)
         except TimeoutError as error:
-            raise self.late_error(seconds) from error
+            raise self.timeout_error(seconds) from error
         except ConnectionError as error:
             raise ModelError("service_unreachable", **self._params) from error
         if not 200 <= status < 300:
@@ -85,13 +85,13 @@ class Service:
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise self.unusable_error() from error
+            raise self.format_error() from error
 
-    def late_error(self, seconds: float) -> ModelError:
+    def timeout_error(self, seconds: float) -> ModelError:
         """Return the error for a timeout."""
         return ModelError("service_timeout", seconds=f"{seconds:g}", **self._params)
 
-    def unusable_error(self) -> _RefusedError:
+    def format_error(self) -> _RefusedError:
         """Return the error for a reply in an unexpected format."""
         return _RefusedError("service_unusable", 200, **self._params)
 
@@ -122,7 +122,7 @@ def post(url: str, content: bytes, headers: Mapping[str, str], *, seconds: float
 async def _post(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> tuple[int, bytes]:
     now = asyncio.get_running_loop().time
     ends = now() + seconds
-    for attempt in range(1, _TRIES + 1):
+    for attempt in range(1, _MAX_ATTEMPTS + 1):
         retry_after, problem, reply = "", None, (0, b"")
         try:
             async with asyncio.timeout_at(ends):
@@ -132,7 +132,7 @@ async def _post(url: str, content: bytes, headers: Mapping[str, str], seconds: f
         except httpx2.TransportError as error:
             problem = error
         pause = _pause(attempt, retry_after)
-        if attempt == _TRIES or now() + pause >= ends or (problem is None and reply[0] not in _REPEATABLE):
+        if attempt == _MAX_ATTEMPTS or now() + pause >= ends or (problem is None and reply[0] not in _RETRY_STATUSES):
             break
         await asyncio.sleep(pause)
     if problem is not None:
@@ -162,7 +162,7 @@ def _client() -> httpx2.AsyncClient:
 
 def _pause(attempt: int, retry_after: str) -> float:
     """Return the seconds of Retry-After, a number or a date, plus a jitter whose limit doubles with each attempt."""
-    more = random.uniform(0.0, min(_LONGEST_PAUSE, _PAUSE * 2.0 ** (attempt - 1)))
+    more = random.uniform(0.0, min(_MAX_PAUSE, _PAUSE * 2.0 ** (attempt - 1)))
     try:
         return max(0.0, float(retry_after)) + more
     except ValueError:
@@ -173,12 +173,12 @@ def _pause(attempt: int, retry_after: str) -> float:
         return more
 
 
-def _find_understood(ways: Sequence[Way], ask: Callable[[Way], Result]) -> tuple[Way, Result]:
+def _negotiate(apis: Sequence[Api], ask: Callable[[Api], Result]) -> tuple[Api, Result]:
     """Return the first request format that the service understands, and its reply. Raises ModelError."""
     errors: list[_RefusedError] = []
-    for way in ways:
+    for api in apis:
         try:
-            return way, ask(way)
+            return api, ask(api)
         except _RefusedError as error:
             errors.append(error)
     raise min(errors, key=lambda error: error.status in (404, 405))
@@ -188,7 +188,7 @@ class _Batches:
     """Batches of texts: smaller after the service refused their size; a single refused text is shortened."""
 
     def __init__(self) -> None:
-        self._max_texts = _MOST_TEXTS
+        self._max_texts = _MAX_TEXTS
         self._shortened = 0
 
     def rows(self, texts: Iterable[str], ask: Callable[[Sequence[str]], Sequence[Row]]) -> list[Row]:
@@ -198,7 +198,7 @@ class _Batches:
         tokens = 0
         for text in map(make_encodable, texts):
             size = estimate_tokens(text)
-            if batch and (len(batch) >= self._max_texts or tokens + size > _MOST_TOKENS):
+            if batch and (len(batch) >= self._max_texts or tokens + size > _MAX_TOKENS):
                 rows += self._ask(batch, ask)
                 batch, tokens = [], 0
             batch.append(text)
@@ -209,7 +209,7 @@ class _Batches:
         try:
             return list(ask(texts))
         except _RefusedError as error:
-            if error.status not in _TOO_LARGE or (len(texts) == 1 and len(texts[0]) <= _SHORTEST):
+            if error.status not in _SIZE_STATUSES or (len(texts) == 1 and len(texts[0]) <= _MIN_CHARACTERS):
                 raise
         if len(texts) == 1:
             self._shortened += 1
@@ -222,7 +222,7 @@ class _Batches:
 
 
 TEI: Final = "/embed"
-_EMBEDDING_WAYS: Final = (TEI, "/embeddings", "/v1/embeddings")
+_EMBEDDING_APIS: Final = (TEI, "/embeddings", "/v1/embeddings")
 _PROBE_TEXTS: Final = (
     "The river rises in the mountains and reaches the sea after four hundred kilometres.",
     "检索系统先找到段落，再根据段落回答问题。",
@@ -230,16 +230,16 @@ _PROBE_TEXTS: Final = (
 )
 _FINGERPRINT: Final = 64  # components of each probe's vector
 _OPEN_SECONDS: Final = 300.0  # until the probes are sent again
-_IMPORT_WAITS: Final = 30.0  # seconds for the probes
+_PROBE_SECONDS: Final = 30.0  # seconds for the probes
 _PASSAGE_SECONDS: Final = 120.0  # for a request
-_REST: Final = 1.0  # seconds without calls to a failed service, so that a question waits for it only once
+_COOLDOWN: Final = 1.0  # seconds without calls to a failed service, so that a question waits for it only once
 _QUERIES: Final = 512
 
 Vectors = NDArray[np.float32]
 
 Scale = Literal["", "logits", "probabilities"]
 _PATHS: Final = ("/rerank", "/v1/rerank", "/v2/rerank", "/reranks")
-_RERANK_WAYS: Final = tuple((path, field) for path in _PATHS for field in ("documents", "texts"))
+_RERANK_APIS: Final = tuple((path, field) for path in _PATHS for field in ("documents", "texts"))
 _SECONDS: Final = 20.0  # without another limit
 _MAX_QUESTION: Final = 1_500  # characters
 _PROBE_PAIRS: Final = (
@@ -288,7 +288,7 @@ class ServiceEncoder:
         self._family = family_of(model.partition(":")[0], Path("/nonexistent"))
         self._batches = _Batches()
         self._lock = threading.Lock()
-        self._way = ""
+        self._api = ""
         self._probes: Vectors | None = None
         self._checked_at = self._failed_at = float("-inf")
         self._problem: ModelError | None = None
@@ -330,30 +330,35 @@ class ServiceEncoder:
         vector.setflags(write=False)
         return vector
 
-    def _open(self, seconds: float = _IMPORT_WAITS) -> Vectors:
+    def _open(self, seconds: float = _PROBE_SECONDS) -> Vectors:
         """Return the vectors of the probes. Raises ModelError."""
         if not self._lock.acquire(timeout=seconds):
-            raise self._service.late_error(seconds)
+            raise self._service.timeout_error(seconds)
         try:
             now = time.monotonic()
             asks = seconds == self._seconds
-            if asks and self._problem is not None and self._problem.code in _OUTAGES and now - self._failed_at < _REST:
+            if (
+                asks
+                and self._problem is not None
+                and self._problem.code in _OUTAGES
+                and now - self._failed_at < _COOLDOWN
+            ):
                 raise ModelError(self._problem.code, **self._problem.notice.params)
             if self._probes is None or now - self._checked_at > _OPEN_SECONDS:
                 ask = partial(self._ask, _PROBE_TEXTS, seconds=seconds, dimension=0)
                 with self._watch():
-                    self._way, rows = _find_understood(_EMBEDDING_WAYS, lambda way: ask(way=way))
+                    self._api, rows = _negotiate(_EMBEDDING_APIS, lambda api: ask(api=api))
                 self._probes, self._checked_at = np.stack(rows), time.monotonic()
                 self._cached_query.cache_clear()
             return self._probes
         finally:
             self._lock.release()
 
-    def _ask(self, texts: Sequence[str], *, seconds: float, dimension: int, way: str = "") -> list[Vectors]:
+    def _ask(self, texts: Sequence[str], *, seconds: float, dimension: int, api: str = "") -> list[Vectors]:
         """Send one request, and return the texts' L2-normalised vectors, (d,); a `dimension` of 0 accepts any."""
-        way, texts = way or self._way, [text if text.strip() else "." for text in texts]
+        api, texts = api or self._api, [text if text.strip() else "." for text in texts]
         tei, openai = {"inputs": texts, "truncate": True}, {"model": self._model, "input": texts}
-        vectors = self._read(self._service.ask(way, tei if way == TEI else openai, seconds), len(texts), way)
+        vectors = self._read(self._service.ask(api, tei if api == TEI else openai, seconds), len(texts), api)
         if dimension and vectors.shape[1] != dimension:
             raise ModelError("service_dimension", host=self.host, was=dimension, dimension=vectors.shape[1])
         return list(vectors)
@@ -368,14 +373,14 @@ class ServiceEncoder:
             raise
         self._problem = None
 
-    def _read(self, reply: Any, count: int, way: str) -> Vectors:
+    def _read(self, reply: Any, count: int, api: str) -> Vectors:
         try:
-            rows = reply if way == TEI else _sort_by_index(reply["data"], count)
+            rows = reply if api == TEI else _sort_by_index(reply["data"], count)
             vectors = np.asarray(rows, dtype=np.float32)
         except (TypeError, ValueError, LookupError, OverflowError) as error:
-            raise self._service.unusable_error() from error
+            raise self._service.format_error() from error
         if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
-            raise self._service.unusable_error()
+            raise self._service.format_error()
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise ModelError("service_not_finite", name=self._model)
@@ -407,13 +412,13 @@ class ServiceReranker:
     """
 
     def __init__(
-        self, service: Service, model: str, scale: Scale = "", decided: Callable[[Scale], object] | None = None
+        self, service: Service, model: str, scale: Scale = "", on_decision: Callable[[Scale], object] | None = None
     ) -> None:
-        """`scale` is an earlier decision, or empty; `decided` is called with a new one."""
+        """`scale` is an earlier decision, or empty; `on_decision` is called with a new one."""
         self.name = model or service.host
         self._service, self._model = service, model
-        self._scale, self._decided = scale, decided
-        self._way: tuple[str, str] | None = None
+        self._scale, self._on_decision = scale, on_decision
+        self._api: tuple[str, str] | None = None
         self._batches = _Batches()
         self._lock = threading.Lock()
 
@@ -433,24 +438,24 @@ class ServiceReranker:
 
     def _open(self, ends: float) -> Scale:
         with self._lock:
-            if self._way is None:
+            if self._api is None:
                 question, texts = _PROBE_PAIRS[0]
-                self._way, _ = _find_understood(_RERANK_WAYS, lambda way: self._ask(question, ends, texts, way))
+                self._api, _ = _negotiate(_RERANK_APIS, lambda api: self._ask(question, ends, texts, api))
             if not self._scale:
                 results = [self._ask(question, ends, texts) for question, texts in _PROBE_PAIRS]
-                if any(row is None or row[0] is None or row[0] <= max(map(_low, row[1:])) for row in results):
+                if any(row is None or row[0] is None or row[0] <= max(map(_or_lowest, row[1:])) for row in results):
                     raise ModelError("reranker_wrong_order", name=self.name)
                 scores = [score for row in results for score in row if score is not None]
                 self._scale = "probabilities" if all(0 <= score <= 1 for score in scores) else "logits"
-                if self._decided is not None:
-                    self._decided(self._scale)
+                if self._on_decision is not None:
+                    self._on_decision(self._scale)
             return self._scale
 
     def _ask(
-        self, question: str, ends: float, texts: Sequence[str], way: tuple[str, str] | None = None
+        self, question: str, ends: float, texts: Sequence[str], api: tuple[str, str] | None = None
     ) -> list[float | None]:
         """Return the service's raw score for each text; None for a text without one."""
-        path, field = way or self._way or _RERANK_WAYS[0]
+        path, field = api or self._api or _RERANK_APIS[0]
         body: dict[str, Any] = {"query": question, field: list(texts)}
         body |= {"truncate": True} if field == "texts" else {"model": self._model} if self._model else {}
         if (seconds := ends - time.monotonic()) <= 0:
@@ -460,9 +465,9 @@ class ServiceReranker:
             rows = reply if isinstance(reply, list) else reply["results"] if "results" in reply else reply["data"]
             scores = {int(row["index"]): _score(row) for row in rows}
         except (TypeError, ValueError, LookupError) as error:
-            raise self._service.unusable_error() from error
+            raise self._service.format_error() from error
         if not scores or not scores.keys() <= set(range(len(texts))) or len(scores) != len(rows):
-            raise self._service.unusable_error()
+            raise self._service.format_error()
         if not all(map(math.isfinite, scores.values())):
             raise ModelError("service_not_finite", name=self.name)
         return [scores.get(place) for place in range(len(texts))]
@@ -472,5 +477,5 @@ def _score(row: Any) -> float:
     return float(row["relevance_score"] if "relevance_score" in row else row["score"])
 
 
-def _low(score: float | None) -> float:
+def _or_lowest(score: float | None) -> float:
     return -math.inf if score is None else score

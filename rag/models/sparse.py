@@ -44,7 +44,7 @@ _GROUPED: Final = lazy_regex(r"\d(?<![\d.,]\d)\d{0,2}(?:[\u0020\u00a0\u202f'’]
 _GROUP_MARKS: Final = lazy_regex(r"\D")
 _VERSION: Final = lazy_regex(r"[vV](?<=\b[vV])(?=\d+\.\d)")
 
-FIRST: Final = 1 << 31
+FIRST_LEARNED_ID: Final = 1 << 31
 """The id of the first learned term; BM25 ids are lower."""
 _BATCH_TOKENS = 2048
 
@@ -85,7 +85,7 @@ _PASSAGE_CACHE_SIZE = 1 << 11
 # The tokenizer drops numbers, and with them every year and quantity. Spelt in consonants they are kept: no stemmer
 # changes them, and no word starts like that. This gains 0.004 to 0.011 MRR on the same data sets.
 _NUMBER = lazy_regex(r"[0-9０-９]+(?:,[0-9]{3}(?![0-9]))*")
-_SPELT = str.maketrans("0123456789０１２３４５６７８９", "bcdfghjkmn" * 2)
+_DIGITS = str.maketrans("0123456789０１２３４５６７８９", "bcdfghjkmn" * 2)
 
 _PLAIN = lazy_regex(r"[A-Za-z0-9\s.,;:?!'\"()\-]*", re.ASCII)
 _PLAIN_WORD = lazy_regex(r"[A-Za-z0-9]+")
@@ -147,7 +147,9 @@ class SparseEncoder:
 
 def _spell_numbers(text: str) -> str:
     """Return the folded text with each number as a separate word, so that GPT-4 and GPT4 have the same terms."""
-    return _NUMBER.sub(lambda number: f" zq{number[0].replace(',', '').translate(_SPELT)} ", fold(make_encodable(text)))
+    return _NUMBER.sub(
+        lambda number: f" zq{number[0].replace(',', '').translate(_DIGITS)} ", fold(make_encodable(text))
+    )
 
 
 class LexicalHead:
@@ -198,11 +200,11 @@ class LexicalHead:
         terms: dict[int, float] = {}
         for token, weight in zip(tokens, weights, strict=True):
             if weight > 0.0 and token not in self._special:
-                terms[FIRST + token] = max(weight, terms.get(FIRST + token, 0.0))
+                terms[FIRST_LEARNED_ID + token] = max(weight, terms.get(FIRST_LEARNED_ID + token, 0.0))
         return SparseVector(list(terms), list(terms.values()))
 
 
-def lexical_of(model: EmbeddingModel) -> LexicalHead | None:
+def lexical_head(model: EmbeddingModel) -> LexicalHead | None:
     """Return the model's lexical head; None if its libraries have no learned terms."""
     head: LexicalHead | None = getattr(model, "lexical", None)
     return head
@@ -215,7 +217,9 @@ def join_vectors(first: SparseVector, second: SparseVector) -> SparseVector:
 
 def drop_learned(vector: SparseVector) -> SparseVector:
     """Return only the BM25 terms of a vector."""
-    terms = [(index, value) for index, value in zip(vector.indices, vector.values, strict=True) if index < FIRST]
+    terms = [
+        (index, value) for index, value in zip(vector.indices, vector.values, strict=True) if index < FIRST_LEARNED_ID
+    ]
     return SparseVector([index for index, _ in terms], [value for _, value in terms])
 
 
@@ -226,13 +230,13 @@ class SentenceIndex(NamedTuple):
     """The n sentences of a text and their t terms.
 
     `start` and `end` are offsets in the text, `first` is the first sentence that each one needs as context, (n,) each.
-    `terms` are those of `SparseEncoder.terms`, `of` is the sentence of each, (t,) each.
+    `terms` are those of `SparseEncoder.terms`, `sentence` is the sentence of each, (t,) each.
     """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     first: NDArray[np.int64]
-    of: NDArray[np.int64]
+    sentence: NDArray[np.int64]
     terms: NDArray[np.int64]
 
 
@@ -241,9 +245,9 @@ def index_sentences(text: str, encoder: SparseEncoder) -> SentenceIndex:
     bounds = _find_bounds(text)
     terms = encoder.terms_within(text, tuple((start, end) for start, end, _ in bounds))
     columns = np.array(bounds, dtype=np.int64).reshape(-1, 3)
-    of = np.repeat(np.arange(len(bounds)), [len(each) for each in terms])
-    flat = np.fromiter((term for each in terms for term in sorted(each)), dtype=np.int64, count=len(of))
-    return SentenceIndex(columns[:, 0], columns[:, 1], columns[:, 2], of, flat)
+    sentence = np.repeat(np.arange(len(bounds)), [len(each) for each in terms])
+    flat = np.fromiter((term for each in terms for term in sorted(each)), dtype=np.int64, count=len(sentence))
+    return SentenceIndex(columns[:, 0], columns[:, 1], columns[:, 2], sentence, flat)
 
 
 def pack_sentences(index: SentenceIndex, length: int) -> str:
@@ -254,7 +258,7 @@ def pack_sentences(index: SentenceIndex, length: int) -> str:
     """
     if length >= _MAX_LENGTH:
         return ""
-    counts = np.bincount(index.of, minlength=len(index.start))
+    counts = np.bincount(index.sentence, minlength=len(index.start))
     numbers = np.concatenate(([length, len(counts)], index.start, index.end, index.first, counts)).astype("<u2")
     return base64.b64encode(numbers.tobytes() + index.terms.astype("<u4").tobytes()).decode("ascii")
 

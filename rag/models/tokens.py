@@ -20,9 +20,9 @@ from rag.text import make_encodable
 
 # Lengths are rounded up to a multiple of this, since each new shape compiles kernels: about 0.3 ms per operation.
 _STEP = 8
-_MOST_TEXTS = 256
+_MAX_TEXTS = 256
 HASH_DIMENSION = 256
-_LEAST_TOKENS = 128  # a smaller batch is not worth a thread
+_MIN_TOKENS = 128  # a smaller batch is not worth a thread
 
 
 class Tokens:
@@ -119,11 +119,11 @@ def group_by_length(lengths: Sequence[int], budget: int, workers: int) -> list[l
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     total = sum(lengths)
     rounds = max(1, -(-total // (budget * workers)))
-    share = min(budget, max(_LEAST_TOKENS, -(-total // (rounds * workers))))
+    share = min(budget, max(_MIN_TOKENS, -(-total // (rounds * workers))))
     groups: list[list[int]] = []
     begin = 0
     while begin < len(order):
-        size = min(_MOST_TEXTS, max(1, round(share / max(1, lengths[order[begin]]))))
+        size = min(_MAX_TEXTS, max(1, round(share / max(1, lengths[order[begin]]))))
         groups.append(order[begin : begin + size])
         begin += size
     return groups
@@ -168,7 +168,7 @@ def hash_characters(texts: Sequence[str]) -> NDArray[np.float32]:
     return vectors
 
 
-def normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def normalise_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale the rows to length 1, except for rows of zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32)

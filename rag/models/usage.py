@@ -26,7 +26,7 @@ class Prices:
     tokens_in: float | None = None
     tokens_out: float | None = None
 
-    def of(self, tokens_in: int, tokens_out: int) -> float | None:
+    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
         if self.tokens_in is None and self.tokens_out is None:
             return None
         return (tokens_in * (self.tokens_in or 0.0) + tokens_out * (self.tokens_out or 0.0)) / 1_000_000
@@ -54,7 +54,7 @@ class Meter:
         self.estimated = self.estimated or estimated
 
     def usage(self) -> Usage:
-        money = self.prices.of(self.tokens_in, self.tokens_out) if self.calls else None
+        money = self.prices.cost(self.tokens_in, self.tokens_out) if self.calls else None
         return Usage(self.calls, self.tokens_in, self.tokens_out, self.estimated, money, tuple(sorted(self.prompts)))
 
 

@@ -33,7 +33,7 @@ Rows = NDArray[np.float64]
 
 # Exceptions that torch, transformers or a model's files may cause.
 _FAULTS: Final = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
-_MOST_TOKENS: Final = 4096
+_MAX_TOKENS: Final = 4096
 _OVERLAP: Final = 64  # tokens that a window shares with the previous one
 _BATCH_TOKENS: Final = 1024  # in one forward pass
 _BATCH_TOKENS_GPU: Final = 65536
@@ -75,7 +75,7 @@ class SupportModel(Protocol):
         ...
 
 
-class LateSupportModel:
+class LazySupportModel:
     """A SupportModel that is loaded on first use. Each use raises a ModelError for any failure, even to load."""
 
     def __init__(self, name: str) -> None:
@@ -113,13 +113,13 @@ def load_support_model(name: str) -> SupportModel:
     return loaded
 
 
-def _kind_of(config: dict[str, Any]) -> type[CrossEncoder] | type[TokenClassifier] | None:
+def _kind_of(config: dict[str, Any]) -> type[NliClassifier] | type[TokenClassifier] | None:
     architectures = config.get("architectures")
     name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     labels = _labels(config.get("id2label"))
-    if name.endswith("ForSequenceClassification") and CrossEncoder.place_of(labels) is not None:
-        return CrossEncoder
-    if name.endswith("ForTokenClassification") and TokenClassifier.place_of(labels) is not None:
+    if name.endswith("ForSequenceClassification") and NliClassifier.find_label(labels) is not None:
+        return NliClassifier
+    if name.endswith("ForTokenClassification") and TokenClassifier.find_label(labels) is not None:
         return TokenClassifier
     return None
 
@@ -140,9 +140,9 @@ class _Classifier:
         self._tokenizer = tokenizer
         self._device = device
         # RoBERTa's positions begin after the padding id, so two of them are never used.
-        positions = getattr(model.config, "max_position_embeddings", 0) or _MOST_TOKENS
+        positions = getattr(model.config, "max_position_embeddings", 0) or _MAX_TOKENS
         unused = 2 if "roberta" in str(model.config.model_type) else 0
-        self._max_tokens: int = min(_MOST_TOKENS, tokenizer.model_max_length, positions - unused)
+        self._max_tokens: int = min(_MAX_TOKENS, tokenizer.model_max_length, positions - unused)
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
 
@@ -189,11 +189,11 @@ class _Classifier:
         return list(rows)
 
 
-class CrossEncoder(_Classifier):
+class NliClassifier(_Classifier):
     """A SupportModel over a sequence classifier with a label for entailment."""
 
     @staticmethod
-    def place_of(labels: Sequence[str]) -> int | None:
+    def find_label(labels: Sequence[str]) -> int | None:
         """Return the index of the label for entailment."""
         return next((place for place, label in enumerate(labels) if label.startswith("entail")), None)
 
@@ -201,7 +201,7 @@ class CrossEncoder(_Classifier):
         if not pairs:
             return []
         windows = self._windows(["\n".join(pair.texts) for pair in pairs], [pair.statement for pair in pairs])
-        label = self.place_of(_labels(self._model.config.id2label)) or 0
+        label = self.find_label(_labels(self._model.config.id2label)) or 0
         best = [0.0] * len(pairs)
         for pair, row in zip(windows["overflow_to_sample_mapping"], self._probabilities(windows), strict=True):
             best[pair] = max(best[pair], float(row[label]))
@@ -218,7 +218,7 @@ class TokenClassifier(_Classifier):
     """A SupportModel over a token classifier of hallucinations."""
 
     @staticmethod
-    def place_of(labels: Sequence[str]) -> int | None:
+    def find_label(labels: Sequence[str]) -> int | None:
         """Return the index of the label for hallucinations; the second of two default labels, as in LettuceDetect."""
         if labels == ["label_0", "label_1"]:
             return 1
@@ -229,7 +229,7 @@ class TokenClassifier(_Classifier):
         if not pairs:
             return []
         windows = self._windows([_prompt(pair) for pair in pairs], [pair.statement for pair in pairs])
-        label = self.place_of(_labels(self._model.config.id2label)) or 0
+        label = self.find_label(_labels(self._model.config.id2label)) or 0
         tokens: list[Rows | None] = [None] * len(pairs)
         for place, rows in enumerate(self._probabilities(windows)):
             own = [token for token, part in enumerate(windows.sequence_ids(place)) if part == 1]

@@ -90,24 +90,24 @@ def _max_tokens(texts: Sequence[PromptText]) -> int:
 
 def decide(texts: PromptTexts, question: str) -> Prompt:
     """Ask the model to choose between a search and small talk."""
-    return build([texts.of("decide", question)], question)
+    return build([texts.for_job("decide", question)], question)
 
 
 def route(texts: PromptTexts, message: str) -> Prompt:
     """Ask for the route of a message."""
-    return build([texts.of("route", message)], message)
+    return build([texts.for_job("route", message)], message)
 
 
 def tools(texts: PromptTexts, question: str, now: str) -> Prompt:
     """Ask the model to call tools and report their results."""
-    return build([texts.of("tools", question)], question, now=now)
+    return build([texts.for_job("tools", question)], question, now=now)
 
 
 def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Prompt:
     block, marker = passage_block(passages)
-    base = texts.of("passages", question)
+    base = texts.for_job("passages", question)
     return build_on_passages(
-        [texts.of("grade", question)], base, block, _ask(question), count=len(passages), marker=marker
+        [texts.for_job("grade", question)], base, block, _ask(question), count=len(passages), marker=marker
     )
 
 
@@ -116,7 +116,7 @@ def rewrite(texts: PromptTexts, question: str, tried: Sequence[str], passages: S
     block, marker = passage_block(passages, limit=300)
     queries = "\n".join(f"- {_one_line(query)}" for query in tried)
     user = form.format(question=question, queries=queries, block=block)
-    return build([texts.of("rewrite", question)], user, marker=marker)
+    return build([texts.for_job("rewrite", question)], user, marker=marker)
 
 
 def answer(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
@@ -143,22 +143,24 @@ def _build_answer(
 ) -> Prompt:
     """Build a request for an answer that repeats the task after the question: small models follow what comes last."""
     block, marker = _block(numbered)
-    rules = [*(texts.of(job, question) for job in jobs), *_dates(texts, question, numbered, deep)]
+    rules = [*(texts.for_job(job, question) for job in jobs), *_dates(texts, question, numbered, deep)]
     task = _TASKS[is_chinese(question), deep]
     values = {"marker": marker, "count": len(numbered), "missing": NOT_IN_PAGES}
-    return build_on_passages(rules, texts.of("passages", question), block, f"{message}\n\n{task}", **values)
+    return build_on_passages(rules, texts.for_job("passages", question), block, f"{message}\n\n{task}", **values)
 
 
 def notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
     """Ask for relevant facts, one per line, each with its passage's number."""
     block, marker = _block(numbered)
-    return build([texts.of("notes", question)], _append(block, question), marker=marker, missing=NOT_IN_PAGES)
+    return build([texts.for_job("notes", question)], _append(block, question), marker=marker, missing=NOT_IN_PAGES)
 
 
 def section_notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
     """Ask for the most important facts of each passage, one per line, each with its passage's number."""
     block, marker = _block(numbered)
-    return build([texts.of("section_notes", question)], _append(block, question), marker=marker, missing=NOT_IN_PAGES)
+    return build(
+        [texts.for_job("section_notes", question)], _append(block, question), marker=marker, missing=NOT_IN_PAGES
+    )
 
 
 def summary(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
@@ -170,7 +172,7 @@ def add_memory(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prom
     """Add the user's memory to a request, quoted between separate tags."""
     if not notes:
         return prompt
-    rule, marker = texts.of("remembered", prompt.system), f"note-{secrets.token_hex(6)}"
+    rule, marker = texts.for_job("remembered", prompt.system), f"note-{secrets.token_hex(6)}"
     lines = "\n".join(f"- {_one_line(note).replace('<', '‹')}" for note in notes)
     system = prompt.system + rule.fill({"marker": marker})
     user = f"{prompt.user}\n\n<{marker}>\n{lines}\n</{marker}>"
@@ -179,23 +181,23 @@ def add_memory(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prom
 
 def hypothetical(texts: PromptTexts, question: str) -> Prompt:
     """Ask for a hypothetical passage that answers the question; it is only a search query, and never shown."""
-    return build([texts.of("hypothetical", question)], _ask(question))
+    return build([texts.for_job("hypothetical", question)], _ask(question))
 
 
 def phrasings(texts: PromptTexts, question: str) -> Prompt:
     """Ask for other phrasings of the question, or its parts, one per line."""
-    return build([texts.of("phrasings", question)], _ask(question))
+    return build([texts.for_job("phrasings", question)], _ask(question))
 
 
 def translation(texts: PromptTexts, question: str, language: str) -> Prompt:
     """Ask for the question in `language`, `en` or `zh`."""
     language_name = {"zh": "Chinese (简体中文)"}.get(language, "English")
-    return build([texts.of("translation", question)], _ask(question), language=language_name)
+    return build([texts.for_job("translation", question)], _ask(question), language=language_name)
 
 
 def need(texts: PromptTexts, question: str) -> Prompt:
     """Ask for one word: exact, concept or facets."""
-    return build([texts.of("need", question)], _ask(question))
+    return build([texts.for_job("need", question)], _ask(question))
 
 
 def condense(texts: PromptTexts, question: str, history: Sequence[Exchange], summary: str = "") -> Prompt:
@@ -204,14 +206,14 @@ def condense(texts: PromptTexts, question: str, history: Sequence[Exchange], sum
     conversation = _format_exchanges(history, chinese, _NO_LIMIT)
     before = f"{summary}\n\n" if summary else ""
     form = _CONDENSE_ZH if chinese else _CONDENSE_EN
-    return build([texts.of("condense", question)], form.format(said=before + conversation, question=question))
+    return build([texts.for_job("condense", question)], form.format(said=before + conversation, question=question))
 
 
 def summarise(texts: PromptTexts, before: str, exchanges: Sequence[Exchange], tokens: int) -> Prompt:
     """Ask for a running summary."""
     last = exchanges[-1].question
     conversation = _format_exchanges(exchanges, is_chinese(last), 1_200)
-    return build([texts.of("summarise", last)], f"{before}\n\n{conversation}".strip(), tokens=tokens)
+    return build([texts.for_job("summarise", last)], f"{before}\n\n{conversation}".strip(), tokens=tokens)
 
 
 def suggest(texts: PromptTexts, question: str, answer: str, passages: Sequence[Passage]) -> Prompt:
@@ -219,14 +221,14 @@ def suggest(texts: PromptTexts, question: str, answer: str, passages: Sequence[P
     block, marker = passage_block(passages, limit=800)
     label = "回答" if is_chinese(question) else "Answer"
     user = f"{_append(block, question)}\n\n{label}: {first_sentence(answer, 400)}"
-    return build([texts.of("suggest", question)], user, marker=marker)
+    return build([texts.for_job("suggest", question)], user, marker=marker)
 
 
 def plan(texts: PromptTexts, question: str, titles: Sequence[str]) -> Prompt:
     """Ask for the aspects of a question and the steps to answer it; `titles` are those of the library's pages."""
     pages, question_label = ("页面", "问题") if is_chinese(question) else ("Pages", "Question")
     title_lines = "\n".join(f"- {_defuse(_one_line(title), '')[:_MAX_LABEL]}" for title in titles[:_TITLES])
-    return build([texts.of("plan", question)], f"{pages}:\n{title_lines}\n\n{question_label}: {question}")
+    return build([texts.for_job("plan", question)], f"{pages}:\n{title_lines}\n\n{question_label}: {question}")
 
 
 def search_query(
@@ -235,7 +237,7 @@ def search_query(
     """Ask for the search query of a step."""
     past_name, section, whole, step = _STEP_ZH if is_chinese(question) else _STEP_EN
     user = f"{past_name}:\n{_lines(past)}\n\n{section}:\n{_lines(headings)}\n\n{whole}: {question}\n{step}: {wanted}"
-    return build([texts.of("search_query", question)], user)
+    return build([texts.for_job("search_query", question)], user)
 
 
 def distil(
@@ -248,14 +250,16 @@ def distil(
         ("方面", "问题", "子问题") if is_chinese(question) else ("Aspects", "Question", "Sub-question")
     )
     user = f"{block}\n\n{aspects_label}:\n{numbered}\n\n{whole}: {question}\n{step}: {wanted}"
-    return build([texts.of("distil", question)], user, marker=marker, count=len(passages))
+    return build([texts.for_job("distil", question)], user, marker=marker, count=len(passages))
 
 
 def judge(texts: PromptTexts, wanted: str, whole: str, passages: Sequence[Passage]) -> Prompt:
     """Ask for a verdict on each passage for a question, which may be a part of a larger one."""
     block, marker = passage_block(passages)
     larger = f"{'更大的问题' if is_chinese(whole) else 'Part of'}: {whole}\n" if whole != wanted else ""
-    return build([texts.of("judge", whole)], f"{block}\n\n{larger}{_ask(wanted)}", marker=marker, count=len(passages))
+    return build(
+        [texts.for_job("judge", whole)], f"{block}\n\n{larger}{_ask(wanted)}", marker=marker, count=len(passages)
+    )
 
 
 def choose_next(
@@ -266,7 +270,7 @@ def choose_next(
         ("已找到", "尚缺的方面", "未做的步骤") if is_chinese(question) else ("Found", "Aspects not met", "Steps left")
     )
     block = f"{past_label}:\n{_lines(past)}\n\n{aspects_label}:\n{_lines(aspects)}\n\n{steps_label}:\n{_lines(steps)}"
-    return build([texts.of("go_on", question)], _append(block, question), revisions=revisions)
+    return build([texts.for_job("go_on", question)], _append(block, question), revisions=revisions)
 
 
 def report(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
@@ -281,7 +285,7 @@ def _by_headings(
     label = "标题" if is_chinese(question) else "Headings"
     lines = _defuse(_lines(headings), marker)
     user = f"{block}\n\n{label}:\n{lines}\n\n{_ask(question)}"
-    return build([texts.of(job, question)], user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+    return build([texts.for_job(job, question)], user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
 
 
 def mend(texts: PromptTexts, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> Prompt:
@@ -290,7 +294,7 @@ def mend(texts: PromptTexts, question: str, sentences: Sequence[str], passages: 
     numbered = "\n".join(f"{number}. {_one_line(sentence)}" for number, sentence in enumerate(sentences, 1))
     label = "句子" if is_chinese(question) else "Sentences"
     user = f"{block}\n\n{label}:\n{numbered}\n\n{_ask(question)}"
-    return build([texts.of("mend", question)], user, marker=marker, count=len(sentences))
+    return build([texts.for_job("mend", question)], user, marker=marker, count=len(sentences))
 
 
 def _lines(texts: Sequence[str]) -> str:
@@ -300,14 +304,14 @@ def _lines(texts: Sequence[str]) -> str:
 def page_question(texts: PromptTexts, page: Passage) -> Prompt:
     """Ask for a question that the page answers, with the answer and the sentence that contains it."""
     block, marker = passage_block([page], limit=len(page.text))
-    return build([texts.of("test_question", page.text)], block, marker=marker)
+    return build([texts.for_job("test_question", page.text)], block, marker=marker)
 
 
 def assess(texts: PromptTexts, question: str, answer: str, passages: Sequence[Passage]) -> Prompt:
     """Ask for scores of an answer, and for the questions that it answers."""
     block, marker = passage_block(passages)
     user = f"{_append(block, question)}\n\n<{marker}-answer>\n{_defuse(answer, marker)}\n</{marker}-answer>"
-    return build([texts.of("assess", question)], user, marker=marker)
+    return build([texts.for_job("assess", question)], user, marker=marker)
 
 
 def _ask(question: str) -> str:
@@ -335,7 +339,7 @@ def _block(numbered: Sequence[Numbered]) -> tuple[str, str]:
 def _dates(texts: PromptTexts, question: str, numbered: Sequence[Numbered], deep: bool) -> list[PromptText]:
     """Return the instructions on dates if a deep answer has several sources."""
     has_several = deep and len({passage.url_hash for _, passage in numbered}) > 1
-    return [texts.of("dates", question)] if has_several else []
+    return [texts.for_job("dates", question)] if has_several else []
 
 
 def passage_block(

@@ -25,11 +25,11 @@ _SHIPPED: Final = Path(__file__).parent / "texts"
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """A text with `{fields}` that are filled in when it is sent; `own` is true if a user wrote it."""
+    """A text with `{fields}` that are filled in when it is sent; `is_custom` is true if a user wrote it."""
 
     name: str
     text: str
-    own: bool = False
+    is_custom: bool = False
 
     @property
     def fields(self) -> frozenset[str]:
@@ -62,18 +62,18 @@ class PromptTexts:
         if (path := self._path(name)) is None or not path.is_file():
             return shipped
         try:
-            return _check(PromptText(name, path.read_text(encoding="utf-8"), own=True), shipped)
+            return _check(PromptText(name, path.read_text(encoding="utf-8"), is_custom=True), shipped)
         except (OSError, UnicodeDecodeError, ConfigError) as error:
             log.warning("%s is passed over, and the text that came with the app is used: %s", path, error)
             return shipped
 
-    def of(self, job: str, message: str) -> PromptText:
+    def for_job(self, job: str, message: str) -> PromptText:
         """Return the text of a job, in the language of a message."""
         return self.text(f"{job}.{'zh' if is_chinese(message) else 'en'}")
 
     def replace(self, name: str, text: str) -> PromptText:
         """Save a replacement for a text. Raises ConfigError if its length or fields are invalid, or saving fails."""
-        prompt = _check(PromptText(name, text.strip() + "\n", own=True), _load_shipped()[name])
+        prompt = _check(PromptText(name, text.strip() + "\n", is_custom=True), _load_shipped()[name])
         path = self._path(name)
         if path is None:
             raise ConfigError("prompt_not_kept", name=name)
@@ -105,15 +105,15 @@ def _load_shipped() -> dict[str, PromptText]:
     return {path.stem: PromptText(path.stem, path.read_text(encoding="utf-8")) for path in _SHIPPED.glob("*.md")}
 
 
-def _check(own: PromptText, shipped: PromptText) -> PromptText:
-    """Return `own`. Raises ConfigError if it is empty, too long, or has other fields than the shipped text."""
-    if not own.text.strip() or len(own.text) > MAX_CHARACTERS:
-        raise ConfigError("prompt_length", name=own.name, limit=MAX_CHARACTERS)
-    if own.fields != shipped.fields:
+def _check(custom: PromptText, shipped: PromptText) -> PromptText:
+    """Return `custom`. Raises ConfigError if it is empty, too long, or has other fields than the shipped text."""
+    if not custom.text.strip() or len(custom.text) > MAX_CHARACTERS:
+        raise ConfigError("prompt_length", name=custom.name, limit=MAX_CHARACTERS)
+    if custom.fields != shipped.fields:
         raise ConfigError(
-            "prompt_fields", name=own.name, fields=", ".join(f"{{{field}}}" for field in sorted(shipped.fields))
+            "prompt_fields", name=custom.name, fields=", ".join(f"{{{field}}}" for field in sorted(shipped.fields))
         )
-    return own
+    return custom
 
 
 @cache

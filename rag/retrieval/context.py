@@ -333,7 +333,7 @@ def _weights(
     for number, passage in enumerate(passages):
         heading = sparse.terms(" ".join((passage.title, *passage.section)))
         above[number] = [term in heading for term in query_terms]
-    units = np.concatenate([index.of + at for index, at in zip(indexes, base, strict=True)])
+    units = np.concatenate([index.sentence + at for index, at in zip(indexes, base, strict=True)])
     terms = np.concatenate([index.terms for index in indexes])
     for column, term in enumerate(query_terms):
         direct[units[terms == term], column] = 1.0

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
-from rag.models.sparse import LexicalHead, SparseEncoder, lexical_of
+from rag.models.sparse import LexicalHead, SparseEncoder, lexical_head
 from rag.retrieval.context import BUDGET
 from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
 from rag.tracing import span
@@ -205,7 +205,7 @@ class Engine:
 
     def _sparse_query(self, text: str, earlier_questions: Sequence[str]) -> SparseVector:
         """Return learned terms if the library's model has them and can read the text, else words."""
-        head = lexical_of(self.model)
+        head = lexical_head(self.model)
         if head is None or not self.model.can_read(text):
             return sparse_query(text, earlier_questions, self.sparse)
         return learned_query(text, earlier_questions, head, self.sparse, self.library.idf)

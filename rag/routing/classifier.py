@@ -49,7 +49,7 @@ ROUTES: Final[tuple[Route, ...]] = get_args(Route)
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class Routing:
     """The route of a message, its origin and reason, and the confidence (0 to 1)."""
 
     route: Route
@@ -64,7 +64,7 @@ ADDRESS: Final = "\u27e8url\u27e9"
 SITE: Final = "\u27e8site\u27e9"
 """The placeholders for links in a message."""
 _WORD: Final = lazy_regex(r"\w")
-_AROUND: Final = (
+_PUNCTUATION: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
 )
 
@@ -72,14 +72,14 @@ _AROUND: Final = (
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message with the `addresses` of its links as they are fetched, the `words` around them, and the text with
-    placeholders for links (`masked`). `attached` is true if it has files.
+    placeholders for links (`masked`). `has_files` is true if files are attached.
     """
 
     text: str
     addresses: tuple[str, ...]
     words: str
     masked: str
-    attached: bool = False
+    has_files: bool = False
 
     @property
     def has_only_sites(self) -> bool:
@@ -91,16 +91,16 @@ class Message:
         return not _WORD.search(self.words)
 
 
-def read_message(text: str, *, attached: bool = False) -> Message:
+def read_message(text: str, *, has_files: bool = False) -> Message:
     links = locate_urls(text)
     words, masked, end = [], [], 0
     for start, stop, address in links:
         words.append(text[end:start])
         masked += [text[end:start], f" {SITE if _is_site(address) else ADDRESS} "]
         end = stop
-    rest = " ".join(part.strip(_AROUND) for part in (*words, text[end:]))
+    rest = " ".join(part.strip(_PUNCTUATION) for part in (*words, text[end:]))
     addresses = tuple(dict.fromkeys(address for _, _, address in links))
-    return Message(text, addresses, " ".join(rest.split()), "".join((*masked, text[end:])), attached)
+    return Message(text, addresses, " ".join(rest.split()), "".join((*masked, text[end:])), has_files)
 
 
 def _is_site(address: str) -> bool:
@@ -115,8 +115,8 @@ _MIN_SIMILARITY: Final = 0.8
 _SAVE_ROUTES: Final = ("save", "save_then_ask")
 BUCKETS: Final = 1 << 14
 _MAX_CHARACTERS: Final = 400  # characters: a request is at the beginning
-_GRAMS: Final = range(1, 5)
-_GRAMS_WEIGHT: Final = 4.0
+_NGRAM_SIZES: Final = range(1, 5)
+_NGRAM_WEIGHT: Final = 4.0
 
 _FIELDS: Final = {
     "summary": r"summar\w*|sumar\w*|recap\w*|overview\w*|gist|tl;? ?dr|outline|digest|nutshell|boil (?:it |them )?down"
@@ -190,27 +190,27 @@ def _chinese_of(pattern: str) -> str:
 
 
 _PATTERNS: Final = {name: _whole_words(pattern) for name, pattern in _FIELDS.items()}
-_REST: Final = lazy_regex(rf"(?<![{_LATIN}])(?:{_FUNCTION})(?![{_LATIN}])|[{_FUNCTION_ZH}]", re.IGNORECASE)
+_FUNCTION_WORDS: Final = lazy_regex(rf"(?<![{_LATIN}])(?:{_FUNCTION})(?![{_LATIN}])|[{_FUNCTION_ZH}]", re.IGNORECASE)
 _LATIN_WORD: Final = lazy_regex(rf"[{_LATIN}]{{2,}}")
 _HAN: Final = lazy_regex("[\u3400-\u9fff]")
-NAMES: Final = (
+FEATURE_NAMES: Final = (
     *_FIELDS, "address", "site", "first_search", "left_0", "left_1", "left_2", "left_3", "left_more",
     "short", "brief", "long", "story",
 )  # fmt: skip
-_PAIRS: Final = tuple(combinations(range(len(NAMES)), 2))
-FIELDS: Final = len(NAMES) + len(_PAIRS)
-SIZE: Final = FIELDS + BUCKETS
+_PAIRS: Final = tuple(combinations(range(len(FEATURE_NAMES)), 2))
+NAMED_FEATURE_COUNT: Final = len(FEATURE_NAMES) + len(_PAIRS)
+FEATURE_COUNT: Final = NAMED_FEATURE_COUNT + BUCKETS
 """Length of a message's feature vector."""
 
 
-def fields_of(masked: str) -> list[bool]:
-    """Return a flag for each feature in `NAMES`: True if the message has it."""
+def find_features(masked: str) -> list[bool]:
+    """Return a flag for each feature in `FEATURE_NAMES`: True if the message has it."""
     text = masked[:_MAX_CHARACTERS].lower()
     has_field = [pattern.search(text) is not None for pattern in _PATTERNS.values()]
     rest = text.replace(ADDRESS, " ").replace(SITE, " ")
     for name, pattern in _PATTERNS.items():
         rest = pattern.sub(" ", rest) if name not in ("asks",) else rest
-    rest = _REST.sub(" ", _PATTERNS["asks"].sub(" ", rest))
+    rest = _FUNCTION_WORDS.sub(" ", _PATTERNS["asks"].sub(" ", rest))
     other_words = len(_LATIN_WORD.findall(rest)) + len(_HAN.findall(rest)) / 2
     size = len(_LATIN_WORD.findall(text)) + len(_HAN.findall(text)) / 2
     steps = [other_words == 0, 0 < other_words <= 1, 1 < other_words <= 2, 2 < other_words <= 4, other_words > 4]
@@ -233,7 +233,7 @@ def strip_words(text: str, field: str) -> str:
 
 def is_save_only(clause: str) -> bool:
     """True if a clause asks to save something, and for nothing else."""
-    has_field = dict(zip(NAMES, fields_of(clause), strict=True))
+    has_field = dict(zip(FEATURE_NAMES, find_features(clause), strict=True))
     return has_field["save"] and has_field["left_0"] and not has_field["asks"]
 
 
@@ -242,59 +242,61 @@ def _is_at_start(text: str, field: str) -> bool:
     return match is not None and match.start() <= 6
 
 
-def features(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def feature_vector(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the indexes and values of the features that are not 0: fields, pairs of fields, n-grams."""
-    has_field = fields_of(masked)
+    has_field = find_features(masked)
     places = [place for place, is_present in enumerate(has_field) if is_present]
-    places += [len(NAMES) + place for place, (a, b) in enumerate(_PAIRS) if has_field[a] and has_field[b]]
-    weights = grams(masked)
-    values = np.array([0.5] * len(places) + [_GRAMS_WEIGHT * weight for weight in weights.values()], np.float32)
-    return np.array([*places, *(FIELDS + place for place in weights)], np.int32), values
+    places += [len(FEATURE_NAMES) + place for place, (a, b) in enumerate(_PAIRS) if has_field[a] and has_field[b]]
+    weights = weigh_ngrams(masked)
+    values = np.array([0.5] * len(places) + [_NGRAM_WEIGHT * weight for weight in weights.values()], np.float32)
+    return np.array([*places, *(NAMED_FEATURE_COUNT + place for place in weights)], np.int32), values
 
 
 @lru_cache(maxsize=4096)
-def grams(masked: str) -> Mapping[int, float]:
+def weigh_ngrams(masked: str) -> Mapping[int, float]:
     """Return the buckets of the n-grams with their weights, 1 + log of the count, as a unit vector."""
-    weights = {bucket: 1 + log(count) for bucket, count in sorted(Counter(_hash_grams(masked)).items())}
+    weights = {bucket: 1 + log(count) for bucket, count in sorted(Counter(_hash_ngrams(masked)).items())}
     length = hypot(*weights.values())
     return {bucket: weight / length for bucket, weight in weights.items()}
 
 
-def _hash_grams(masked: str) -> list[int]:
+def _hash_ngrams(masked: str) -> list[int]:
     text = f" {' '.join(masked[:_MAX_CHARACTERS].lower().split())} "
-    grams = (text[at : at + size] for size in _GRAMS for at in range(len(text) - size + 1))
-    return [crc32(gram.encode()) % BUCKETS for gram in grams if gram.strip()]
+    ngrams = (text[at : at + size] for size in _NGRAM_SIZES for at in range(len(text) - size + 1))
+    return [crc32(gram.encode()) % BUCKETS for gram in ngrams if gram.strip()]
 
 
-def likelihoods(message: Message) -> dict[Route, float]:
+def route_probabilities(message: Message) -> dict[Route, float]:
     """Return the probability of each route; 0 if the message cannot take it."""
     weights, bias = _weights()
-    places, values = features(message.masked)
+    places, values = feature_vector(message.masked)
     scores = weights[:, places].astype(np.float32) @ values + bias
     possible = np.array([_is_possible(route, message) for route in ROUTES])
     exponents = np.where(possible, np.exp(scores - scores[possible].max()), 0.0)
     return dict(zip(ROUTES, (exponents / exponents.sum()).tolist(), strict=True))
 
 
-def explain(message: Message, route: Route) -> list[str]:
+def explain_route(message: Message, route: Route) -> list[str]:
     """Return the words of the message that contribute most to the route, up to three."""
     weights, _ = _weights()
-    places, values = features(message.masked)
+    places, values = feature_vector(message.masked)
     gains = {
         int(place): float(weights[ROUTES.index(route), place] * value)
         for place, value in zip(places, values, strict=True)
     }
-    fields = [name for place, name in enumerate(NAMES) if gains.get(place, 0.0) > 0]
-    words = [match_words(message.masked, name) for name in sorted(fields, key=lambda name: -gains[NAMES.index(name)])]
+    fields = [name for place, name in enumerate(FEATURE_NAMES) if gains.get(place, 0.0) > 0]
+    words = [
+        match_words(message.masked, name) for name in sorted(fields, key=lambda name: -gains[FEATURE_NAMES.index(name)])
+    ]
     return list(dict.fromkeys(filter(None, words)))[:3]
 
 
-def find_choice(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | None:
+def find_earlier_choice(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | None:
     """Return the user's choice for a similar message, if any; `rows` are (masked text, route), latest first."""
-    own_grams = grams(message.masked)
+    message_ngrams = weigh_ngrams(message.masked)
     for text, route in rows:
-        row_grams = grams(text)
-        similarity = sum(weight * row_grams.get(bucket, 0.0) for bucket, weight in own_grams.items())
+        row_ngrams = weigh_ngrams(text)
+        similarity = sum(weight * row_ngrams.get(bucket, 0.0) for bucket, weight in message_ngrams.items())
         if similarity >= _MIN_SIMILARITY and _is_possible(route, message):
             return route
     return None
@@ -302,7 +304,7 @@ def find_choice(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | 
 
 def _is_possible(route: Route, message: Message) -> bool:
     """True if the route fits the links and files of a message: without any, nothing can be saved."""
-    if message.attached:
+    if message.has_files:
         return route in _SAVE_ROUTES
     if message.addresses and not message.has_only_sites:
         return route in (*_SAVE_ROUTES, "remove")
@@ -311,7 +313,7 @@ def _is_possible(route: Route, message: Message) -> bool:
 
 @cache
 def _weights() -> tuple[NDArray[np.float16], NDArray[np.float32]]:
-    """Load the weights (routes, SIZE) and the bias (routes,)."""
+    """Load the weights (routes, FEATURE_COUNT) and the bias (routes,)."""
     with np.load(WEIGHTS) as file:
         return file["weights"], file["bias"]
 
@@ -322,10 +324,12 @@ def training_digest() -> str:
         return str(file["training"])
 
 
-def save(weights: NDArray[np.float64], bias: NDArray[np.float64], routes: Sequence[str], path: Path = WEIGHTS) -> None:
+def save_weights(
+    weights: NDArray[np.float64], bias: NDArray[np.float64], routes: Sequence[str], path: Path = WEIGHTS
+) -> None:
     """Save fitted weights, whose rows are in the order of `routes`."""
     order = [list(routes).index(route) for route in ROUTES]
-    assert weights.shape == (len(ROUTES), SIZE)
+    assert weights.shape == (len(ROUTES), FEATURE_COUNT)
     halved, offsets = weights[order].astype(np.float16), bias[order].astype(np.float32)
     np.savez_compressed(path, weights=halved, bias=offsets, training=np.array(digest(TRAINING)))
 

@@ -29,26 +29,26 @@ from rag.routing.classifier import (
     Message,
     Route,
     RouteBy,
-    Routed,
-    explain,
-    find_choice,
+    Routing,
+    explain_route,
+    find_earlier_choice,
     is_save_only,
-    likelihoods,
     read_message,
+    route_probabilities,
 )
 from rag.tools.calculator import expression_of
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
 
-SURE: Final = 0.5
+MIN_CONFIDENCE: Final = 0.5
 """Minimum probability of a route other than a question."""
-_SURE_OF: Final[dict[Route, float]] = {"web": 0.7, "unknown": 0.7}
+_MIN_CONFIDENCES: Final[dict[Route, float]] = {"web": 0.7, "unknown": 0.7}
 """Higher thresholds for routes that would send a question to the web, or refuse it."""
-_SURE_CALCULATION: Final = 0.3
+_MIN_CALCULATION_CONFIDENCE: Final = 0.3
 """Minimum probability of a calculation, which no page has: accepts 94 % of test calculations and 0.2 % of questions."""
-_UNSURE: Final = 0.8
-WAITS: Final = 3.0
+_MODEL_THRESHOLD: Final = 0.8
+MODEL_TIMEOUT: Final = 3.0
 """Seconds to wait for the chat model to choose a route."""
 _WORD: Final = lazy_regex(r"\w")
 
@@ -57,35 +57,35 @@ AskModel = Callable[[Message], Awaitable[tuple[Route, str]]]
 
 
 class Router:
-    """A router of messages; `chosen` returns users' earlier choices, as (masked text, route), latest first."""
+    """A router of messages; `earlier_choices` returns those of users, as (masked text, route), latest first."""
 
-    def __init__(self, chosen: Callable[[], Iterable[tuple[str, Route]]] = tuple) -> None:
-        self._chosen = chosen
+    def __init__(self, earlier_choices: Callable[[], Iterable[tuple[str, Route]]] = tuple) -> None:
+        self._earlier_choices = earlier_choices
 
-    def route(self, text: str, *, attached: bool = False, without: Iterable[Route] = ()) -> Routed:
+    def route(self, text: str, *, has_files: bool = False, without: Iterable[Route] = ()) -> Routing:
         """Return the route without a chat model; the classifier chooses none of those in `without`. May block."""
-        message = read_message(text, attached=attached)
+        message = read_message(text, has_files=has_files)
         return self._route_by_rules(message) or self._route_by_classifier(message, without)
 
-    async def ask(self, text: str, model: AskModel, *, attached: bool = False) -> Routed:
+    async def ask(self, text: str, model: AskModel, *, has_files: bool = False) -> Routing:
         """Return the route; if the classifier is unsure, the model decides."""
-        routed = self.route(text, attached=attached)
-        if routed.by != "classifier" or routed.confidence >= _UNSURE:
-            return routed
+        routing = self.route(text, has_files=has_files)
+        if routing.by != "classifier" or routing.confidence >= _MODEL_THRESHOLD:
+            return routing
         try:
-            async with asyncio.timeout(WAITS):
-                route, reason = await model(read_message(text, attached=attached))
+            async with asyncio.timeout(MODEL_TIMEOUT):
+                route, reason = await model(read_message(text, has_files=has_files))
         except (ModelError, TimeoutError) as error:
             log.info("a message is routed without the model (%s)", type(error).__name__)
-            return routed
-        return replace(routed, route=route, by="model", reason=Notice("route_model", {"why": reason}), confidence=1.0)
+            return routing
+        return replace(routing, route=route, by="model", reason=Notice("route_model", {"why": reason}), confidence=1.0)
 
-    def _route_by_rules(self, message: Message) -> Routed | None:
-        if message.is_wordless and (message.addresses or message.attached):
+    def _route_by_rules(self, message: Message) -> Routing | None:
+        if message.is_wordless and (message.addresses or message.has_files):
             return _route_by(message, "save", "rules", "route_only_addresses", count=len(message.addresses))
-        if earlier := find_choice(message, self._chosen()):
+        if earlier := find_earlier_choice(message, self._earlier_choices()):
             return _route_by(message, earlier, "person", "route_chosen_before")
-        if message.addresses or message.attached:
+        if message.addresses or message.has_files:
             return None
         if not _WORD.search(message.text):
             return _route_by(message, "unknown", "rules", "route_no_words")
@@ -95,14 +95,14 @@ class Router:
             return _route_by(message, "small_talk", "rules", "route_conversation")
         return None
 
-    def _route_by_classifier(self, message: Message, without: Iterable[Route]) -> Routed:
-        chances = likelihoods(message) | dict.fromkeys(without, 0.0)
+    def _route_by_classifier(self, message: Message, without: Iterable[Route]) -> Routing:
+        chances = route_probabilities(message) | dict.fromkeys(without, 0.0)
         best = max(chances, key=lambda route: chances[route])
-        best = "calculate" if chances["calculate"] >= _SURE_CALCULATION else best
-        is_unsure = best not in ("ask", "calculate") and chances[best] < _SURE_OF.get(best, SURE)
+        best = "calculate" if chances["calculate"] >= _MIN_CALCULATION_CONFIDENCE else best
+        is_unsure = best not in ("ask", "calculate") and chances[best] < _MIN_CONFIDENCES.get(best, MIN_CONFIDENCE)
         if chances["ask"] > 0 and (is_unsure or (best == "unknown" and asks(message.text))):
             best = "ask"
-        words = explain(message, best)
+        words = explain_route(message, best)
         code = f"route_{best}" if words or best == "ask" else "route_likely"
         return _route_by(
             message, best, "classifier", code, chances[best], words=", ".join(f"“{word}”" for word in words)
@@ -111,8 +111,8 @@ class Router:
 
 def _route_by(
     message: Message, route: Route, by: RouteBy, code: str, confidence: float = 1.0, **params: object
-) -> Routed:
-    return Routed(route, by, Notice(code, params), confidence, message.addresses, message.words)
+) -> Routing:
+    return Routing(route, by, Notice(code, params), confidence, message.addresses, message.words)
 
 
 _MAX_CHARACTERS = 2_000  # characters of a message
@@ -177,21 +177,21 @@ _END: Final = r"[\s,，。.;；:：]*"
 _JOINT: Final = lazy_regex(
     r"[,.;:!?\n，。；：！？]+|\s(?:and then|and|then)\s|然后|之后|接着|并且|并|再", re.IGNORECASE
 )
-_AROUND: Final = " \t\n,.;:，。；：、"
+_PUNCTUATION: Final = " \t\n,.;:，。；：、"
 _HEAD: Final = lazy_regex(r"\s*+(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
 _HEAD_END: Final = lazy_regex(r"[,，.。;；]")
-_PASTED: Final = 300  # minimum characters of a text to save
+_MIN_PASTED: Final = 300  # minimum characters of a text to save
 
 
 @dataclass(frozen=True, slots=True)
 class InlineOptions:
-    """The options of a message. `rest` is the other text; `found` maps mode, strategy, chunker, chunk_size, language
-    and days (since, until) to their values, and `words` to their wording.
+    """The options of a message. `rest` is the other text; `values` maps mode, strategy, chunker, chunk_size, language
+    and days (since, until) to their values, and `wording` to their wording.
     """
 
     rest: str
-    found: Mapping[str, Any] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    wording: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_options(text: str, today: date, *, saves: bool = False, without: Iterable[str] = ()) -> InlineOptions:
@@ -199,16 +199,16 @@ def read_options(text: str, today: date, *, saves: bool = False, without: Iterab
 
     Text that consists of options only is returned whole, as a question about them.
     """
-    rest, found, words = text, {}, {}
+    rest, values, wording = text, {}, {}
     for kind, value, start, end in _find_options(text, today, saves):
         phrase = text[start:end]
-        if kind in without or kind in found or phrase not in rest:
+        if kind in without or kind in values or phrase not in rest:
             continue
         remaining = " ".join(rest.replace(phrase, " ", 1).split()).strip(" ,，;；:：、")
         if not re.search(r"\w", remaining):
             break
-        rest, found[kind], words[kind] = remaining, value, phrase.strip(" ,，。.;；:：")
-    return InlineOptions(rest, found, words) if found else InlineOptions(text)
+        rest, values[kind], wording[kind] = remaining, value, phrase.strip(" ,，。.;；:：")
+    return InlineOptions(rest, values, wording) if values else InlineOptions(text)
 
 
 def _find_options(text: str, today: date, saves: bool) -> Iterator[tuple[str, Any, int, int]]:
@@ -275,17 +275,17 @@ def split_pasted(text: str) -> tuple[str, str]:
     """Split a request to save pasted text from that text; return any other message whole, with an empty string."""
     match = _HEAD.match(text)
     body = text[match.end() :].strip() if match else ""
-    if match is None or len(body) < _PASTED or not is_save_only(_HEAD_END.split(match["head"])[0]):
+    if match is None or len(body) < _MIN_PASTED or not is_save_only(_HEAD_END.split(match["head"])[0]):
         return text, ""
     return match["head"], body
 
 
-def question_of(rest: str) -> str:
+def strip_save_request(rest: str) -> str:
     """Return the text from the first clause that is more than a request to save something."""
     place = 0
     for joint in _JOINT.finditer(rest):
-        head = rest[place : joint.start()].strip(_AROUND)
-        if (head and not is_save_only(head)) or not rest[joint.end() :].strip(_AROUND):
+        head = rest[place : joint.start()].strip(_PUNCTUATION)
+        if (head and not is_save_only(head)) or not rest[joint.end() :].strip(_PUNCTUATION):
             break
         place = joint.end()
-    return rest[place:].strip(_AROUND)
+    return rest[place:].strip(_PUNCTUATION)

@@ -19,11 +19,11 @@ from rag.patterns import lazy_regex
 from rag.quantities.numerals import parse_chinese
 from rag.quantities.units import BASES, NONE, UNITS, Quantity, Unit, find_compound_unit, load_currencies
 from rag.tools.tool import Tool, ToolResources, ToolResult
-from rag.tools.wording import HAN_NUMERALS, MONEY_CODES, RATIOS, normalise, replace_words
+from rag.tools.wording import HAN_NUMERALS, MONEY_CODES, RATIOS, normalise_expression, replace_words
 
-_LONGEST: Final = 500
+_MAX_CHARACTERS: Final = 500
 """Maximum characters of an expression."""
-_DEEPEST: Final = 60
+_MAX_DEPTH: Final = 60
 _CONTEXT: Final = Context(prec=34, Emax=9999, Emin=-9999, traps=[Overflow, DivisionByZero, InvalidOperation])
 _DIGITS: Final = Context(prec=12)
 _ROUNDING: Final = Decimal("1e-30")
@@ -69,9 +69,9 @@ def expression_of(text: str) -> str | None:
 
     Bare digits and operators count at any length or depth, since `calculate` explains what is wrong with them.
     """
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_CHARACTERS:
         return text if _BARE.fullmatch(text) and re.search(r"\d\s*[-+*/^×÷]", text) else None
-    body, is_requested = _strip_request(normalise(text))
+    body, is_requested = _strip_request(normalise_expression(text))
     for source, unit in _readings(body):
         try:
             expression = _Expression(source)
@@ -110,8 +110,8 @@ def calculate(request: str, _: ToolResources) -> ToolResult:
     notation = expression_of(request) or _find_longest(request)
     if notation is None:
         raise ToolError("expression_rates" if _has_two_currencies(request) else "expression_unreadable")
-    if len(notation) > _LONGEST:
-        raise ToolError("expression_long", limit=_LONGEST)
+    if len(notation) > _MAX_CHARACTERS:
+        raise ToolError("expression_long", limit=_MAX_CHARACTERS)
     source, separator, target = notation.rpartition(" in ")
     if not separator or find_compound_unit(target) is None:
         source, target = notation, ""
@@ -150,7 +150,7 @@ def _currencies() -> re.Pattern[str]:
 
 def _find_longest(text: str) -> str | None:
     """Return the longest expression in a text, delimited by the words around it."""
-    parts = _PARTS.findall(text[: 4 * _LONGEST])
+    parts = _PARTS.findall(text[: 4 * _MAX_CHARACTERS])
     parts = [part.strip(" .,?的").removesuffix(" of") for part in parts]
     expressions = [one for part in parts if not _TRUNCATED.match(part) and (one := expression_of(part))]
     return max(expressions, key=len, default=None)
@@ -278,7 +278,7 @@ class _Expression:
 
     def _parse(self, power: int, depth: int) -> _Node:
         """Parse an operand, and the operators after it that bind more tightly than `power`."""
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise RecursionError
         left = self._parse_operand(depth)
         while self._at < len(self._tokens):
@@ -341,9 +341,9 @@ class _Expression:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    if len(text) > _LONGEST or not text.strip():
+    if len(text) > _MAX_CHARACTERS or not text.strip():
         raise ValueError(text)
-    text = replace_words(normalise(text))
+    text = replace_words(normalise_expression(text))
     tokens: list[tuple[str, str]] = []
     position = 0
     while position < len(text):

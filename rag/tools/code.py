@@ -19,8 +19,8 @@ from rag.tools import code_child
 from rag.tools.tool import Tool, ToolResources, ToolResult
 
 SECONDS: Final = 5.0
-_LONGEST: Final = 20_000
-_SHOWN: Final = 4_000
+_MAX_CODE: Final = 20_000
+_MAX_OUTPUT: Final = 4_000
 _CHILD: Final = Path(code_child.__file__)
 _PROBE: Final = "1 + 1"
 _CODES: Final = {
@@ -36,7 +36,7 @@ def run_code(code: str, resources: ToolResources) -> ToolResult:
     if not resources.code:
         raise ToolError("code_off")
     output = execute(code)
-    return ToolResult(output.strip()[:_SHOWN] or resources.say("code_silent"), {"printed": output[:_SHOWN]})
+    return ToolResult(output.strip()[:_MAX_OUTPUT] or resources.say("code_silent"), {"printed": output[:_MAX_OUTPUT]})
 
 
 def can_isolate() -> bool:
@@ -49,8 +49,8 @@ def can_isolate() -> bool:
 
 def execute(code: str) -> str:
     """Run the code in a child process, and return what it prints. Raises ToolError."""
-    if len(code) > _LONGEST:
-        raise ToolError("code_long", limit=_LONGEST)
+    if len(code) > _MAX_CODE:
+        raise ToolError("code_long", limit=_MAX_CODE)
     if not sys.platform.startswith("linux"):
         raise ToolError("code_not_closed")
     with tempfile.TemporaryFile() as output:

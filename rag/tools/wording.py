@@ -188,7 +188,7 @@ _RULES: Final = tuple((_compile(form), signs) for form, signs in _FORMS)
 _NEEDLESS: Final = lazy_regex(r"(?<=[\u4e00-\u9fff]) (?!in )|(?<! in) (?=[\u4e00-\u9fff])|(?<=\d) (?=%)")
 
 
-def normalise(text: str) -> str:
+def normalise_expression(text: str) -> str:
     """Normalise characters and spaces, and remove the currency if there is only one."""
     text = unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3").replace("’", "'"))
     text = text.translate(_SIMPLIFIED)

@@ -22,7 +22,7 @@ from rag.checking.verifier import (
 from rag.config import load_settings
 from rag.graphs.modes import MODES
 from rag.models.chat import build_chat_model
-from rag.models.verifier import LateSupportModel
+from rag.models.verifier import LazySupportModel
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_claim_is_held_against_what_it_cites(folder: Path) -> None:
-    verifier = LocalVerifier(LateSupportModel(str(folder)))
+    verifier = LocalVerifier(LazySupportModel(str(folder)))
     assert isinstance(verifier, Verifier) and verifier.verifier_kind == "local"
     claims = [Claim(0, BORNE_OUT, (1,)), Claim(1, MADE_UP, (1,)), Claim(2, BORNE_OUT, (2,)), Claim(3, MADE_UP, (2,))]
     found = asyncio.run(verifier.verify(claims, TWO_PASSAGES))
@@ -95,7 +95,7 @@ def test_each_claim_is_held_against_what_it_cites(folder: Path) -> None:
 def test_it_answers_where_the_connected_model_does_not(
     folder: Path, opinion: str | Reply, by: str, verdict: str
 ) -> None:
-    runs = Runs(MODES, verifier=LocalVerifier(LateSupportModel(str(folder))))
+    runs = Runs(MODES, verifier=LocalVerifier(LazySupportModel(str(folder))))
     with ChatServer(Model(f"{MADE_UP.capitalize()}. [1]", opinion)) as server:
         chat = build_chat_model(load_settings(None, llm_base_url=server.base_url, llm_model="test"))
         answer, _ = ask(
@@ -106,7 +106,7 @@ def test_it_answers_where_the_connected_model_does_not(
 
 
 def test_where_it_cannot_be_loaded_rules_answer() -> None:
-    runs = Runs(MODES, verifier=LocalVerifier(LateSupportModel("/no/such/folder")))
+    runs = Runs(MODES, verifier=LocalVerifier(LazySupportModel("/no/such/folder")))
     with ChatServer(Model(f"{MADE_UP.capitalize()}. [1]", FAILS)) as server:
         chat = build_chat_model(load_settings(None, llm_base_url=server.base_url, llm_model="test"))
         answer, _ = ask(runs, ChatReasoner(chat), FakeRetriever(default=TWO_PASSAGES), question="Which city is it?")

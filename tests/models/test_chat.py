@@ -21,7 +21,7 @@ from tests.support.chat_server import Call, ChatServer, Reply
 def fast_and_forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Shorten waits, and forget what was learned about servers of other tests."""
     monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(openai_chat, "_refused", {})
+    monkeypatch.setattr(openai_chat, "_refused_fields", {})
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
         monkeypatch.delenv(name, raising=False)
     yield

@@ -25,8 +25,12 @@ class FakeEngines:
         self.passes = passes
         self.asked: list[str] = []
 
-    def own_pass(self, *, half: bool) -> Callable[[Batch], Rows] | None:
-        return self._pass("own_half" if half else "own") if any(key.startswith("own") for key in self.passes) else None
+    def native_pass(self, *, half: bool) -> Callable[[Batch], Rows] | None:
+        return (
+            self._pass("native_half" if half else "native")
+            if any(key.startswith("native") for key in self.passes)
+            else None
+        )
 
     def loaded_pass(self, *, half: bool) -> Callable[[Batch], Rows]:
         return self._pass("loaded_half" if half else "loaded")
@@ -45,12 +49,12 @@ class FakeEngines:
 @pytest.mark.parametrize(
     ("half", "passes", "chosen"),
     [
-        (True, {"own_half": EXACT, "own": EXACT}, ("own", True)),
-        (True, {"own_half": WRONG, "own": EXACT}, ("own", False)),
-        (True, {"own_half": WRONG, "own": WRONG, "loaded_half": EXACT}, ("loaded", True)),
-        (True, {"own_half": WRONG, "own": WRONG, "loaded_half": WRONG}, ("loaded", False)),
+        (True, {"native_half": EXACT, "native": EXACT}, ("native", True)),
+        (True, {"native_half": WRONG, "native": EXACT}, ("native", False)),
+        (True, {"native_half": WRONG, "native": WRONG, "loaded_half": EXACT}, ("loaded", True)),
+        (True, {"native_half": WRONG, "native": WRONG, "loaded_half": WRONG}, ("loaded", False)),
         (True, {"loaded_half": EXACT}, ("loaded", True)),
-        (False, {"own": EXACT}, ("own", False)),
+        (False, {"native": EXACT}, ("native", False)),
         (False, {}, ("loaded", False)),
     ],
 )

@@ -94,10 +94,10 @@ def test_no_proxy(monkeypatch: pytest.MonkeyPatch, entries: str, excepted: bool)
 
 @pytest.mark.parametrize("entry", ["203.0.113.0/24", "203.0.113.7", "203.0.113.7:80", "::1, fe80::/10,203.0.113.7"])
 def test_no_proxy_takes_addresses_and_networks(entry: str) -> None:
-    assert http_clients._is_excepted("203.0.113.7", 80, entry)
-    assert not http_clients._is_excepted("203.0.114.7", 80, entry)
-    assert http_clients._is_excepted("2001:db8::7", 443, "[2001:db8::7]:443,2001:db9::/32")
-    assert not http_clients._is_excepted("2001:db8::7", 80, "[2001:db8::7]:443,2001:db9::/32")
+    assert http_clients._is_in_no_proxy("203.0.113.7", 80, entry)
+    assert not http_clients._is_in_no_proxy("203.0.114.7", 80, entry)
+    assert http_clients._is_in_no_proxy("2001:db8::7", 443, "[2001:db8::7]:443,2001:db9::/32")
+    assert not http_clients._is_in_no_proxy("2001:db8::7", 80, "[2001:db8::7]:443,2001:db9::/32")
 
 
 @pytest.mark.parametrize(

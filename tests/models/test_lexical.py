@@ -19,7 +19,7 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.models.embedding import load_embedding_model
 from rag.models.model_files import HEAD, LEXICAL
-from rag.models.sparse import FIRST, LexicalHead, SparseEncoder, lexical_of
+from rag.models.sparse import FIRST_LEARNED_ID, LexicalHead, SparseEncoder, lexical_head
 from rag.retrieval.engine import learned_query
 from rag.types import SparseVector
 from tests.support.tiny_model import build_tiny_model
@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def head(folder: Path) -> LexicalHead:
-    head = lexical_of(load_embedding_model(f"{folder}{LEXICAL}"))
+    head = lexical_head(load_embedding_model(f"{folder}{LEXICAL}"))
     assert head is not None
     return head
 
@@ -61,7 +61,11 @@ def test_the_weights_are_those_of_flagembedding(folder: Path, head: LexicalHead)
     separator = theirs.tokenizer.sep_token_id  # appended by BGE-M3's own tokenizer, and left out of its weights
     found = theirs.encode(TEXTS, return_sparse=True)["lexical_weights"]
     for ours, expected in zip(head.encode(TEXTS), found, strict=True):
-        wanted = {FIRST + int(token): float(weight) for token, weight in expected.items() if int(token) != separator}
+        wanted = {
+            FIRST_LEARNED_ID + int(token): float(weight)
+            for token, weight in expected.items()
+            if int(token) != separator
+        }
         assert weights(ours).keys() == wanted.keys()
         assert weights(ours) == pytest.approx(wanted, abs=1e-5)
 
@@ -75,7 +79,7 @@ def test_texts_of_any_number_come_back_in_order(head: LexicalHead) -> None:
 
 def test_without_the_suffix_there_are_none(folder: Path) -> None:
     plain, learned = load_embedding_model(str(folder)), load_embedding_model(f"{folder}{LEXICAL}")
-    assert lexical_of(plain) is None and learned.name == plain.name + LEXICAL
+    assert lexical_head(plain) is None and learned.name == plain.name + LEXICAL
     assert np.allclose(plain.encode_query(TEXTS[0]), learned.encode_query(TEXTS[0]))
 
 
@@ -119,12 +123,12 @@ def test_a_library_has_both_kinds_of_terms_and_moves_to_and_from_them(place: Pat
     with closing(opened(place, str(folder))) as app:
         list(ingest_all(app.imports.ingestor("main"), list(record_sources(map(json.dumps, PAGES), "pages"))))
         before = sorted(map(str, stored_terms(app)))
-        assert all(max(one.indices) < FIRST for one in stored_terms(app))
+        assert all(max(one.indices) < FIRST_LEARNED_ID for one in stored_terms(app))
     with closing(opened(place, f"{folder}{LEXICAL}")) as app:
         app.moves.begin("main", app.models.embedding.name)
         move = app.moves.wait("main", 60)
         assert (move.state, move.notice) == ("done", None)
-        assert all(min(one.indices) < FIRST <= max(one.indices) for one in stored_terms(app))
+        assert all(min(one.indices) < FIRST_LEARNED_ID <= max(one.indices) for one in stored_terms(app))
         found = app.search("the river", library="main", strategy="keyword").passages
         assert {one.url for one in found} == {page["url"] for page in PAGES}
         list(
@@ -132,7 +136,7 @@ def test_a_library_has_both_kinds_of_terms_and_moves_to_and_from_them(place: Pat
         )
         more = [{"url": "https://a.example/3", "title": "Third", "text": "this city is the answer"}]
         list(ingest_all(app.imports.ingestor("main"), list(record_sources(map(json.dumps, more), "pages"))))
-        assert all(max(one.indices) >= FIRST for one in stored_terms(app))
+        assert all(max(one.indices) >= FIRST_LEARNED_ID for one in stored_terms(app))
         app.remove_pages("main", [page.url_hash for page in app.library("main").pages() if page.title == "Third"])
     with closing(opened(place, str(folder))) as app:
         app.moves.begin("main", app.models.embedding.name)

@@ -20,7 +20,7 @@ TEXT = "The lamp 灯塔 burns."
 @pytest.fixture(autouse=True)
 def fast_and_forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(openai_chat, "_refused", {})
+    monkeypatch.setattr(openai_chat, "_refused_fields", {})
     yield
 
 

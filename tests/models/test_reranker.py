@@ -16,7 +16,7 @@ import pytest
 from rag.errors import ModelError
 from rag.locales import say
 from rag.models import reranker as module
-from rag.models.reranker import LateReranker, load_reranker
+from rag.models.reranker import LazyReranker, load_reranker
 from tests.support.tiny_model import build_tiny_model, build_tiny_reranker
 
 QUESTION = "the river in the city"
@@ -79,10 +79,10 @@ def test_many_threads_share_one(folder: Path) -> None:
 
 
 def test_a_late_reranker_loads_when_asked_and_not_before(folder: Path) -> None:
-    late = LateReranker(str(folder))
+    late = LazyReranker(str(folder))
     assert late.name == str(folder)
     assert late.scores(QUESTION, TEXTS) == pytest.approx(load_reranker(str(folder)).scores(QUESTION, TEXTS))
-    missing = LateReranker("/no/such/folder")
+    missing = LazyReranker("/no/such/folder")
     for _ in range(2):
         with pytest.raises(ModelError):
             missing.scores(QUESTION, TEXTS)

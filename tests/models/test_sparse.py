@@ -134,7 +134,7 @@ def test_an_index_has_the_terms_of_each_sentence() -> None:
     index = index_sentences(text, ENCODER)
     assert list(zip(index.start.tolist(), index.end.tolist(), strict=True)) == list(sentence_spans(text))
     for number, (start, end) in enumerate(sentence_spans(text)):
-        assert set(index.terms[index.of == number].tolist()) == ENCODER.terms(text[start:end])
+        assert set(index.terms[index.sentence == number].tolist()) == ENCODER.terms(text[start:end])
 
 
 def test_a_row_needs_the_header_of_its_table() -> None:
@@ -162,4 +162,4 @@ def test_a_damaged_index_is_refused_or_stays_within_the_text(at: int, value: int
         count = len(index.start)
         edges = np.stack((index.start, index.end), axis=1).ravel()
         assert (edges <= len(text)).all() and (np.diff(edges) >= 0).all() and (index.first <= np.arange(count)).all()
-        assert len(index.of) == len(index.terms) and (index.of < count).all()
+        assert len(index.sentence) == len(index.terms) and (index.sentence < count).all()

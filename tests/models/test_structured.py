@@ -40,7 +40,7 @@ MESSAGES = [SystemMessage("Judge."), HumanMessage("Passages …")]
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(structured, "_first_methods", {})
-    monkeypatch.setattr(openai_chat, "_refused", {})
+    monkeypatch.setattr(openai_chat, "_refused_fields", {})
     monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
     yield
 

@@ -112,7 +112,7 @@ def test_scores_beyond_what_exp_holds_overflow_nothing() -> None:
     model, batch = _built("AutoModel", "bert"), _batch("bert")
     with torch.no_grad():
         model.encoder.layer[0].attention.self.query.weight *= 4_000
-    embed = Embedders(model, "mean", "cpu").own_pass(half=True)
+    embed = Embedders(model, "mean", "cpu").native_pass(half=True)
     assert embed is not None
     vectors = embed(batch)
     assert np.isfinite(vectors).all()
@@ -125,7 +125,7 @@ def test_pooled_vectors_are_the_loaded_models(pooling: Any, half: bool) -> None:
     engines = Embedders(_built("AutoModel", "xlm-roberta"), pooling, "cpu")
     batch = _batch("xlm-roberta")
     expected = engines.loaded_pass(half=False)(batch)
-    own = engines.own_pass(half=half)
+    own = engines.native_pass(half=half)
     assert own is not None
     assert (own(batch) * expected).sum(axis=1).min() > (0.999 if half else 0.999999)
     assert engines.are_close(expected, own(batch))
@@ -146,7 +146,7 @@ def test_a_cross_encoders_scores_are_the_loaded_models(kind: str, half: bool) ->
     model = _built("AutoModelForSequenceClassification", kind)
     batch, engines = _batch(kind), Scorers(model, "cpu")
     expected = engines.loaded_pass(half=False)(batch)
-    own = engines.own_pass(half=half)
+    own = engines.native_pass(half=half)
     assert own is not None
     assert np.abs(own(batch) - expected).max() < (0.1 if half else 1e-4)
     assert np.ptp(sigmoid(expected)) > 0.05, "texts must differ for the comparison to say anything"
@@ -159,8 +159,8 @@ def test_other_shapes_are_left_to_the_loaded_model() -> None:
     assert not can_run(_built("AutoModel", "bert", is_decoder=True))
     other = _built("AutoModel", "electra", embedding_size=32)
     assert not can_run(other)
-    assert Embedders(other, "mean", "cpu").own_pass(half=False) is None
-    assert Embedders(_built("AutoModel", "bert"), "mean", "cuda:0").own_pass(half=False) is None
+    assert Embedders(other, "mean", "cpu").native_pass(half=False) is None
+    assert Embedders(_built("AutoModel", "bert"), "mean", "cuda:0").native_pass(half=False) is None
 
 
 @pytest.mark.parametrize("packed", [True, False])

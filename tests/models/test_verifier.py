@@ -13,7 +13,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.locales import say
-from rag.models.verifier import LateSupportModel, Pair, Support, load_support_model
+from rag.models.verifier import LazySupportModel, Pair, Support, load_support_model
 from tests.support.tiny_model import LESSONS, build_tiny_model, build_tiny_reranker, build_tiny_verifier
 
 NLI = ("entailment", "neutral", "contradiction")
@@ -153,11 +153,11 @@ class Broken:
 
 
 def test_a_late_model_loads_when_asked_and_not_before(nli: Path) -> None:
-    late = LateSupportModel(str(nli))
+    late = LazySupportModel(str(nli))
     assert late.name == str(nli)
     assert late.supports(PAIRS) == late.supports(PAIRS)
-    missing = LateSupportModel("/no/such/folder")
-    broken = LateSupportModel(str(nli))
+    missing = LazySupportModel("/no/such/folder")
+    broken = LazySupportModel(str(nli))
     broken._loaded = Broken()
     with pytest.raises(ModelError, match="Couldn't load"):
         broken.supports(PAIRS)

@@ -19,15 +19,15 @@ def test_each_job_has_a_text_in_each_language_with_the_same_fields() -> None:
     assert {f"{job}.{language}" for job in jobs for language in LANGUAGES} == set(NAMES)
     for job in jobs:
         assert len({SHIPPED.text(f"{job}.{language}").fields for language in LANGUAGES}) == 1, job
-    assert SHIPPED.of("answer", "龙井茶产于哪里？").name == "answer.zh"
-    assert SHIPPED.of("answer", "Where does tea grow?").name == "answer.en"
+    assert SHIPPED.for_job("answer", "龙井茶产于哪里？").name == "answer.zh"
+    assert SHIPPED.for_job("answer", "Where does tea grow?").name == "answer.en"
 
 
 def test_a_text_of_ones_own_holds_until_the_original_is_taken_back(tmp_path: Path) -> None:
     texts = PromptTexts(tmp_path / "prompts")
     before = texts.text("grade.en")
     made = texts.replace("grade.en", "Judge {count} passages between <{marker}>. Write {{}}.")
-    assert made.own and made.version != before.version and not before.own
+    assert made.is_custom and made.version != before.version and not before.is_custom
     again = PromptTexts(tmp_path / "prompts").text("grade.en")
     assert again == made
     assert again.fill({"count": 2, "marker": "m", "more": 1}) == "Judge 2 passages between <m>. Write {}.\n"

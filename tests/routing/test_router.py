@@ -12,8 +12,17 @@ import pytest
 
 from rag.errors import ModelError
 from rag.routing import router
-from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, likelihoods, read_message, training_digest
-from rag.routing.router import Router, question_of, read_options
+from rag.routing.classifier import (
+    ROUTES,
+    TRAINING,
+    Message,
+    Route,
+    digest,
+    read_message,
+    route_probabilities,
+    training_digest,
+)
+from rag.routing.router import Router, read_options, strip_save_request
 
 HERE = Path(__file__).parent
 TODAY = date(2026, 11, 23)
@@ -45,7 +54,7 @@ def test_keywords_are_searched_for() -> None:
 
 def test_a_question_is_never_called_unintelligible() -> None:
     text = "will the gym repair people come to my house?"
-    assert likelihoods(read_message(text))["unknown"] > 0.5, "take another question"
+    assert route_probabilities(read_message(text))["unknown"] > 0.5, "take another question"
     assert Router().route(text).route == "ask"
 
 
@@ -79,8 +88,8 @@ def test_plain_cases(text: str, route: str, by: str) -> None:
 
 def test_nothing_is_saved_that_holds_no_address_and_no_file() -> None:
     assert Router().route("save this page").route not in ("save", "save_then_ask")
-    assert Router().route("save it please", attached=True).route == "save"
-    assert Router().route("", attached=True).route == "save"
+    assert Router().route("save it please", has_files=True).route == "save"
+    assert Router().route("", has_files=True).route == "save"
 
 
 def test_what_a_person_chose_holds_for_messages_like_it() -> None:
@@ -109,7 +118,7 @@ async def test_a_model_is_asked_only_where_it_is_unsure_and_may_fail() -> None:
 
 
 async def test_a_message_does_not_wait_for_a_slow_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router, "WAITS", 0.05)
+    monkeypatch.setattr(router, "MODEL_TIMEOUT", 0.05)
 
     async def slow(message: Message) -> tuple[Route, str]:
         await asyncio.sleep(30)
@@ -132,7 +141,7 @@ async def test_a_message_does_not_wait_for_a_slow_model(monkeypatch: pytest.Monk
 )
 def test_wishes_are_read_and_taken_out(text: str, rest: str, found: dict[str, object]) -> None:
     wishes = read_options(text, TODAY)
-    assert (wishes.rest, dict(wishes.found)) == (rest, found)
+    assert (wishes.rest, dict(wishes.values)) == (rest, found)
 
 
 def test_a_wish_that_was_taken_off_stays_in_the_question() -> None:
@@ -142,11 +151,11 @@ def test_a_wish_that_was_taken_off_stays_in_the_question() -> None:
 
 def test_how_pages_are_cut_is_read_where_they_are_saved() -> None:
     text = "read this in with chunk size 500 and semantic chunking"
-    assert dict(read_options(text, TODAY, saves=True).found) == {"chunk_size": 500, "chunker": "semantic"}
+    assert dict(read_options(text, TODAY, saves=True).values) == {"chunk_size": 500, "chunker": "semantic"}
     assert read_options(text, TODAY).rest == text
     days = read_options("只看最近一周保存的网页，价格是多少？", TODAY)
     assert days.rest == "价格是多少？"
-    assert days.found["days"][0] <= date(2026, 11, 17)
+    assert days.values["days"][0] <= date(2026, 11, 17)
 
 
 @pytest.mark.parametrize(
@@ -159,4 +168,4 @@ def test_how_pages_are_cut_is_read_where_they_are_saved() -> None:
     ],
 )
 def test_a_question_is_asked_without_the_words_that_save(rest: str, question: str) -> None:
-    assert question_of(rest) == question
+    assert strip_save_request(rest) == question

@@ -164,7 +164,7 @@ def _draw_choice(app: App, language: Language) -> None:
 def _prompt_name(text: PromptText, language: Language) -> str:
     job, _, tag = text.name.partition(".")
     parts = [label(f"prompt_{job}", language), label(f"language_{tag}", language)]
-    return " · ".join([*parts, label("prompt_own", language)] if text.own else parts)
+    return " · ".join([*parts, label("prompt_own", language)] if text.is_custom else parts)
 
 
 def _draw_text(app: App, text: PromptText, language: Language) -> None:
@@ -181,7 +181,7 @@ def _draw_text(app: App, text: PromptText, language: Language) -> None:
         st.caption(label("prompt_needs", language, fields=fields))
         with st.container(horizontal=True):
             save = st.form_submit_button(label("prompt_save", language), type="primary", key="prompt-save")
-            reset = text.own and st.form_submit_button(label("prompt_back", language), key="prompt-back")
+            reset = text.is_custom and st.form_submit_button(label("prompt_back", language), key="prompt-back")
     with st.expander(label("details", language), icon=":material/info:", type="compact"):
         st.caption(label("prompt_version", language, version=text.version))
     prompts = app.chats.prompts

@@ -10,7 +10,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.models import chat, http_clients, openai_chat
-from rag.models.chat import build_own_model, check_chat_model, list_models
+from rag.models.chat import build_user_model, check_chat_model, list_models
 from tests.support.chat_server import ChatServer, Reply
 
 OPERATORS = {
@@ -26,11 +26,11 @@ PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "OPENAI_PROXY")
 @pytest.fixture(autouse=True)
 def fast_and_forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
-    monkeypatch.setattr(openai_chat, "_refused", {})
+    monkeypatch.setattr(openai_chat, "_refused_fields", {})
 
 
 def model(address: str, key: str = "", **how: Any) -> Any:
-    return build_own_model("m", address, key, temperature=0.0, **how)
+    return build_user_model("m", address, key, temperature=0.0, **how)
 
 
 def reason(address: str, **how: Any) -> str:
