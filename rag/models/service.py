@@ -301,7 +301,7 @@ class ServiceEncoder:
 
     def fingerprint(self) -> str:
         """Return a fingerprint of the service's model, to compare by `is_same`. Raises ModelError."""
-        probes = self._open(self._seconds)
+        probes = self._open(is_question=True)
         first = base64.b64encode(probes[:, :_FINGERPRINT].astype("<f2").tobytes()).decode()
         return f"{probes.shape[1]} {first}"
 
@@ -315,7 +315,7 @@ class ServiceEncoder:
 
     def encode_query(self, text: str) -> Vectors:
         """Same as `EmbeddingModel.encode_query`. Raises ModelError."""
-        self._open(self._seconds)
+        self._open(is_question=True)
         return self._cached_query(text)
 
     def can_read(self, text: str) -> bool:
@@ -323,27 +323,23 @@ class ServiceEncoder:
         return any(map(str.isalnum, text))
 
     def _query(self, text: str) -> Vectors:
-        dimension = self._open(self._seconds).shape[1]
+        dimension = self._open(is_question=True).shape[1]
         ask = partial(self._ask, seconds=self._seconds, dimension=dimension)
         with span(self._model, "embedding", texts=1), self._watch():
             (vector,) = self._batches.rows([self._family.query + text], ask)
         vector.setflags(write=False)
         return vector
 
-    def _open(self, seconds: float = _PROBE_SECONDS) -> Vectors:
-        """Return the vectors of the probes. Raises ModelError."""
+    def _open(self, *, is_question: bool = False) -> Vectors:
+        """Return the vectors of the probes. Only an import waits for a service that just failed. Raises ModelError."""
+        seconds = self._seconds if is_question else _PROBE_SECONDS
         if not self._lock.acquire(timeout=seconds):
             raise self._service.timeout_error(seconds)
         try:
             now = time.monotonic()
-            asks = seconds == self._seconds
-            if (
-                asks
-                and self._problem is not None
-                and self._problem.code in _OUTAGES
-                and now - self._failed_at < _COOLDOWN
-            ):
-                raise ModelError(self._problem.code, **self._problem.notice.params)
+            problem = self._problem if now - self._failed_at < _COOLDOWN else None
+            if is_question and problem is not None and problem.code in _OUTAGES:
+                raise ModelError(problem.code, **problem.notice.params)
             if self._probes is None or now - self._checked_at > _OPEN_SECONDS:
                 ask = partial(self._ask, _PROBE_TEXTS, seconds=seconds, dimension=0)
                 with self._watch():

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rag.errors import ModelError
-from rag.models.service import Service, ServiceEncoder, is_same
+from rag.models.service import _MAX_ATTEMPTS, _PROBE_SECONDS, Service, ServiceEncoder, is_same
 from rag.models.tokens import hash_characters
 from tests.support.model_server import ModelServer, Shape, hashed
 
@@ -111,6 +111,17 @@ def test_a_silent_service_is_waited_for_once() -> None:
         assert fails(lambda: model.encode_query("a")) == "service_timeout"
         assert fails(lambda: model.encode_query("b")) == "service_timeout"
         assert time.monotonic() - began < 1.0
+
+
+def test_an_import_asks_a_service_again_that_just_failed_a_question() -> None:
+    with ModelServer("openai") as server:
+        model = encoder(server, seconds=_PROBE_SECONDS)
+        server.faults = [500] * _MAX_ATTEMPTS
+        assert fails(lambda: model.encode_query("a")) == "service_failed"
+        sent = len(server.requests)
+        assert fails(lambda: model.encode_query("a")) == "service_failed"
+        assert len(server.requests) == sent
+        assert model.dimension == 64
 
 
 def fails(call: Callable[[], object]) -> str:
