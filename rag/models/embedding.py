@@ -20,7 +20,16 @@ from rag.models.e5 import MEANS_FILE
 from rag.models.engines import CallBatcher, Embedders, Workers, choose, has_bfloat16, map_ahead
 from rag.models.model_files import ModelFamily, family_of, find_model, load_flag_model
 from rag.models.sparse import LexicalHead
-from rag.models.tokens import Batch, Tokens, group_by_length, hash_characters, normalise_rows, pad_rows, sum_of_rows
+from rag.models.tokens import (
+    Batch,
+    Tokens,
+    group_by_length,
+    hash_characters,
+    normalise_rows,
+    pad_rows,
+    sum_of_rows,
+    usable_positions,
+)
 from rag.models.transformer import read_bert
 from rag.patterns import lazy_regex
 from rag.text import is_chinese
@@ -101,9 +110,7 @@ class FlagEncoder:
         self.dimension: int = flag.model.config.hidden_size
         self._family = family
         self._means = means
-        positions = getattr(flag.model.config, "max_position_embeddings", None) or family.max_tokens
-        # RoBERTa's positions begin after the padding id, so two of them are never used.
-        self._max_tokens = min(family.max_tokens, max(positions - 2, 8))
+        self._max_tokens = min(family.max_tokens, max(usable_positions(flag.model.config, family.max_tokens), 8))
         self._tokens = Tokens(flag.tokenizer, self._max_tokens)
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._table = flag.model.get_input_embeddings().weight.detach()

@@ -56,7 +56,11 @@ _transports: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], 
 
 def user_clients(base_url: str, key: Key, admit: Admit | None = None) -> dict[str, Any]:
     """Return ChatOpenAI's arguments for a user's client, limited to the origin of `base_url`; async calls only."""
-    client = httpx2.AsyncClient(transport=UserTransport(base_url, key, admit), trust_env=False, follow_redirects=False)
+    return _client_options(UserTransport(base_url, key, admit))
+
+
+def _client_options(transport: httpx2.AsyncBaseTransport) -> dict[str, Any]:
+    client = httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
     unused = httpx2.Client(transport=NoTransport(), trust_env=False)
     return {"http_async_client": client, "http_client": unused, "openai_proxy": None, "http_socket_options": ()}
 
@@ -146,7 +150,11 @@ def _limit_size(response: httpx2.Response) -> httpx2.Response:
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int]:
-    return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
+    return url.scheme, url.host, _port(url)
+
+
+def _port(url: httpx2.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
 
 
 @cache
@@ -161,9 +169,7 @@ def authorities() -> ssl.SSLContext:
 
 def environment_clients() -> dict[str, Any]:
     """Return ChatOpenAI's arguments for the configured model's client; async calls only."""
-    client = httpx2.AsyncClient(transport=_EnvironmentTransport(), trust_env=False)
-    unused = httpx2.Client(transport=NoTransport(), trust_env=False)
-    return {"http_async_client": client, "http_client": unused, "openai_proxy": None, "http_socket_options": ()}
+    return _client_options(_EnvironmentTransport())
 
 
 def check_environment() -> None:
@@ -225,7 +231,7 @@ def _environment_authorities() -> ssl.SSLContext:
 
 async def _bypasses_proxy(url: httpx2.URL) -> bool:
     """True if NO_PROXY covers the service, or if its name or address is on this machine or a private network."""
-    port = url.port or (443 if url.scheme == "https" else 80)
+    port = _port(url)
     if _is_in_no_proxy(url.host, port, getproxies().get("no", "")):
         return True
     try:

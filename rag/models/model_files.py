@@ -16,18 +16,20 @@ import re
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from rag.errors import ModelError
 from rag.models import e5
 from rag.patterns import lazy_regex
 
 log = logging.getLogger(__name__)
+
+Model = TypeVar("Model")
 
 BUILTIN = "builtin"
 """The setting for the built-in model: multilingual-e5-small if its weights are installed, else all-MiniLM-L6-v2."""
@@ -108,6 +110,23 @@ def find_optional(name: str, kind: str) -> Path:
         if error.code not in _CODE_ENDINGS:
             raise
         raise ModelError(f"{kind}{_CODE_ENDINGS[error.code]}", **error.notice.params) from error
+
+
+class LazyModel(Generic[Model]):
+    """A model that is loaded on first use; after a failure, the next use tries again."""
+
+    def __init__(self, name: str, load: Callable[[str], Model]) -> None:
+        self.name = name
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: Model | None = None
+
+    def load(self) -> Model:
+        """Return the model, loaded once. Raises the errors of loading."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._load(self.name)
+            return self._loaded
 
 
 def builtin_model() -> str:

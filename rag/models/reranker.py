@@ -15,8 +15,8 @@ import numpy as np
 from rag.errors import ModelError
 from rag.models.embedding import best_device
 from rag.models.engines import Scorers, Workers, choose, has_bfloat16, sigmoid
-from rag.models.model_files import find_optional, load_flag_reranker, read_json
-from rag.models.tokens import Batch, group_by_length, pad_rows
+from rag.models.model_files import LazyModel, find_optional, load_flag_reranker, read_json
+from rag.models.tokens import Batch, group_by_length, pad_rows, usable_positions
 from rag.text import make_encodable
 
 log = logging.getLogger(__name__)
@@ -48,19 +48,14 @@ class Reranker(Protocol):
         ...
 
 
-class LazyReranker:
-    """A reranker that is loaded on first use; if that fails, each use tries again and raises the error."""
+class LazyReranker(LazyModel[Reranker]):
+    """A Reranker that is loaded on first use. Each use raises the error of a failure to load."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self._lock = threading.Lock()
-        self._loaded: Reranker | None = None
+        super().__init__(name, load_reranker)
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = load_reranker(self.name)
-        return self._loaded.scores(question, texts, seconds=seconds)
+        return self.load().scores(question, texts, seconds=seconds)
 
 
 def load_reranker(name: str, *, exact: bool = False) -> Reranker:
@@ -98,8 +93,7 @@ class CrossEncoder:
         self.name = name
         self.device = device
         self._tokenizer = flag.tokenizer
-        # RoBERTa's positions begin after the padding id, so two of them are never used.
-        self._max_tokens = min(_MAX_TOKENS, getattr(config, "max_position_embeddings", _MAX_TOKENS + 2) - 2)
+        self._max_tokens = min(_MAX_TOKENS, usable_positions(config, _MAX_TOKENS + 2))
         self._has_types = "token_type_ids" in flag.tokenizer.model_input_names
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._lock = threading.Lock()

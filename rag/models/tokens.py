@@ -22,6 +22,7 @@ from rag.text import make_encodable
 _STEP = 8
 _MAX_TEXTS = 256
 HASH_DIMENSION = 256
+_UNUSED_POSITIONS = 2  # RoBERTa's positions begin after the padding id
 _MIN_TOKENS = 128  # a smaller batch is not worth a thread
 
 
@@ -109,6 +110,15 @@ def pad_rows(
     longest = int(lengths.max())
     width = max(longest, min(max_tokens, -(-longest // _STEP) * _STEP))
     return Batch(_fill(rows, pad, width), lengths, None if types is None else _fill(types, 0, width))
+
+
+def usable_positions(config: Any, default: int, *, has_unused: bool = True) -> int:
+    """Return how many tokens fit the positions of a model, or `default` positions if its config does not say.
+
+    `has_unused` subtracts the positions that RoBERTa never uses.
+    """
+    positions: int = getattr(config, "max_position_embeddings", None) or default
+    return positions - (_UNUSED_POSITIONS if has_unused else 0)
 
 
 def group_by_length(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]]:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from rag.errors import ModelError
 from rag.models.embedding import best_device
 from rag.models.engines import Workers
-from rag.models.model_files import find_optional, load_classifier, read_json
-from rag.models.tokens import group_by_length
+from rag.models.model_files import LazyModel, find_optional, load_classifier, read_json
+from rag.models.tokens import group_by_length, usable_positions
 from rag.text import make_encodable
 from rag.types import Verdict
 
@@ -75,20 +75,15 @@ class SupportModel(Protocol):
         ...
 
 
-class LazySupportModel:
+class LazySupportModel(LazyModel[SupportModel]):
     """A SupportModel that is loaded on first use. Each use raises a ModelError for any failure, even to load."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self._lock = threading.Lock()
-        self._loaded: SupportModel | None = None
+        super().__init__(name, load_support_model)
 
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
         try:
-            with self._lock:
-                if self._loaded is None:
-                    self._loaded = load_support_model(self.name)
-            return self._loaded.supports(pairs)
+            return self.load().supports(pairs)
         except _FAULTS as error:
             log.exception("The verifier %s failed", self.name)
             raise ModelError("verifier_unreadable", name=self.name, folder=self.name) from error
@@ -139,10 +134,9 @@ class _Classifier:
         self._model = model
         self._tokenizer = tokenizer
         self._device = device
-        # RoBERTa's positions begin after the padding id, so two of them are never used.
-        positions = getattr(model.config, "max_position_embeddings", 0) or _MAX_TOKENS
-        unused = 2 if "roberta" in str(model.config.model_type) else 0
-        self._max_tokens: int = min(_MAX_TOKENS, tokenizer.model_max_length, positions - unused)
+        is_roberta = "roberta" in str(model.config.model_type)
+        positions = usable_positions(model.config, _MAX_TOKENS, has_unused=is_roberta)
+        self._max_tokens: int = min(_MAX_TOKENS, tokenizer.model_max_length, positions)
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag.models.model_files import BUILTIN, find_model
-from rag.models.tokens import Tokens, group_by_length, pad_rows
+from rag.models.tokens import Tokens, group_by_length, pad_rows, usable_positions
 from rag.models.transformer import read_bert
 
 
@@ -45,6 +45,12 @@ def test_lengths_are_rounded_up_to_what_others_share_but_not_beyond_the_model() 
     types = pad_rows([[1, 2], [3]], 9, 62, [[0, 1], [1]]).types
     assert types is not None
     assert types.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(("positions", "has_unused", "usable"), [(514, True, 512), (512, False, 512), (None, True, 62)])
+def test_positions_that_roberta_never_uses_are_subtracted(positions: int | None, has_unused: bool, usable: int) -> None:
+    config = SimpleNamespace(max_position_embeddings=positions)
+    assert usable_positions(config, 64, has_unused=has_unused) == usable
 
 
 class Backend:
