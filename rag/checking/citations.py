@@ -201,7 +201,7 @@ async def check_with(
             await check.consult(verifier, question, tokens)
             break
         except ModelError as error:
-            log.info("the check by %s failed (%s)", verifier.verifier_kind, error.code)
+            log.info("The check by %s failed (%s)", verifier.verifier_kind, error.code)
     return check
 
 

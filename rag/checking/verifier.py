@@ -60,20 +60,20 @@ class Verifier(Protocol):
 
 
 class Judged(BaseModel):
-    """What is said of one statement."""
+    """The verdict on one statement."""
 
-    number: int = Field(description="the statement's number")
+    number: int = Field(description="the number of the statement")
     verdict: Verdict = Field(
-        description="supported: its passages say all of it; partly: they say a part; unsupported: they do not say it"
-        " or say otherwise"
+        description="supported: its passages state all of it; partly: they state a part of it; unsupported: they do not"
+        " state it, or contradict it"
     )
-    relevant: bool = Field(default=True, description="false if it does not bear on the question")
+    relevant: bool = Field(default=True, description="false if it has nothing to do with the question")
 
 
 class Judgements(BaseModel):
-    """One entry for each statement."""
+    """One verdict for each statement."""
 
-    verdicts: list[Judged] = Field(description="one entry for each statement's number")
+    verdicts: list[Judged] = Field(description="one entry for each statement number")
 
 
 def batch_claims(claims: Sequence[Claim], passages: Sequence[Passage], tokens: int) -> Iterator[list[Claim]]:

@@ -77,7 +77,7 @@ class UserTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self._origin:
-            raise httpx2.ConnectError("not the address that was given")
+            raise httpx2.ConnectError("the request leaves the configured origin")
         problem: httpx2.TransportError | None = None
         for address in await self._addresses(request):
             try:
@@ -121,7 +121,7 @@ class NoTransport(httpx2.BaseTransport):
     """A transport for the unused synchronous client, whose default transport would not be guarded."""
 
     def handle_request(self, request: httpx2.Request) -> NoReturn:
-        raise httpx2.UnsupportedProtocol("a connected model is asked asynchronously")
+        raise httpx2.UnsupportedProtocol("connected models support only asynchronous calls")
 
 
 class _LimitedStream(httpx2.AsyncByteStream):

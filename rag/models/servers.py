@@ -364,7 +364,7 @@ async def load_capacity(model: BaseChatModel) -> ServerCapacity:
         async with asyncio.timeout(_LOAD_SECONDS):
             await _load(capacity, client, str(getattr(model, "model_name", "")))
     except failure_types() as error:  # TimeoutError is an OSError
-        log.info("a chat server tells nothing of its window (%s)", type(error).__name__)
+        log.info("A chat server did not report its limits (%s)", type(error).__name__)
     return capacity
 
 

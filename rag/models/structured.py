@@ -56,7 +56,7 @@ async def fill_schema(model: BaseChatModel, schema: type[Schema], messages: Sequ
 
 def read_reply(schema: type[Schema], reply: AIMessage) -> Schema | ValueError:
     """Parse the schema from the reply's tool call or text, ignoring text around it; return an error if that fails."""
-    problem = ValueError("the reply holds no JSON object")
+    problem = ValueError("the reply contains no JSON object")
     for value in _values(reply):
         try:
             return schema.model_validate(_wrap_list(schema, value))

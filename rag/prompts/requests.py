@@ -324,9 +324,7 @@ def _append(block: str, question: str) -> str:
 
 def _format_exchanges(exchanges: Sequence[Exchange], chinese: bool, limit: int) -> str:
     """Format exchanges; a missing answer is stated, since a model would write one after an empty label."""
-    person, reply, missing = (
-        ("用户", "回答", "（没有得到回答）") if chinese else ("Person", "Answer", "(none was given)")
-    )
+    person, reply, missing = ("用户", "回答", "（没有得到回答）") if chinese else ("Person", "Answer", "(no answer)")
     return "\n".join(
         f"{person}: {turn.effective_question}\n{reply}: {turn.answer.strip()[:limit] or missing}" for turn in exchanges
     )
@@ -382,7 +380,7 @@ def _defuse(text: str, marker: str) -> str:
     return re.sub(r"<(?=\s*+(?:/\s*+)?passage)", "‹", text.replace(marker, "passage"), flags=re.IGNORECASE)
 
 
-_TRIED_EN = "Question: {question}\n\nTried:\n{queries}\n\nFound, but not to the point:\n{block}"
+_TRIED_EN = "Question: {question}\n\nTried:\n{queries}\n\nFound, but irrelevant:\n{block}"
 _TRIED_ZH = "问题：{question}\n\n已试过：\n{queries}\n\n检索到但不相关的段落：\n{block}"
 _REFINE_EN = "Draft:\n{draft}\n\nQuestion: {question}"
 _REFINE_ZH = "草稿：\n{draft}\n\n问题：{question}"

@@ -64,7 +64,7 @@ class PromptTexts:
         try:
             return _check(PromptText(name, path.read_text(encoding="utf-8"), is_custom=True), shipped)
         except (OSError, UnicodeDecodeError, ConfigError) as error:
-            log.warning("%s is passed over, and the text that came with the app is used: %s", path, error)
+            log.warning("Ignoring %s and using the built-in prompt: %s", path, error)
             return shipped
 
     def for_job(self, job: str, message: str) -> PromptText:

@@ -76,7 +76,7 @@ class Router:
             async with asyncio.timeout(MODEL_TIMEOUT):
                 route, reason = await model(read_message(text, has_files=has_files))
         except (ModelError, TimeoutError) as error:
-            log.info("a message is routed without the model (%s)", type(error).__name__)
+            log.info("Routing a message without the chat model (%s)", type(error).__name__)
             return routing
         return replace(routing, route=route, by="model", reason=Notice("route_model", {"why": reason}), confidence=1.0)
 
@@ -120,11 +120,11 @@ _MAX_REASON = 160
 
 
 class RouteReply(BaseModel):
-    """The way of one message."""
+    """The route of one message."""
 
-    route: Route = Field(description="the one that fits; ask where in doubt")
+    route: Route = Field(description="the route that fits best; ask if in doubt")
     confidence: float = Field(default=1.0, description="0 to 1")
-    reason: str = Field(default="", description="why, in a few words, in the message's language")
+    reason: str = Field(default="", description="a brief reason, in the language of the message")
 
 
 def model_asker(chat: ChatReasoner) -> AskModel:

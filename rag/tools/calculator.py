@@ -431,10 +431,10 @@ def _factorial(value: Decimal) -> Decimal:
 
 TOOL: Final = Tool(
     "calculator",
-    "Works out arithmetic exactly, with percent (15% * 240, 240 + 15%), functions (sqrt, ln, log, sin, round) and units"
+    "Calculate exactly, with percentages (15% * 240, 240 + 15%), functions (sqrt, ln, log, sin, round) and units"
     " (5 km in miles). It knows no prices and no facts.",
     "expression",
-    "such as (3 + 4) * 2, 15% * 240, sqrt(2), 5 km in miles",
+    "an expression such as (3 + 4) * 2, 15% * 240, sqrt(2), 5 km in miles",
     2.0,
     calculate,
 )

@@ -132,8 +132,8 @@ def _format(day: date, resources: ToolResources) -> str:
 
 TOOL: Final = Tool(
     "date",
-    "Tells today's date, weekday and time, also in a city; the weekday of a date; how many days lie between two dates"
-    " or until one; and the date so many days, weeks, months or years before or after another.",
+    "Get today's date, weekday and time, also in a given city; the weekday of a date; the number of days between two"
+    " dates or until one; or the date a number of days, weeks, months or years before or after another.",
     "question",
     "such as: days between 1 March 2026 and 5 May 2026; 30 days after 14 November 2026; weekday of 2026-12-25; now",
     2.0,

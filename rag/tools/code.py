@@ -83,10 +83,10 @@ def execute(code: str) -> str:
 
 TOOL: Final = Tool(
     "python",
-    "Runs a short Python program, with the standard library's modules for computing and no files, no network and no"
-    " environment, and returns what it prints and what its last line comes to.",
+    "Run a short Python program and return its output and the value of its last line. It has the computing modules of"
+    " the standard library, but no files, network or environment.",
     "code",
-    "the program",
+    "the source code of the program",
     SECONDS + 3,
     run_code,
 )

@@ -70,17 +70,18 @@ def _result(passages: Sequence[Passage], resources: ToolResources) -> ToolResult
 
 RETRIEVE: Final = Tool(
     "retrieve",
-    "Searches the person's saved web pages and returns the passages that fit best.",
+    "Search the user's saved web pages and return the best matching passages.",
     "query",
-    "the key terms, names and numbers of what is wanted, complete in itself",
+    "a self-contained query with the key terms, names and numbers",
     60.0,
     retrieve,
 )
 WEB: Final = Tool(
     "web_search",
-    "Searches the open web, reads the first pages, and returns passages of them. For what saved pages cannot hold.",
+    "Search the open web, read the top results, and return passages from them. Use it for information that saved pages"
+    " cannot contain.",
     "query",
-    "what to search for, in a few words",
+    "a short search query",
     90.0,
     search_web,
 )
@@ -109,9 +110,9 @@ def outline(request: str, resources: ToolResources) -> ToolResult:
 
 OUTLINE: Final = Tool(
     "outline",
-    "Lists the headings of one page of the person's library.",
+    "List the headings of one page in the user's library.",
     "page",
-    "the page's title or address",
+    "the title or URL of the page",
     10.0,
     outline,
 )
@@ -248,10 +249,10 @@ _RANKS: Final = frozenset({"newest", "oldest", "largest", "shortest"})
 
 STATISTICS: Final = Tool(
     "statistics",
-    "Counts what the person's library holds: pages, sites, languages, words, chunks and the last import; names its"
-    " newest, oldest, largest and shortest pages; lists its sites or pages, also those about a topic or of a time.",
+    "Count the contents of the user's library: pages, sites, languages, words, chunks and the last import; name its"
+    " newest, oldest, largest and shortest pages; list its sites or pages, also those about a topic or from a period.",
     "question",
-    "what is to be counted or listed, such as: number of pages; list of sites; newest page; pages about tea",
+    "what to count or list, such as: number of pages; list of sites; newest page; pages about tea",
     20.0,
     count_pages,
 )

@@ -120,8 +120,8 @@ def test_a_question_with_braces_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("history", "question", "told"),
     [
-        (Exchange("How tall is it?", ""), "Why?", "Person: How tall is it?\nAnswer: (none was given)"),
-        (Exchange("How tall is it?", " \n"), "Why?", "Answer: (none was given)"),
+        (Exchange("How tall is it?", ""), "Why?", "Person: How tall is it?\nAnswer: (no answer)"),
+        (Exchange("How tall is it?", " \n"), "Why?", "Answer: (no answer)"),
         (Exchange("How tall is it?", "90 m."), "Why?", "Person: How tall is it?\nAnswer: 90 m."),
         (Exchange("它有多高？", ""), "为什么？", "用户: 它有多高？\n回答: （没有得到回答）"),
     ],

@@ -60,7 +60,7 @@ def test_a_text_that_would_not_work_is_refused_and_passed_over(
     (tmp_path / "grade.en.md").write_text(text, encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         assert texts.text("grade.en") == SHIPPED.text("grade.en")
-    assert "grade.en.md is passed over" in caplog.text
+    assert "grade.en.md and using the built-in prompt" in caplog.text
 
 
 def test_what_cannot_be_read_or_kept_is_said(tmp_path: Path) -> None:
