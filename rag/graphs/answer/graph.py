@@ -101,7 +101,9 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if is_about_conversation(question) or state["standalone"]:
         return update, step_note("stands_alone")
     history = exchanges_of(earlier[len(removed) :])
-    standalone = await make_standalone(question, history, summary, condenser, budget, memory=memory, spare=budget.final_calls)
+    standalone = await make_standalone(
+        question, history, summary, condenser, budget, memory=memory, spare=budget.final_calls
+    )
     if not standalone:
         exchanges = history or exchanges_of(earlier)  # their words make a better query than a summary
         before = questions_before(exchanges[memory.first_visible(exchanges) :])
